@@ -1,0 +1,29 @@
+"""Array types shared by every layer, and the walk over blocks that keeps large problems in cache."""
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Array = TypeVar("Array", bound=npt.NDArray[Any])
+Rows = slice | IntArray
+"""Which strata an evaluation is for: a slice, or their positions."""
+
+ALL = slice(None)
+BLOCK = 1 << 14  # 16,384 doubles are 128 kB: a dozen temporaries stay in the second-level cache
+
+
+def blocks(length: int) -> Iterator[slice]:
+    """Yield slices that cover ``range(length)`` in pieces of at most ``BLOCK``."""
+    for start in range(0, length, BLOCK):
+        yield slice(start, min(start + BLOCK, length))
+
+
+def read_only(array: Array) -> Array:
+    """Return ``array`` after forbidding writes to it."""
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,1 @@
+"""What is being designed: strata, answers, the problem and its terms, certificate, baselines, the design."""

@@ -1,0 +1,57 @@
+"""Allocations that ignore privacy, for comparison: Neyman, proportional, equal."""
+
+import numpy as np
+
+from dpstrata.arrays import FloatArray, IntArray
+from dpstrata.model.balance import balance
+from dpstrata.model.problem import Problem
+
+BASELINES = ("neyman", "proportional", "equal")
+
+
+def baseline_sizes(problem: Problem, name: str) -> IntArray:
+    """Sample sizes of a classical allocation for the problem's total and bounds.
+
+    ``neyman`` is what is optimal without noise for the same objective, n ∝ a·S (for the population mean
+    N·S; if no stratum has any spread, n ∝ N); ``proportional`` is n ∝ N; ``equal`` the same everywhere.
+    """
+    terms = problem.terms
+    match name:
+        case "neyman":
+            weights = np.abs(terms.coefficients) * terms.sds
+            if not weights.any():
+                weights = terms.sizes.astype(float)
+        case "proportional":
+            weights = terms.sizes.astype(float)
+        case _:
+            weights = np.ones(len(terms))
+    return largest_remainders(weights, problem.lower, problem.upper, problem.total)
+
+
+def largest_remainders(weights: FloatArray, lower: IntArray, upper: IntArray, total: int) -> IntArray:
+    """Round shares proportional to ``weights`` to whole numbers that add up to ``total``.
+
+    Shares are clipped to the bounds and rescaled until they add up; then each is rounded down, and the
+    people left over go to the largest fractions, the earlier stratum first.
+
+    Examples
+    --------
+    >>> largest_remainders(np.array([3.0, 2.0, 1.0]), np.ones(3, int), np.full(3, 9), 10).tolist()
+    [5, 3, 2]
+    """
+    shares, _ = balance(None, weights, None, lower.astype(float), upper.astype(float), float(total))
+    # A share that is whole but for rounding must not be rounded down by one.
+    near = np.rint(shares)
+    shares = np.where(np.abs(shares - near) <= 1e-12 * near, near, shares)
+    sizes = np.clip(np.floor(shares), lower, upper).astype(np.int64)
+    left = total - int(sizes.sum())
+    fractions = shares - sizes
+    while left != 0:
+        direction = 1 if left > 0 else -1
+        room = sizes < upper if direction > 0 else sizes > lower
+        order = np.argsort(np.where(room, -direction * fractions, np.inf), kind="stable")
+        chosen = order[: min(abs(left), int(room.sum()))]
+        sizes[chosen] += direction
+        fractions[chosen] -= direction
+        left -= direction * len(chosen)
+    return sizes

@@ -1,0 +1,125 @@
+r"""The proof that an allocation is optimal, checked without knowing how it was found.
+
+For separable convex terms and one sum, an allocation is optimal if and only if moving a single person
+from one stratum to another never helps:
+
+.. math:: \max_{n_i < h_i} f_i(n_i) - f_i(n_i + 1) \;\le\; \min_{n_j > l_j} f_j(n_j - 1) - f_j(n_j) .
+
+This module imports no solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dpstrata.arrays import IntArray
+from dpstrata.errors import InputError
+from dpstrata.model.problem import Problem
+from dpstrata.model.ties import rank_exactly
+
+Tie = Literal["none", "equal", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The exchange inequality at an allocation.
+
+    Attributes
+    ----------
+    optimal : bool
+        Whether the inequality holds.
+    largest_gain : float or None
+        The most that one more person can take off the objective, in any stratum below its maximum.
+    smallest_loss : float or None
+        The least that one person fewer adds to it, in any stratum above its minimum.
+    margin : float or None
+        ``smallest_loss - largest_gain``, computed without cancellation; >= 0 is the proof.
+    tie : {"none", "equal", "open"}
+        Whether another allocation is just as good: no; yes, exactly; or two gains agree to 100 digits, so
+        that neither allocation can be told to be better.
+    """
+
+    optimal: bool
+    largest_gain: float | None
+    smallest_loss: float | None
+    margin: float | None
+    tie: Tie
+
+    @property
+    def in_words(self) -> str:
+        """The certificate in one sentence."""
+        if self.margin is None:
+            return "Proven optimal: the bounds leave no person to move."
+        if not self.optimal:
+            return (
+                f"Not optimal: moving one person would take {-self.margin:.3g} off the objective "
+                f"(largest gain {self.largest_gain:.6g}, smallest loss {self.smallest_loss:.6g})."
+            )
+        ending = {
+            "none": "every other allocation is worse",
+            "equal": "other allocations are exactly as good, and this one favours the earlier strata",
+            "open": "another allocation agrees with it to 100 digits",
+        }[self.tie]
+        return (
+            f"Proven optimal: adding one person anywhere gains at most {self.largest_gain:.6g}, "
+            f"taking one away loses at least {self.smallest_loss:.6g}, so no exchange helps; {ending}."
+        )
+
+
+def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
+    """Check the exchange inequality at ``sample_sizes``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Terms, bounds and total.
+    sample_sizes : array of int
+        Within the bounds; their sum need not be the problem's total.
+
+    Returns
+    -------
+    Certificate
+        In double precision where its error bound allows, otherwise in mpmath.
+    """
+    n = np.asarray(sample_sizes)
+    if n.shape != problem.lower.shape or not np.all((n >= problem.lower) & (n <= problem.upper)):
+        raise InputError("a certificate needs one sample size per stratum, each within its bounds.")
+    can_grow, can_shrink = n < problem.upper, n > problem.lower
+    if not (can_grow.any() and can_shrink.any()):
+        return Certificate(True, None, None, None, "none")
+    inside = can_grow & can_shrink
+    terms = problem.terms.measured_from(int(np.argmax(inside if inside.any() else can_grow)))
+    sizes = n.astype(float)
+    gains = terms.gain(sizes)
+    losses = terms.gain(np.maximum(sizes - 1.0, 1.0))
+    gain_errors, loss_errors = terms.gain_error(gains), terms.gain_error(losses)
+    gains[~can_grow] = -np.inf
+    losses[~can_shrink] = np.inf
+    gain, loss = float(gains.max()), float(losses.min())
+
+    most_gain, least_loss = (gains + gain_errors).max(), (losses - loss_errors).min()
+    tie: Tie = "none"
+    if most_gain < least_loss:
+        optimal = True
+    elif (gains - gain_errors).max() > (losses + loss_errors).min():
+        optimal = False
+    else:
+        growing = np.flatnonzero(gains + gain_errors >= least_loss)
+        shrinking = np.flatnonzero(losses - loss_errors <= most_gain)
+        ranking = rank_exactly(
+            terms, np.concatenate([growing, shrinking]), np.concatenate([n[growing], n[shrinking] - 1])
+        )
+        gain_ranks, loss_ranks = ranking.ranks[: len(growing)], ranking.ranks[len(growing) :]
+        best, worst = int(gain_ranks.min()), int(loss_ranks.max())
+        optimal = best >= worst
+        if best == worst and _in_two_strata(growing[gain_ranks == best], shrinking[loss_ranks == worst]):
+            tie = "open" if ranking.open else "equal"
+    return Certificate(optimal, gain - terms.origin, loss - terms.origin, loss - gain, tie)
+
+
+def _in_two_strata(growing: IntArray, shrinking: IntArray) -> bool:
+    """Whether a person could move between two different strata."""
+    return not (len(growing) == 1 and len(shrinking) == 1 and growing[0] == shrinking[0])

@@ -1,0 +1,222 @@
+r"""One term per stratum: how much variance its sample size costs.
+
+For stratum i with size N, standard deviation S, coefficient a and sample size n,
+
+.. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{n}, \qquad e(n) = \ln(1 + C/n), \quad C = (e^{\varepsilon} - 1) N .
+
+A mechanism's variance is :math:`v = R^2 (w\,s(e) + \rho(e))`, and under this e(n) the first part is a
+straight line in n: :math:`s(e(n))/n = 2/C + 2n/C^2`. So, up to a constant,
+
+.. math:: f(n) = a^2\, \frac{S^2 + R^2 \rho(e(n))}{n} + t\,n, \qquad t = 2 w R^2 a^2 / C^2 ,
+
+a *core* that falls like 1/n plus a *tilt*, the price of lost secrecy. For the population mean all tilts
+are equal and drop out of every comparison; elsewhere they are taken relative to the tilt of one stratum
+(the origin). Gains and prices below are measured from that origin: ``gain = f(n) - f(n + 1) + origin``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from dpstrata.arrays import ALL, BLOCK, BoolArray, FloatArray, IntArray, Rows, blocks
+from dpstrata.privacy.mechanisms import Mechanism
+from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.promise import Promise
+
+Objective = Literal["mean", "trace", "unit_free", "custom"]
+
+EXACT_DIGITS = 100
+# Digits that f(n) − f(n+1) may lose by plain subtraction: 24 at n = 1e12, 26 at ε = 1e-6, and a margin.
+_WORKING_DIGITS = EXACT_DIGITS + 60
+
+# Rounding error of a gain, in units of the spacing of doubles at 1. Measured below 16 over the whole
+# range of budgets (tests/model/test_terms.py); anything closer than this is settled in mpmath.
+_ERROR = 64 * np.finfo(float).eps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """The functions f_i of a problem, with their differences and derivatives.
+
+    Every method takes sample sizes for the strata in ``rows`` and is vectorised over them.
+
+    Parameters
+    ----------
+    sizes, sds, coefficients : array
+        N, S and a of each stratum.
+    objective : str
+        How the coefficients came about; near-ties need them exactly.
+    promise : Promise
+        What is promised to everyone.
+    mechanism : Mechanism
+        What noises an answer.
+    """
+
+    sizes: IntArray
+    sds: FloatArray
+    coefficients: FloatArray
+    objective: Objective
+    promise: Promise
+    mechanism: Mechanism
+    slope: FloatArray | None = field(init=False, default=None)
+    """Tilts less the origin, or ``None`` where all are equal."""
+    origin: float = field(init=False, default=0.0)
+    _population: int = field(init=False, default=0)
+    _tilts: FloatArray | None = field(init=False, default=None)
+    _reference: int = field(init=False, default=0)
+    _C: FloatArray = field(init=False)
+    _A: FloatArray = field(init=False)  # a²R²
+    _V: FloatArray = field(init=False)  # S²/R²
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        R, c = self.mechanism.answer_range, self.promise.odds_minus_one
+        put(self, "_population", int(self.sizes.sum()))
+        put(self, "_C", self.sizes * c)
+        scaled = self.coefficients * R
+        put(self, "_A", scaled * scaled)
+        relative = self.sds / R
+        put(self, "_V", relative * relative)
+        if self.objective == "mean":
+            put(self, "origin", 2.0 * self.mechanism.weight * (R / c / self._population) ** 2)
+        else:
+            ratio = self._A / self._C / self._C
+            put(self, "_tilts", 2.0 * self.mechanism.weight * ratio)
+            self._measure_from(0)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def _measure_from(self, reference: int) -> None:
+        if self._tilts is not None:
+            put = object.__setattr__
+            put(self, "_reference", reference)
+            put(self, "origin", float(self._tilts[reference]))
+            put(self, "slope", self._tilts - self._tilts[reference])
+
+    def measured_from(self, reference: int) -> Terms:
+        """Return the same terms with the origin at stratum ``reference``."""
+        if self._tilts is None or self._tilts[reference] == self.origin:
+            return self
+        other = replace(self)
+        other._measure_from(reference)
+        return other
+
+    # --- budgets and values -------------------------------------------------------------------
+
+    def budgets(self, n: FloatArray, rows: Rows = ALL) -> Point:
+        """Local budgets at sample sizes ``n``."""
+        C = self._C[rows]
+        total = n + C
+        return Point(np.log1p(C / n), n / total, C / total)
+
+    def noise_variances(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """v(e(n)): the noise variance of one answer."""
+        return self._blockwise(lambda m, part: self.mechanism.variance_at(self.budgets(m, part)), n, rows)
+
+    def values(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """f(n), whole: with the tilt and without the finite population correction."""
+
+        def value(m: FloatArray, part: Rows) -> FloatArray:
+            at = self.budgets(m, part)
+            noise = self.mechanism.variance_at(at) / self.mechanism.answer_range**2
+            return self._A[part] * ((self._V[part] + noise) / m)
+
+        return self._blockwise(value, n, rows)
+
+    # --- differences --------------------------------------------------------------------------
+
+    def gain(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """f(n) - f(n + 1) + origin: what the next person adds in precision."""
+
+        def gain(m: FloatArray, part: Rows) -> FloatArray:
+            C = self._C[part]
+            more = m + 1.0
+            total, more_total = m + C, more + C
+            d = np.log1p(C / (m * more_total))
+            e = np.log1p(C / m)
+            before = Point(e, m / total, C / total)
+            after = Point(e - d, more / more_total, C / more_total)
+            step = Step(before, after, d, before.z * (1.0 / more_total))
+            # (S² + R²ρ)/(n(n+1)) − R²Δρ/(n+1), all in units of R²
+            core = (self._V[part] + self.mechanism.remainder(before)) / m
+            core -= self.mechanism.remainder_step(step)
+            core *= self._A[part] / more
+            return core if self.slope is None else core - self.slope[part]
+
+        return self._blockwise(gain, n, rows)
+
+    def gain_error(self, gain: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """Bound on the rounding error of :meth:`gain` where it is near ``gain``."""
+        if self.slope is None or self._tilts is None:
+            return _ERROR * np.abs(gain)
+        j = self._reference
+        tilts = self._tilts[rows]
+        same = (self.sizes[rows] == self.sizes[j]) & (self.coefficients[rows] == self.coefficients[j])
+        tilt_error = np.where(same, 0.0, tilts + self.origin)
+        return _ERROR * (np.abs(gain + self.slope[rows]) + tilt_error)
+
+    def is_straight(self, rows: Rows = ALL) -> BoolArray:
+        """Whether f is a straight line: each further person is worth exactly the same."""
+        straight = self._A[rows] == 0
+        if self.mechanism.constant_remainder == 0:
+            straight |= self._V[rows] == 0
+        return straight
+
+    # --- derivatives --------------------------------------------------------------------------
+
+    def curve(self, x: FloatArray, rows: Rows = ALL) -> tuple[FloatArray, FloatArray]:
+        """W and H with -f' = A·W/x² - tilt and f'' = A·H/x³, at real sample sizes ``x``."""
+        at = self.budgets(x, rows)
+        rho, first, second = self.mechanism.remainder_slopes(at)
+        base = self._V[rows] + rho
+        z = at.z
+        lift = z * first
+        return base + lift, 2.0 * base + (4.0 - z) * lift + z * z * second
+
+    @property
+    def scale(self) -> FloatArray:
+        """A = a²R², the factor of every core."""
+        return self._A
+
+    @property
+    def relative_variance(self) -> FloatArray:
+        """S²/R²."""
+        return self._V
+
+    # --- exact arithmetic ---------------------------------------------------------------------
+
+    def exact_gain(self, row: int, n: int) -> Any:
+        """f(n) - f(n + 1) of one stratum in mpmath, by the textbook formula; no origin is added."""
+        from mpmath import mp
+
+        with mp.workdps(_WORKING_DIGITS):
+            return +(self._exact_value(row, n) - self._exact_value(row, n + 1))
+
+    def _exact_value(self, row: int, n: int) -> Any:
+        from mpmath import mp
+
+        N, S = int(self.sizes[row]), mp.mpf(float(self.sds[row]))
+        match self.objective:
+            case "mean":
+                a = mp.mpf(N) / self._population
+            case "unit_free":
+                a = 1 / S
+            case _:
+                a = mp.mpf(float(self.coefficients[row]))
+        e = mp.log1p(mp.expm1(mp.mpf(self.promise.epsilon)) * N / n)
+        return a**2 * (S**2 + self.mechanism.exact_variance(e)) / n
+
+    # --- blocks -------------------------------------------------------------------------------
+
+    def _blockwise(self, function: Any, n: FloatArray, rows: Rows) -> FloatArray:
+        """Evaluate in pieces that stay in cache when all strata are asked for."""
+        if len(n) <= BLOCK:
+            return function(n, rows)  # type: ignore[no-any-return]
+        out = np.empty(len(n))
+        for part in blocks(len(n)):
+            out[part] = function(n[part], part if rows == ALL else rows[part])  # type: ignore[index]
+        return out

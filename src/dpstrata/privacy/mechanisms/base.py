@@ -1,0 +1,96 @@
+r"""What a mechanism must say about itself.
+
+Every noise variance is written as
+
+.. math:: v(e) = R^2 \left( w\, s(e) + \rho(e) \right)
+
+with the kernel :math:`s` of :mod:`dpstrata.privacy.mechanisms.kernels`, a weight :math:`w`, and a
+remainder :math:`\rho` that stays bounded as the budget goes to zero. A mechanism supplies the weight,
+the remainder with two derivatives, its stable increase, and the plain textbook variance in mpmath,
+which shares no code with the rest and settles near-ties.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.arrays import FloatArray
+from dpstrata.errors import InputError
+from dpstrata.privacy.mechanisms.kernels import Point, Step, point, s
+
+
+class Mechanism(ABC):
+    """Noise for one answer, for answers that span ``answer_range`` in ``steps`` grid steps.
+
+    Parameters
+    ----------
+    answer_range : float
+        R = upper - lower > 0.
+    steps : int or None
+        K = R / step for answers on a grid, ``None`` for real answers.
+
+    Raises
+    ------
+    InputError
+        If the mechanism cannot protect such answers.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    weight: ClassVar[float]
+    """w: how many times s(e) the variance contains, in units of R²."""
+    constant_remainder: float | None = None
+    """The remainder, where it does not depend on the budget; then closed forms hold."""
+
+    def __init__(self, answer_range: float, steps: int | None) -> None:
+        self.answer_range = answer_range
+        self.steps = steps
+        self.check()
+
+    def check(self) -> None:
+        """Raise :class:`InputError` for answers that this mechanism cannot protect."""
+
+    @abstractmethod
+    def remainder(self, at: Point) -> FloatArray:
+        """ρ, in units of R²."""
+
+    @abstractmethod
+    def remainder_slopes(self, at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """ρ, ρ' and ρ'', in units of R²."""
+
+    @abstractmethod
+    def remainder_step(self, step: Step) -> FloatArray:
+        """ρ(after) - ρ(before), without cancellation."""
+
+    @abstractmethod
+    def exact_variance(self, e: Any) -> Any:
+        """Textbook variance at an mpmath number ``e``, at mpmath's current precision."""
+
+    def variance_at(self, at: Point) -> FloatArray:
+        """Variance of the noise of one answer at a described budget."""
+        return self.answer_range**2 * (self.weight * s(at) + self.remainder(at))
+
+    def variance(self, local_epsilon: npt.ArrayLike) -> FloatArray:
+        """Variance of the noise that one answer gets.
+
+        Parameters
+        ----------
+        local_epsilon : float or array
+            Budget of the answer, > 0.
+
+        Examples
+        --------
+        >>> from dpstrata.privacy.mechanisms import get_mechanism
+        >>> round(float(get_mechanism("laplace", answer_range=1, steps=None).variance(5.153)), 4)
+        0.0753
+        """
+        e = np.asarray(local_epsilon, dtype=float)
+        if not np.all(e > 0):
+            raise InputError("local_epsilon must be positive.")
+        return self.variance_at(point(e))
+
+    def __repr__(self) -> str:
+        grid = "real answers" if self.steps is None else f"steps={self.steps}"
+        return f"<{self.title} for answers that span {self.answer_range:g}, {grid}>"

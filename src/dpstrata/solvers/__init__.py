@@ -1,0 +1,43 @@
+"""Ways to solve a problem: the exact solver, its relaxation, the paper's algorithm, exhaustive search."""
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+from dpstrata.errors import InputError
+from dpstrata.model.problem import Problem
+from dpstrata.solvers.algorithm1 import solve_by_algorithm1
+from dpstrata.solvers.continuous import solve_relaxation
+from dpstrata.solvers.exact import solve_exactly
+from dpstrata.solvers.exhaustive import solve_exhaustively
+from dpstrata.solvers.solution import Solution
+
+Method = Literal["exact", "continuous", "algorithm1", "exhaustive"]
+
+_SOLVERS: dict[str, Callable[[Problem], Solution]] = {
+    "exact": solve_exactly,
+    "continuous": solve_relaxation,
+    "algorithm1": solve_by_algorithm1,
+    "exhaustive": solve_exhaustively,
+}
+
+
+def solve(problem: Problem, method: Method = "exact") -> Solution:
+    """Solve ``problem``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Terms, bounds and total.
+    method : {"exact", "continuous", "algorithm1", "exhaustive"}
+        ``exact`` finds the best whole numbers in time that grows with the number of strata alone;
+        ``continuous`` the best real numbers; ``algorithm1`` is the paper's search in a ball around them;
+        ``exhaustive`` tries every allocation. The last two refuse problems that would take too long.
+
+    Returns
+    -------
+    Solution
+        Sizes, and the price of one more person.
+    """
+    if method not in _SOLVERS:
+        raise InputError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}.")
+    return _SOLVERS[method](problem)

@@ -1,0 +1,100 @@
+"""Lists of candidate allocations, and the best of them."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from dpstrata.arrays import IntArray
+from dpstrata.errors import DpstrataError
+from dpstrata.model.problem import Problem
+
+_CHUNK = 1 << 18
+_CLOSE = 1e-11  # relative distance of two objectives that plain summation does not settle
+
+
+def count_compositions(lower: IntArray, upper: IntArray, total: int) -> int:
+    """Count the whole-number allocations within the bounds that add up to ``total``."""
+    room = total - int(lower.sum())
+    ways = [1] + [0] * room
+    for width in (upper - lower).tolist():
+        sums, running = [], 0
+        for used in range(room + 1):
+            running += ways[used] - (ways[used - width - 1] if used > width else 0)
+            sums.append(running)
+        ways = sums
+    return ways[room]
+
+
+def every_composition(lower: IntArray, upper: IntArray, total: int) -> Iterator[IntArray]:
+    """Yield all of them, in chunks of rows."""
+    ranges = [np.arange(low, high + 1) for low, high in zip(lower, upper, strict=True)]
+    yield from every_product(ranges, lower, upper, total)
+
+
+def every_product(
+    ranges: Sequence[IntArray], lower: IntArray, upper: IntArray, total: int
+) -> Iterator[IntArray]:
+    """Yield the allocations whose first k - 1 sizes come from ``ranges`` and whose last makes up the total.
+
+    Rows whose last size leaves its bounds are dropped, as early as that can be known.
+    """
+    k = len(lower)
+    least = np.concatenate([np.cumsum(lower[::-1])[::-1], [0]])
+    most = np.concatenate([np.cumsum(upper[::-1])[::-1], [0]])
+    stack: list[IntArray] = [np.empty((1, 0), dtype=np.int64)]
+    while stack:
+        rows = stack.pop()
+        i = rows.shape[1]
+        left = total - rows.sum(axis=1)
+        if i == k - 1:
+            last = np.column_stack([rows, left])
+            yield last[(left >= lower[-1]) & (left <= upper[-1])]
+            continue
+        choices = ranges[i]
+        for start in range(0, len(rows), max(1, _CHUNK // max(1, len(choices)))):
+            part = rows[start : start + max(1, _CHUNK // max(1, len(choices)))]
+            grown = np.column_stack([np.repeat(part, len(choices), axis=0), np.tile(choices, len(part))])
+            rest = total - grown.sum(axis=1)
+            stack.append(grown[(rest >= least[i + 1]) & (rest <= most[i + 1])])
+
+
+def pick_best(problem: Problem, candidates: Iterator[IntArray]) -> IntArray:
+    """Return the candidate with the least objective; ties go to the earlier stratum."""
+    tables = [
+        problem.terms.values(np.arange(low, high + 1, dtype=float), np.full(high - low + 1, i))
+        for i, (low, high) in enumerate(zip(problem.lower.tolist(), problem.upper.tolist(), strict=True))
+    ]
+    best, close = np.inf, []
+    for rows in candidates:
+        if not len(rows):
+            continue
+        value = np.zeros(len(rows))
+        for i, table in enumerate(tables):
+            value += table[rows[:, i] - problem.lower[i]]
+        best = min(best, float(value.min()))
+        near = value <= best + _CLOSE * abs(best)
+        close.append((rows[near], value[near]))
+    if not close:
+        raise DpstrataError("no allocation meets the bounds and the total.")
+    rows = np.concatenate([part[value <= best + _CLOSE * abs(best)] for part, value in close])
+    winner = rows[0]
+    for rival in rows[1:]:
+        if _beats(problem, rival, winner):
+            winner = rival
+    return winner
+
+
+def _beats(problem: Problem, rival: IntArray, winner: IntArray) -> bool:
+    """Whether ``rival`` is better, or as good and favours the earlier strata; in exact arithmetic."""
+    from mpmath import mp
+
+    difference = mp.mpf(0)
+    with mp.workdps(150):
+        for i in np.flatnonzero(rival != winner):
+            low, high = sorted((int(rival[i]), int(winner[i])))
+            step = mp.fsum(problem.terms.exact_gain(int(i), n) for n in range(low, high))
+            difference += step if rival[i] > winner[i] else -step
+        if abs(difference) > mp.mpf(10) ** -100 * problem.objective(winner):
+            return bool(difference > 0)
+    return tuple(rival) > tuple(winner)
+

@@ -1,0 +1,105 @@
+"""The one primitive of every integer solver: the best whole numbers at given prices."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dpstrata.arrays import BoolArray, FloatArray, IntArray, Rows
+from dpstrata.model.terms import Terms
+
+
+def integer_sizes(
+    terms: Terms,
+    price: float | FloatArray,
+    *,
+    rows: IntArray,
+    start: IntArray,
+    lower: IntArray,
+    upper: IntArray,
+    inclusive: bool = False,
+) -> IntArray:
+    """Minimise f_i(n) + price_i·n over whole numbers within the bounds, for the strata ``rows``.
+
+    Since f is convex, that is the number of people whose gain exceeds the price.
+
+    Parameters
+    ----------
+    terms : Terms
+        The functions; prices are measured from their origin.
+    price : float or array
+        λ times the cost of one person, the same for all strata or one for each of ``rows``.
+    rows : array of int
+        Which strata.
+    start, lower, upper : array of int
+        A guess and the bounds, for each of ``rows``. The closer the guess, the fewer evaluations: their
+        number grows with the logarithm of the distance.
+    inclusive : bool
+        Whether a person whose gain equals the price is taken too: the largest minimiser, not the smallest.
+
+    Returns
+    -------
+    array of int
+        The sizes, for each of ``rows``.
+    """
+
+    def wanted(position: IntArray, n: IntArray) -> BoolArray:
+        """Whether the person after ``n`` is worth the price."""
+        gain = terms.gain(n.astype(float), rows[position])
+        cost = price if np.ndim(price) == 0 else np.asarray(price)[position]
+        return gain >= cost if inclusive else gain > cost
+
+    everyone = np.arange(len(rows))
+    # Invariant: the answer lies in (low, high]; everyone up to low is wanted, the next after high is not.
+    low, high = lower - 1, upper.copy()
+    inside = start < upper
+    want = np.zeros(len(rows), dtype=bool)
+    want[inside] = wanted(everyone[inside], start[inside])
+    low = np.where(inside & want, start, low)
+    high = np.where(inside & ~want, start, high)
+    _gallop(wanted, low, high, start, lower, upper)
+    while (open_ := np.flatnonzero(high - low > 1)).size:
+        middle = low[open_] + (high[open_] - low[open_]) // 2
+        want = wanted(open_, middle)
+        low[open_] = np.where(want, middle, low[open_])
+        high[open_] = np.where(want, high[open_], middle)
+    return high
+
+
+def _gallop(
+    wanted: Callable[[IntArray, IntArray], BoolArray],
+    low: IntArray,
+    high: IntArray,
+    start: IntArray,
+    lower: IntArray,
+    upper: IntArray,
+) -> None:
+    """Tighten the bracket from the guess outwards, in steps that double."""
+    step = 1
+    upwards = np.flatnonzero((low >= start) & (high == upper))
+    downwards = np.flatnonzero((high <= start) & (low == lower - 1))
+    while upwards.size or downwards.size:
+        probe = low[upwards] + step
+        upwards, probe = upwards[probe < high[upwards]], probe[probe < high[upwards]]
+        want = wanted(upwards, probe)
+        low[upwards[want]] = probe[want]
+        high[upwards[~want]] = probe[~want]
+        upwards = upwards[want]
+
+        probe = high[downwards] - step
+        downwards, probe = downwards[probe > low[downwards]], probe[probe > low[downwards]]
+        want = wanted(downwards, probe)
+        high[downwards[~want]] = probe[~want]
+        low[downwards[want]] = probe[want]
+        downwards = downwards[~want]
+        step *= 2
+
+
+def gains_around(
+    terms: Terms, n: IntArray, lower: IntArray, upper: IntArray, rows: Rows
+) -> tuple[FloatArray, FloatArray]:
+    """Gains of the next and of the last person, -inf and +inf at the bounds."""
+    following = terms.gain(n.astype(float), rows)
+    last = terms.gain(np.maximum(n - 1, 1).astype(float), rows)
+    following[n >= upper] = -np.inf
+    last[n <= lower] = np.inf
+    return following, last

@@ -1,0 +1,24 @@
+"""What a solver returns."""
+
+from dataclasses import dataclass
+
+from dpstrata.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """Sizes that a solver found.
+
+    Attributes
+    ----------
+    sizes : array
+        Whole numbers, or real ones from the continuous solver.
+    relaxed_sizes : array or None
+        The optimal real sizes, where the solver passed through them.
+    price : float or None
+        λ: what one more person would take off the objective. It can be negative.
+    """
+
+    sizes: IntArray | FloatArray
+    relaxed_sizes: FloatArray | None
+    price: float | None
