@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP) ## Design the paper's four-stratum survey
-	$(BIN)/dpstrata design --example four-strata --epsilon 1 --total 200
+	$(BIN)/dpstrata design src/dpstrata/examples/four-strata.csv --epsilon 1 --total 200
 
 test: check ## Set everything up, check the code, run the tests
 	$(BIN)/python -m pytest -n 2

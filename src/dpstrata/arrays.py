@@ -14,7 +14,7 @@ Rows = slice | IntArray
 """Which strata an evaluation is for: a slice, or their positions."""
 
 ALL = slice(None)
-BLOCK = 1 << 14  # 16,384 doubles are 128 kB: a dozen temporaries stay in the second-level cache
+BLOCK = 1 << 15  # 32,768 doubles are 256 kB: the temporaries of a formula stay in cache
 
 
 def blocks(length: int) -> Iterator[slice]:

@@ -64,7 +64,8 @@ class Answers:
         N = sizes.astype(float)
         m = np.floor(N / 2)
         spread = (m / N) * ((N - m) / np.maximum(N - 1, 1))
-        return self.range * np.sqrt(spread)
+        largest: FloatArray = self.range * np.sqrt(spread)
+        return largest
 
     def __str__(self) -> str:
         grid = "" if self.step is None else f" in steps of {self.step:g}"

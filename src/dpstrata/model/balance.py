@@ -44,86 +44,94 @@ def balance(
 
     Notes
     -----
-    In :math:`\tau = (\lambda - \lambda_0)^{-1/2}`, with λ₀ the smallest price that leaves all square
-    roots defined for the steepest stratum, the sum is piecewise linear when all slopes are equal, so
-    Newton's method ends after a few steps; a bracket keeps it safe elsewhere.
+    Let :math:`\gamma = \lambda - \lambda_0`, where λ₀ is the price at which the steepest stratum would be
+    unbounded. In :math:`\gamma^{-1/2}` the sum is piecewise linear when all slopes are equal, so Newton's
+    method ends after a few steps; a bracket keeps it safe elsewhere.
     """
     floor = 0.0 if slope is None else -float(slope.max())
     out = np.empty(len(weight))
 
-    def fill(tau: float) -> tuple[float, float]:
-        """Set ``out`` to the shares at ``tau``; return their sum and its derivative."""
-        price = floor + tau**-2
-        sum_, derivative = 0.0, 0.0
+    def fill(gap: float) -> float:
+        """Set ``out`` to the shares at the price λ₀ + ``gap`` and return their sum."""
+        sum_ = 0.0
         for part in blocks(len(weight)):
-            g, low, high, x = weight[part], lower[part], upper[part], out[part]
+            x = out[part]
             if slope is None:
-                rate = g
-                np.multiply(g, tau, out=x)
+                np.multiply(weight[part], gap**-0.5, out=x)
             else:
-                room = price + slope[part]
-                positive = room > 0
-                room = np.where(positive, room, 1.0)
-                rate = g / np.sqrt(room)
-                x[:] = np.where(positive, rate, np.inf)
-                rate = rate / (room * tau**3)
+                room = (floor + slope[part]) + gap
+                np.divide(weight[part], np.sqrt(np.abs(room)), out=x, where=room > 0)
+                x[room <= 0] = np.inf
             if base is not None:
                 x += base[part]
-            np.maximum(x, low, out=x)
-            np.minimum(x, high, out=x)
+            np.maximum(x, lower[part], out=x)
+            np.minimum(x, upper[part], out=x)
             sum_ += float(x.sum())
-            derivative += float(np.dot(rate, (x > low) & (x < high)))
-        return sum_, derivative
+        return sum_
+
+    def derivative(gap: float) -> float:
+        """Change of the sum with log(γ^-1/2), at the shares in ``out``."""
+        total_rate = 0.0
+        for part in blocks(len(weight)):
+            x = out[part]
+            inside = (x > lower[part]) & (x < upper[part])
+            rate = weight[part]
+            if slope is not None:
+                room = np.where(inside, (floor + slope[part]) + gap, 1.0)
+                rate = rate * (gap / room) ** 1.5
+            total_rate += float(rate.sum() if inside.all() else np.dot(rate, inside))
+        return total_rate * gap**-0.5
 
     if start is not None and start > floor:
-        tau = (start - floor) ** -0.5
+        gap = start - floor
     else:
-        tau = total / float(weight.sum()) if weight.any() else 1.0
-    low_tau, high_tau = 0.0, np.inf
+        gap = (float(weight.sum()) / total) ** 2 or 1.0
+    first, enough, too_much = gap, np.inf, 0.0  # gaps whose sums are known to be too small, too large
     for _ in range(_MOST_STEPS):
-        sum_, derivative = fill(tau)
-        miss = total - sum_
+        miss = total - fill(gap)
         if abs(miss) <= 1e-14 * total:
-            return out, floor + tau**-2
+            return out, floor + gap
         if miss > 0:
-            low_tau = tau
+            enough = gap
         else:
-            high_tau = tau
-        following = tau + miss / derivative if derivative > 0 else 0.0
-        if not low_tau < following < high_tau:
-            following = _between(low_tau, high_tau, tau)
-        if abs(following - tau) <= 4e-16 * tau or following > 1e150:
+            too_much = gap
+        rate = derivative(gap)
+        ratio = 1.0 + miss / rate if rate > 0 else 0.0
+        following = gap / ratio**2 if ratio > 0 else 0.0
+        if not too_much < following < enough:
+            following = _between(too_much, enough, gap)
+        if abs(following - gap) <= 4e-16 * gap or following < 1e-60 * first:
             break
-        tau = following
-    tau = _fill_the_jump(fill, out, upper, total, low_tau, high_tau)
-    return out, floor + tau**-2
+        gap = following
+    gap = _fill_the_jump(fill, out, upper, total, enough, too_much)
+    return out, floor + gap
 
 
-def _between(low: float, high: float, tau: float) -> float:
-    if high == np.inf:
-        return tau * 16.0
-    if low == 0.0:
-        return tau / 16.0
-    return float(np.sqrt(low) * np.sqrt(high))
+def _between(too_much: float, enough: float, gap: float) -> float:
+    if too_much == 0.0:
+        return gap / 256.0
+    if enough == np.inf:
+        return gap * 256.0
+    return float(np.sqrt(too_much) * np.sqrt(enough))
 
 
 def _fill_the_jump(
-    fill: Callable[[float], tuple[float, float]],
+    fill: Callable[[float], float],
     out: FloatArray,
     upper: FloatArray,
     total: float,
-    low_tau: float,
-    high_tau: float,
+    enough: float,
+    too_much: float,
 ) -> float:
     """Between two neighbouring prices some shares jump: give the rest to them, in their order."""
     above = upper
-    if high_tau < np.inf:
-        fill(high_tau)
+    if too_much > 0.0:
+        fill(too_much)
         above = out.copy()
-    if low_tau == 0.0:
-        low_tau = high_tau * (1.0 - 1e-12)
-    fill(low_tau)
+    if enough == np.inf:
+        enough = too_much * (1.0 + 1e-12)
+    fill(enough)
     room = np.maximum(above - out, 0.0)
     before = np.cumsum(room) - room
     out += np.clip(total - out.sum() - before, 0.0, room)
-    return low_tau
+    return enough

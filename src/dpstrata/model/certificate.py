@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpstrata.arrays import IntArray
+from dpstrata.arrays import IntArray, blocks
 from dpstrata.errors import InputError
 from dpstrata.model.problem import Problem
 from dpstrata.model.ties import rank_exactly
@@ -92,23 +92,31 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
         return Certificate(True, None, None, None, "none")
     inside = can_grow & can_shrink
     terms = problem.terms.measured_from(int(np.argmax(inside if inside.any() else can_grow)))
-    sizes = n.astype(float)
-    gains = terms.gain(sizes)
-    losses = terms.gain(np.maximum(sizes - 1.0, 1.0))
-    gain_errors, loss_errors = terms.gain_error(gains), terms.gain_error(losses)
-    gains[~can_grow] = -np.inf
-    losses[~can_shrink] = np.inf
-    gain, loss = float(gains.max()), float(losses.min())
+    gains, losses = np.empty(len(n)), np.empty(len(n))
+    gain = most_gain = least_sure_gain = -np.inf
+    loss = least_loss = most_sure_loss = np.inf
+    for part in blocks(len(n)):
+        sizes = n[part].astype(float)
+        grows, shrinks = terms.gain(sizes, part), terms.gain(np.maximum(sizes - 1.0, 1.0), part)
+        grow_errors, shrink_errors = terms.gain_error(grows, part), terms.gain_error(shrinks, part)
+        grows[~can_grow[part]] = -np.inf
+        shrinks[~can_shrink[part]] = np.inf
+        gains[part], losses[part] = grows, shrinks
+        gain, loss = max(gain, grows.max()), min(loss, shrinks.min())
+        most_gain = max(most_gain, (grows + grow_errors).max())
+        least_loss = min(least_loss, (shrinks - shrink_errors).min())
+        least_sure_gain = max(least_sure_gain, (grows - grow_errors).max())
+        most_sure_loss = min(most_sure_loss, (shrinks + shrink_errors).min())
 
-    most_gain, least_loss = (gains + gain_errors).max(), (losses - loss_errors).min()
     tie: Tie = "none"
     if most_gain < least_loss:
         optimal = True
-    elif (gains - gain_errors).max() > (losses + loss_errors).min():
+    elif least_sure_gain > most_sure_loss:
         optimal = False
     else:
-        growing = np.flatnonzero(gains + gain_errors >= least_loss)
-        shrinking = np.flatnonzero(losses - loss_errors <= most_gain)
+        finite = np.where(can_grow, gains, 0.0), np.where(can_shrink, losses, 0.0)
+        growing = np.flatnonzero(gains + terms.gain_error(finite[0]) >= least_loss)
+        shrinking = np.flatnonzero(losses - terms.gain_error(finite[1]) <= most_gain)
         ranking = rank_exactly(
             terms, np.concatenate([growing, shrinking]), np.concatenate([n[growing], n[shrinking] - 1])
         )
@@ -117,7 +125,9 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
         optimal = best >= worst
         if best == worst and _in_two_strata(growing[gain_ranks == best], shrinking[loss_ranks == worst]):
             tie = "open" if ranking.open else "equal"
-    return Certificate(optimal, gain - terms.origin, loss - terms.origin, loss - gain, tie)
+    return Certificate(
+        optimal, float(gain - terms.origin), float(loss - terms.origin), float(loss - gain), tie
+    )
 
 
 def _in_two_strata(growing: IntArray, shrinking: IntArray) -> bool:

@@ -2,7 +2,7 @@ r"""One term per stratum: how much variance its sample size costs.
 
 For stratum i with size N, standard deviation S, coefficient a and sample size n,
 
-.. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{n}, \qquad e(n) = \ln(1 + C/n), \quad C = (e^{\varepsilon} - 1) N .
+.. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{n}, \quad e(n) = \ln(1 + C/n), \quad C = (e^{\varepsilon} - 1) N .
 
 A mechanism's variance is :math:`v = R^2 (w\,s(e) + \rho(e))`, and under this e(n) the first part is a
 straight line in n: :math:`s(e(n))/n = 2/C + 2n/C^2`. So, up to a constant,
@@ -23,7 +23,7 @@ import numpy as np
 
 from dpstrata.arrays import ALL, BLOCK, BoolArray, FloatArray, IntArray, Rows, blocks
 from dpstrata.privacy.mechanisms import Mechanism
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, Point, Step
 from dpstrata.privacy.promise import Promise
 
 Objective = Literal["mean", "trace", "unit_free", "custom"]
@@ -110,8 +110,7 @@ class Terms:
     def budgets(self, n: FloatArray, rows: Rows = ALL) -> Point:
         """Local budgets at sample sizes ``n``."""
         C = self._C[rows]
-        total = n + C
-        return Point(np.log1p(C / n), n / total, C / total)
+        return Point(np.log1p(C / n), n, C)
 
     def noise_variances(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """v(e(n)): the noise variance of one answer."""
@@ -121,11 +120,14 @@ class Terms:
         """f(n), whole: with the tilt and without the finite population correction."""
 
         def value(m: FloatArray, part: Rows) -> FloatArray:
-            at = self.budgets(m, part)
-            noise = self.mechanism.variance_at(at) / self.mechanism.answer_range**2
+            noise = self.mechanism.variance_at(self.budgets(m, part)) / self.mechanism.answer_range**2
             return self._A[part] * ((self._V[part] + noise) / m)
 
         return self._blockwise(value, n, rows)
+
+    def _whole(self, at: Point) -> bool:
+        """Whether tilt and core need not be kept apart: all budgets are large, so the tilt is small."""
+        return self.mechanism.constant_remainder is None and bool(at.e.min() >= SERIES_BELOW)
 
     # --- differences --------------------------------------------------------------------------
 
@@ -135,24 +137,31 @@ class Terms:
         def gain(m: FloatArray, part: Rows) -> FloatArray:
             C = self._C[part]
             more = m + 1.0
-            total, more_total = m + C, more + C
-            d = np.log1p(C / (m * more_total))
-            e = np.log1p(C / m)
-            before = Point(e, m / total, C / total)
-            after = Point(e - d, more / more_total, C / more_total)
-            step = Step(before, after, d, before.z * (1.0 / more_total))
+            before = Point(np.log1p(C / m), m, C)
+            d = np.log1p(C / (m * (more + C)))
+            after = Point(before.e - d, more, C)
+            whole = self._whole(before)
             # (S² + R²ρ)/(n(n+1)) − R²Δρ/(n+1), all in units of R²
-            core = (self._V[part] + self.mechanism.remainder(before)) / m
-            core -= self.mechanism.remainder_step(step)
+            core = self.mechanism.remainder(before, whole=whole)
+            core += self._V[part]
+            core /= m
+            core -= self.mechanism.remainder_step(Step(before, after, d), whole=whole)
             core *= self._A[part] / more
-            return core if self.slope is None else core - self.slope[part]
+            if whole:  # the tilt is still in it
+                core += self.origin
+            elif self.slope is not None:
+                core -= self.slope[part]
+            return core
 
         return self._blockwise(gain, n, rows)
 
-    def gain_error(self, gain: FloatArray, rows: Rows = ALL) -> FloatArray:
-        """Bound on the rounding error of :meth:`gain` where it is near ``gain``."""
+    def gain_error(self, gain: FloatArray | float, rows: Rows = ALL) -> FloatArray:
+        """Bound on the rounding error of :meth:`gain` where it is near ``gain``.
+
+        One bound for each of ``rows``; for a single gain and equal tilts, one for all.
+        """
         if self.slope is None or self._tilts is None:
-            return _ERROR * np.abs(gain)
+            return np.asarray(_ERROR * np.abs(gain))
         j = self._reference
         tilts = self._tilts[rows]
         same = (self.sizes[rows] == self.sizes[j]) & (self.coefficients[rows] == self.coefficients[j])
@@ -161,7 +170,7 @@ class Terms:
 
     def is_straight(self, rows: Rows = ALL) -> BoolArray:
         """Whether f is a straight line: each further person is worth exactly the same."""
-        straight = self._A[rows] == 0
+        straight: BoolArray = self._A[rows] == 0
         if self.mechanism.constant_remainder == 0:
             straight |= self._V[rows] == 0
         return straight
@@ -171,11 +180,16 @@ class Terms:
     def curve(self, x: FloatArray, rows: Rows = ALL) -> tuple[FloatArray, FloatArray]:
         """W and H with -f' = A·W/x² - tilt and f'' = A·H/x³, at real sample sizes ``x``."""
         at = self.budgets(x, rows)
-        rho, first, second = self.mechanism.remainder_slopes(at)
+        whole = self._whole(at)
+        rho, first, second = self.mechanism.remainder_slopes(at, whole=whole)
         base = self._V[rows] + rho
         z = at.z
         lift = z * first
-        return base + lift, 2.0 * base + (4.0 - z) * lift + z * z * second
+        W = base + lift
+        if whole:  # take the tilt out: t·x²/A = 2w(x/C)²
+            ratio = x / self._C[rows]
+            W += (2.0 * self.mechanism.weight) * ratio * ratio
+        return W, 2.0 * base + (4.0 - z) * lift + z * z * second
 
     @property
     def scale(self) -> FloatArray:
@@ -214,9 +228,11 @@ class Terms:
 
     def _blockwise(self, function: Any, n: FloatArray, rows: Rows) -> FloatArray:
         """Evaluate in pieces that stay in cache when all strata are asked for."""
+        if not len(n):
+            return np.empty(0)
         if len(n) <= BLOCK:
             return function(n, rows)  # type: ignore[no-any-return]
         out = np.empty(len(n))
         for part in blocks(len(n)):
-            out[part] = function(n[part], part if rows == ALL else rows[part])  # type: ignore[index]
+            out[part] = function(n[part], part if isinstance(rows, slice) else rows[part])
         return out

@@ -1,5 +1,6 @@
 """Comparing gains that double precision cannot tell apart."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -39,10 +40,10 @@ def rank_exactly(terms: Terms, rows: IntArray, n: IntArray) -> Ranking:
         return Ranking(np.zeros(len(rows), dtype=np.int64), False)
     _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     exact = [terms.exact_gain(int(rows[i]), int(n[i])) for i in first]
-    order = sorted(range(len(exact)), key=lambda i: -exact[i])
+    order = sorted(range(len(exact)), key=exact.__getitem__, reverse=True)
     tolerance = max(abs(value) for value in exact) * type(exact[0])(10) ** -EXACT_DIGITS
     ranks, rank, open_ = np.zeros(len(exact), dtype=np.int64), 0, False
-    for previous, current in zip(order, order[1:], strict=False):
+    for previous, current in pairwise(order):
         if exact[previous] - exact[current] > tolerance:
             rank += 1
         else:

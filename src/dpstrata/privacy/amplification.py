@@ -109,11 +109,12 @@ def _sampling_rate(
     if not np.all(np.isfinite(budgets) & (budgets > 0)):
         raise InputError(f"{name} must be positive and finite, got {name}={np.min(budgets):g}.")
     n, N = np.asarray(sample_size, dtype=float), np.asarray(stratum_size, dtype=float)
-    if not (np.all(n == np.floor(n)) and np.all(N == np.floor(N))):
+    if not (np.all(n == np.floor(n)) and np.all(np.floor(N) == N)):
         raise InputError("sample_size and stratum_size must be whole numbers.")
     if not np.all((n >= 1) & (n <= N)):
         raise InputError("sample_size must be at least 1 and at most stratum_size.")
-    return n / N
+    rate: FloatArray = n / N
+    return rate
 
 
 def _plain(values: FloatArray) -> FloatArray | float:

@@ -32,7 +32,8 @@ class Promise:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON):
             raise InputError(
-                f"epsilon must lie between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}, got epsilon={self.epsilon:g}."
+                f"epsilon must lie between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}, "
+                f"got epsilon={self.epsilon:g}."
             )
         if not 0.0 <= self.delta < 1.0:
             raise InputError(f"delta must be at least 0 and below 1, got delta={self.delta:g}.")

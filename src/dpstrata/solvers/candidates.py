@@ -77,7 +77,7 @@ def pick_best(problem: Problem, candidates: Iterator[IntArray]) -> IntArray:
     if not close:
         raise DpstrataError("no allocation meets the bounds and the total.")
     rows = np.concatenate([part[value <= best + _CLOSE * abs(best)] for part, value in close])
-    winner = rows[0]
+    winner: IntArray = rows[0]
     for rival in rows[1:]:
         if _beats(problem, rival, winner):
             winner = rival
@@ -97,4 +97,3 @@ def _beats(problem: Problem, rival: IntArray, winner: IntArray) -> bool:
         if abs(difference) > mp.mpf(10) ** -100 * problem.objective(winner):
             return bool(difference > 0)
     return tuple(rival) > tuple(winner)
-

@@ -17,7 +17,7 @@ from dpstrata.privacy.mechanisms.kernels import point
 from dpstrata.solvers.solution import Solution
 
 _MOST_STEPS = 60
-_ENOUGH = 1e-8  # relative change of a step; the next one would change about its square
+_ENOUGH = 2e-4  # relative change of a step; what is left is about a tenth of its square
 
 
 class Relaxation(NamedTuple):
@@ -49,20 +49,27 @@ def relax(problem: Problem) -> Relaxation:
     ):
         return Relaxation(x, price)
     base, weight = np.empty(len(x)), np.empty(len(x))
+    root = np.sqrt(terms.scale)
+    worthless = np.flatnonzero(root == 0)
     for _ in range(_MOST_STEPS):
         for part in blocks(len(x)):
             W, H = terms.curve(x[part], part)
-            A = terms.scale[part]
-            share = 2.0 * W / H
-            base[part] = np.where(A > 0, x[part] * (1.0 - share), 0.0)
-            weight[part] = share * np.sqrt(A * W)
+            share = W / H
+            share *= 2.0
+            np.multiply(x[part], 1.0 - share, out=base[part])
+            share *= root[part]
+            np.multiply(share, np.sqrt(W), out=weight[part])
+        base[worthless] = 0.0
         previous = x
         x, price = balance(base, weight, terms.slope, lower, upper, total, start=price)
-        np.subtract(x, previous, out=previous)
-        previous /= x
-        if max(previous.max(), -previous.min()) <= _ENOUGH:
+        if _largest_change(previous, x) <= _ENOUGH:
             return Relaxation(x, price)
     raise PrecisionError(f"the relaxation did not settle within {_MOST_STEPS} steps.")
+
+
+def _largest_change(previous: FloatArray, x: FloatArray) -> float:
+    """Relative to each size."""
+    return max(float(np.max(np.abs(1.0 - previous[part] / x[part]))) for part in blocks(len(x)))
 
 
 def _start(problem: Problem, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, float]:

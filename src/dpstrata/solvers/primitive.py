@@ -16,7 +16,7 @@ def integer_sizes(
     start: IntArray,
     lower: IntArray,
     upper: IntArray,
-    inclusive: bool = False,
+    inclusive: bool,
 ) -> IntArray:
     """Minimise f_i(n) + price_i·n over whole numbers within the bounds, for the strata ``rows``.
 

@@ -6,6 +6,8 @@ from dpstrata.privacy.mechanisms.discrete_laplace import DiscreteLaplace
 from dpstrata.privacy.mechanisms.laplace import Laplace
 from dpstrata.privacy.mechanisms.tulap import TruncatedUniformLaplace
 
+__all__ = ["MECHANISMS", "Mechanism", "get_mechanism"]
+
 MECHANISMS: dict[str, type[Mechanism]] = {
     mechanism.name: mechanism
     for mechanism in (

@@ -5,9 +5,13 @@ Every noise variance is written as
 .. math:: v(e) = R^2 \left( w\, s(e) + \rho(e) \right)
 
 with the kernel :math:`s` of :mod:`dpstrata.privacy.mechanisms.kernels`, a weight :math:`w`, and a
-remainder :math:`\rho` that stays bounded as the budget goes to zero. A mechanism supplies the weight,
-the remainder with two derivatives, its stable increase, and the plain textbook variance in mpmath,
-which shares no code with the rest and settles near-ties.
+remainder :math:`\rho` that stays bounded as the budget goes to zero. A mechanism supplies the weight, the
+remainder with two derivatives and its stable increase, and the plain textbook variance in mpmath, which
+shares no code with the rest and settles near-ties.
+
+Taking :math:`w\,s` off only matters for small budgets. With ``whole=True`` a mechanism is asked for
+:math:`v/R^2` itself in place of :math:`\rho`, which is cheaper; it is only asked where every budget is at
+least ``kernels.SERIES_BELOW``, and never if its remainder is constant.
 """
 
 from abc import ABC, abstractmethod
@@ -49,19 +53,21 @@ class Mechanism(ABC):
         self.steps = steps
         self.check()
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - most mechanisms protect any answer
         """Raise :class:`InputError` for answers that this mechanism cannot protect."""
 
     @abstractmethod
-    def remainder(self, at: Point) -> FloatArray:
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
         """ρ, in units of R²."""
 
     @abstractmethod
-    def remainder_slopes(self, at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """ρ, ρ' and ρ'', in units of R²."""
 
     @abstractmethod
-    def remainder_step(self, step: Step) -> FloatArray:
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
         """ρ(after) - ρ(before), without cancellation."""
 
     @abstractmethod

@@ -34,43 +34,53 @@ class DiscreteLaplace(Mechanism):
         if self.steps == 1:
             self.constant_remainder = 0.0
 
-    # The variance in units of R² is s(e/K)/K². For small e both s are huge and the difference is
-    # taken between their bounded parts r instead.
+    # The variance in units of R² is s(e/K)/K². Less s(e) it is r(e) − r(e/K)/K², which keeps its digits
+    # while e is small; from SERIES_BELOW on the plain difference does.
 
-    def remainder(self, at: Point) -> FloatArray:
-        """s(e/K)/K² - s(e)."""
-        return self.remainder_slopes(at)[0]
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """s(e/K)/K², less s(e)."""
+        if self._steps == 1:
+            return np.zeros_like(at.e)
+        fine = kernels.point(at.e / self._steps)
+        part = kernels.s(fine) / self._steps**2
+        if whole:
+            return part
+        small = at.e < kernels.SERIES_BELOW
+        return np.where(small, kernels.r(at) - kernels.r(fine) / self._steps**2, part - kernels.s(at))
 
-    def remainder_slopes(self, at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """s(e/K)/K² - s(e), with two derivatives."""
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """s(e/K)/K², less s(e), with two derivatives."""
         K = self._steps
         if K == 1:
             zero = np.zeros_like(at.e)
             return zero, zero, zero
         fine = kernels.point(at.e / K)
+        value, first, second = kernels.s_slopes(fine)
+        part = (value / K**2, first / K**3, second / K**4)
+        if whole:
+            return part
         small = at.e < kernels.SERIES_BELOW
-        if small.all():
-            whole, part, sign = kernels.r_slopes(at), kernels.r_slopes(fine), 1.0
-        else:
-            whole, part, sign = kernels.s_slopes(at), kernels.s_slopes(fine), -1.0
-        result = [sign * (w - p / K ** (2 + order)) for order, (w, p) in enumerate(zip(whole, part, strict=True))]
-        if small.any() and not small.all():
-            rows = np.flatnonzero(small)
-            for target, source in zip(result, self.remainder_slopes(Point(*(part[rows] for part in at))), strict=True):
-                target[rows] = source
-        return result[0], result[1], result[2]
+        s, r, r_fine = kernels.s_slopes(at), kernels.r_slopes(at), kernels.r_slopes(fine)
+        return (
+            np.where(small, r[0] - r_fine[0] / K**2, part[0] - s[0]),
+            np.where(small, r[1] - r_fine[1] / K**3, part[1] - s[1]),
+            np.where(small, r[2] - r_fine[2] / K**4, part[2] - s[2]),
+        )
 
-    def remainder_step(self, step: Step) -> FloatArray:
-        """Increase of s(e/K)/K² - s(e)."""
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Increase of s(e/K)/K², less s(e)."""
         K = self._steps
         if K == 1:
             return np.zeros_like(step.d)
-        fine = kernels.scaled(step, 1.0 / K)
+        fine = step.scaled(1.0 / K)
+        part = kernels.s_step(fine) / K**2
+        if whole:
+            return part
         small = step.before.e < kernels.SERIES_BELOW
         by_series = kernels.r_step(step) - kernels.r_step(fine) / K**2
-        if small.all():
-            return by_series
-        return np.where(small, by_series, kernels.s_step(fine) / K**2 - kernels.s_step(step))
+        return np.where(small, by_series, part - kernels.s_step(step))
 
     def exact_variance(self, e: Any) -> Any:
         """h²·2p/(1−p)²."""

@@ -12,41 +12,51 @@ varying. Keeping the two apart is what leaves double precision enough digits at 
 straight line is a million million times larger than everything that decides the allocation.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
 from dpstrata.arrays import FloatArray
 
 
-class Point(NamedTuple):
-    """A vector of local budgets, held in the forms that lose no digits."""
+class Point:
+    """A vector of local budgets e = ln(1 + C/n), in forms that lose no digits."""
 
-    e: FloatArray
-    b: FloatArray  # exp(-e)
-    z: FloatArray  # 1 - exp(-e)
+    def __init__(self, e: FloatArray, n: FloatArray | float, C: FloatArray) -> None:
+        self.e = e
+        self._n = n
+        self._C = C
+
+    @cached_property
+    def b(self) -> FloatArray:
+        """exp(-e)."""
+        return self._n / (self._n + self._C)
+
+    @cached_property
+    def z(self) -> FloatArray:
+        """1 - exp(-e)."""
+        return self._C / (self._n + self._C)
 
 
-class Step(NamedTuple):
-    """Two neighbouring points, ``after`` with the smaller budget, and their exact differences."""
+class Step:
+    """Two neighbouring points, ``after`` with the smaller budget, and their exact distance."""
 
-    before: Point
-    after: Point
-    d: FloatArray  # before.e - after.e
-    db: FloatArray  # after.b - before.b
+    def __init__(self, before: Point, after: Point, d: FloatArray) -> None:
+        self.before = before
+        self.after = after
+        self.d = d
+
+    def scaled(self, factor: float) -> Step:
+        """Return the step between budgets ``factor`` times as large."""
+        return Step(point(self.before.e * factor), point(self.after.e * factor), self.d * factor)
 
 
 def point(e: FloatArray) -> Point:
     """Describe the budgets ``e``."""
-    return Point(e, np.exp(-e), -np.expm1(-e))
-
-
-def scaled(step: Step, factor: float) -> Step:
-    """Return the step between the budgets ``factor`` times as large."""
-    before, after = point(step.before.e * factor), point(step.after.e * factor)
-    d = step.d * factor
-    return Step(before, after, d, before.b * np.expm1(d))
+    return Point(e, 1.0, np.expm1(e))
 
 
 # s and its two derivatives: s' = -s·coth(e/2), s'' = s·coth² + s², coth(e/2) = (1 + b) / z.
@@ -68,7 +78,8 @@ def s_step(step: Step) -> FloatArray:
     """Evaluate s(after) - s(before) without cancellation."""
     z0, z1 = step.before.z, step.after.z
     zz = z0 * z1
-    return 2.0 * step.db * (z0 + step.before.b * z1) / (zz * zz)
+    db = step.before.b * np.expm1(step.d)  # after.b − before.b
+    return 2.0 * db * (z0 + step.before.b * z1) / (zz * zz)
 
 
 # r by its power series below this budget and by its definition above it.
@@ -98,55 +109,63 @@ _SERIES = (
 )
 
 
+# 2/e², of which s is the part that grows without bound.
+
+
+def inverse_square(at: Point) -> FloatArray:
+    """Evaluate 2/e²."""
+    return 2.0 / (at.e * at.e)
+
+
+def inverse_square_slopes(at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Evaluate 2/e² with two derivatives."""
+    inverse = 1.0 / at.e
+    value = 2.0 * inverse * inverse
+    first = -2.0 * value * inverse
+    return value, first, -3.0 * first * inverse
+
+
+def inverse_square_step(step: Step) -> FloatArray:
+    """Evaluate the increase of 2/e² without cancellation."""
+    product = step.before.e * step.after.e
+    return 2.0 * step.d * (step.before.e + step.after.e) / (product * product)
+
+
 def r(at: Point) -> FloatArray:
     """Evaluate r."""
-    return _by_size(at.e, lambda: 2.0 / (at.e * at.e) - s(at), lambda: _polynomial(at.e * at.e)[0])
+    return _by_size(at.e, lambda: inverse_square(at) - s(at), lambda: _polynomial(at.e * at.e)[0])
 
 
 def r_slopes(at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Evaluate r, r' and r''."""
-    e = at.e
-    small = e < SERIES_BELOW
+    small = at.e < SERIES_BELOW
+    series = _series_slopes(np.minimum(at.e, SERIES_BELOW))
     if small.all():
-        return _series_slopes(e)
-    value, first, second = s_slopes(at)
-    inverse = 1.0 / e
-    square = 2.0 * inverse * inverse
-    direct = (square - value, -2.0 * square * inverse - first, 6.0 * square * inverse * inverse - second)
-    if not small.any():
-        return direct
-    series = _series_slopes(np.minimum(e, SERIES_BELOW))
+        return series
+    inverse, part = inverse_square_slopes(at), s_slopes(at)
     return (
-        np.where(small, series[0], direct[0]),
-        np.where(small, series[1], direct[1]),
-        np.where(small, series[2], direct[2]),
+        np.where(small, series[0], inverse[0] - part[0]),
+        np.where(small, series[1], inverse[1] - part[1]),
+        np.where(small, series[2], inverse[2] - part[2]),
     )
 
 
 def r_step(step: Step) -> FloatArray:
     """Evaluate r(after) - r(before) without cancellation."""
-    e0, e1 = step.before.e, step.after.e
-    fall = step.d * (e0 + e1)  # e0² − e1²
-
-    def direct() -> FloatArray:
-        product = e0 * e1
-        return 2.0 * fall / (product * product) - s_step(step)
 
     def series() -> FloatArray:
-        u0, u1 = e0 * e0, e1 * e1
+        u0, u1 = step.before.e**2, step.after.e**2
         value = np.full_like(u0, _SERIES[-1])
         divided = np.zeros_like(u0)
         for coefficient in _SERIES[-2::-1]:
             divided = divided * u1 + value
             value = value * u0 + coefficient
-        return -divided * fall
+        return -divided * step.d * (step.before.e + step.after.e)
 
-    return _by_size(e0, direct, series)
+    return _by_size(step.before.e, lambda: inverse_square_step(step) - s_step(step), series)
 
 
-def _by_size(
-    e: FloatArray, direct: Callable[[], FloatArray], series: Callable[[], FloatArray]
-) -> FloatArray:
+def _by_size(e: FloatArray, direct: Callable[[], FloatArray], series: Callable[[], FloatArray]) -> FloatArray:
     """Choose the form that is accurate at each budget; the usual case evaluates only one."""
     small = e < SERIES_BELOW
     if not small.any():

@@ -15,17 +15,19 @@ class Laplace(Mechanism):
     title = "Laplace"
     weight = 1.0
 
-    def remainder(self, at: Point) -> FloatArray:
-        """2/e² - s(e)."""
-        return kernels.r(at)
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """2/e², less s(e)."""
+        return kernels.inverse_square(at) if whole else kernels.r(at)
 
-    def remainder_slopes(self, at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """2/e² - s(e), with two derivatives."""
-        return kernels.r_slopes(at)
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """2/e², less s(e), with two derivatives."""
+        return kernels.inverse_square_slopes(at) if whole else kernels.r_slopes(at)
 
-    def remainder_step(self, step: Step) -> FloatArray:
-        """Increase of 2/e² - s(e)."""
-        return kernels.r_step(step)
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Increase of 2/e², less s(e)."""
+        return kernels.inverse_square_step(step) if whole else kernels.r_step(step)
 
     def exact_variance(self, e: Any) -> Any:
         """2R²/e²."""

@@ -21,16 +21,18 @@ class TruncatedUniformLaplace(Mechanism):
     weight = 1.0
     constant_remainder = 1 / 12
 
-    def remainder(self, at: Point) -> FloatArray:
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
         """1/12, the variance of the uniform part."""
         return np.full_like(at.e, 1 / 12)
 
-    def remainder_slopes(self, at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """1/12, which does not change."""
         zero = np.zeros_like(at.e)
         return np.full_like(at.e, 1 / 12), zero, zero
 
-    def remainder_step(self, step: Step) -> FloatArray:
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
         """Zero."""
         return np.zeros_like(step.d)
 

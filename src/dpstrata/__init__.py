@@ -1,0 +1,88 @@
+"""dpstrata: exact, certified sample allocation for stratified surveys under differential privacy.
+
+``import dpstrata as dps``. Names are loaded when they are first used, so that importing the package and
+``dpstrata --help`` stay instant.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.version import __version__
+
+if TYPE_CHECKING:
+    from dpstrata.errors import (
+        DpstrataError,
+        DpstrataWarning,
+        InfeasibleError,
+        InputError,
+        MissingExtraError,
+        NotAvailableError,
+        PrecisionError,
+        StrataError,
+    )
+    from dpstrata.model.answers import Answers
+    from dpstrata.model.certificate import Certificate, certify
+    from dpstrata.model.design_record import Design
+    from dpstrata.model.document import load_design
+    from dpstrata.model.problem import Problem
+    from dpstrata.model.strata import Strata
+    from dpstrata.planning import design
+    from dpstrata.privacy.amplification import central_epsilon, local_epsilon
+    from dpstrata.solvers import solve
+
+_HOMES = {
+    "Answers": "model.answers",
+    "Certificate": "model.certificate",
+    "Design": "model.design_record",
+    "DpstrataError": "errors",
+    "DpstrataWarning": "errors",
+    "InfeasibleError": "errors",
+    "InputError": "errors",
+    "MissingExtraError": "errors",
+    "NotAvailableError": "errors",
+    "PrecisionError": "errors",
+    "Problem": "model.problem",
+    "Strata": "model.strata",
+    "StrataError": "errors",
+    "central_epsilon": "privacy.amplification",
+    "certify": "model.certificate",
+    "design": "planning",
+    "load_design": "model.document",
+    "local_epsilon": "privacy.amplification",
+    "solve": "solvers",
+}
+
+__all__ = [
+    "Answers",
+    "Certificate",
+    "Design",
+    "DpstrataError",
+    "DpstrataWarning",
+    "InfeasibleError",
+    "InputError",
+    "MissingExtraError",
+    "NotAvailableError",
+    "PrecisionError",
+    "Problem",
+    "Strata",
+    "StrataError",
+    "__version__",
+    "central_epsilon",
+    "certify",
+    "design",
+    "load_design",
+    "local_epsilon",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,73 @@
+"""The command line: a thin layer over the library, a file a command."""
+
+import os
+import sys
+import warnings
+
+import typer
+
+from dpstrata.cli.cmd_design import compare_command, design_command
+
+app = typer.Typer(
+    name="dpstrata",
+    help="Exact, certified sample allocation for stratified surveys under differential privacy.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("design", help="Allocate a sample to strata: the exact optimum, with its certificate.")(
+    design_command
+)
+app.command("compare", help="Set the optimum beside Neyman, proportional and equal allocation.")(
+    compare_command
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from dpstrata.version import __version__
+
+        typer.echo(f"dpstrata {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; a user sees one clear message, never a traceback."""
+    from dpstrata.errors import DpstrataError, DpstrataWarning
+
+    def show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+        typer.echo(f"Warning: {message}", err=True)
+
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("always", DpstrataWarning)
+    warnings.showwarning = show_warning  # type: ignore[assignment]
+    try:
+        app()
+    except DpstrataError as error:
+        typer.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except MemoryError:
+        typer.echo("Error: there is not enough memory for this many strata.", err=True)
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("DPSTRATA_DEBUG"):
+            raise
+        typer.echo(
+            f"Error: dpstrata failed unexpectedly ({type(error).__name__}). This is a fault of the program; "
+            "set DPSTRATA_DEBUG=1 to see where, and please report it.",
+            err=True,
+        )
+        sys.exit(1)

@@ -1,0 +1,32 @@
+"""Tables and paragraphs on the terminal; stratum names are shown as they are, never as markup."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dpstrata.model.summary import TextTable
+
+
+def print_table(table: TextTable) -> None:
+    """Print a table with its title and note."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=110)
+    grid = Table(title=Text(table.title), title_justify="left", caption_justify="left")
+    for i, name in enumerate(table.header):
+        grid.add_column(name, justify="left" if i == 0 else "right")
+    for row in table.rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    console.print(grid)
+    if table.note:
+        console.print(Text(table.note))
+    console.print()
+
+
+def print_paragraph(text: str) -> None:
+    """Print a sentence or two, wrapped."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=110)
+    console.print(Text(text))
+    console.print()

@@ -1,0 +1,134 @@
+"""What must hold for strata, whether they come from arrays or from a file; every breach is found."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from dpstrata.arrays import BoolArray, FloatArray, IntArray
+from dpstrata.model.answers import Answers
+
+SdSource = Literal["public", "prior", "bound", "private_pilot"]
+SD_SOURCES: tuple[str, ...] = get_args(SdSource)
+LARGEST_SIZE = 10**12
+LARGEST_POPULATION = 2**62
+
+# Arguments of Strata and the columns of a strata file that fill them.
+COLUMN_OF = {
+    "sizes": "size",
+    "sds": "sd",
+    "coefficients": "coefficient",
+    "costs": "cost",
+    "mins": "min",
+    "maxs": "max",
+    "response_rates": "response_rate",
+}
+
+
+class Finding(NamedTuple):
+    """One breach of a rule, in one stratum or (row ``None``) in all together."""
+
+    row: int | None
+    column: str
+    rule: str
+    got: str
+
+    def at_stratum(self, name: Callable[[int], str]) -> str:
+        """Say it with the stratum's name."""
+        place = "" if self.row is None else f" in stratum {name(self.row)!r}"
+        return f"{self.rule}, got {self.got}{place}."
+
+    def at_cell(self, place: Callable[[int], str]) -> str:
+        """Say it with the row and the column of a table."""
+        where = "" if self.row is None else f"{place(self.row)}, "
+        return f"{where}column {self.column!r}: {self.rule}, got {self.got}."
+
+
+def find_problems(
+    columns: Mapping[str, FloatArray], *, names: Sequence[str] | None, sources: str | Sequence[str]
+) -> list[Finding]:
+    """Find every problem of the values; all columns have the same length."""
+    sizes = columns["sizes"]
+    found = _each(
+        "size", sizes, "size must be a whole number from 1 to 10^12", _whole(sizes, 1, LARGEST_SIZE)
+    )
+    if not found and float(sizes.sum()) > LARGEST_POPULATION:
+        found.append(Finding(None, "size", "all sizes together must be at most 2^62", f"{sizes.sum():.4g}"))
+    for name, rule, holds in (
+        ("sds", "sd must be a number >= 0", lambda v: np.isfinite(v) & (v >= 0)),
+        ("coefficients", "coefficient must be a number", lambda v: np.abs(v) < 1e100),
+        ("costs", "cost must be a positive number", lambda v: np.isfinite(v) & (v > 0)),
+        ("mins", "min must be a whole number >= 0", lambda v: _whole(v, 0, LARGEST_SIZE)),
+        ("maxs", "max must be a whole number >= 1", lambda v: _whole(v, 1, LARGEST_SIZE)),
+        ("response_rates", "response_rate must be above 0 and at most 1", lambda v: (v > 0) & (v <= 1)),
+    ):
+        if name in columns:
+            found += _each(COLUMN_OF[name], columns[name], rule, holds(columns[name]))
+    found += _find_bounds(sizes, columns.get("mins"), columns.get("maxs"))
+    found += _find_doubles(names)
+    listed = enumerate([sources] if isinstance(sources, str) else sources)
+    found += [
+        Finding(row, "sd_source", f"sd_source must be one of {', '.join(SD_SOURCES)}", repr(source))
+        for row, source in listed
+        if source not in SD_SOURCES
+    ]
+    return found
+
+
+def find_large_spreads(sds: FloatArray, sizes: IntArray, answers: Answers) -> list[Finding]:
+    """Find standard deviations that no answers within their range can have."""
+    # Half the range is possible in every stratum of two people or more, so few need a closer look.
+    suspects = np.flatnonzero((sds > 0.5 * answers.range) | ((sizes == 1) & (sds > 0)))
+    largest = answers.largest_sd(sizes[suspects])
+    return [
+        Finding(
+            int(i),
+            "sd",
+            f"sd must be at most {most:.6g}, the largest that answers in {answers} can have",
+            f"sd={sds[i]:g}",
+        )
+        for i, most in zip(suspects, largest, strict=True)
+        if sds[i] > most * (1 + 1e-9)
+    ]
+
+
+def _each(column: str, values: FloatArray, rule: str, holds: BoolArray) -> list[Finding]:
+    return [Finding(int(i), column, rule, f"{values[i]:.15g}") for i in np.flatnonzero(~holds)]
+
+
+def _find_bounds(sizes: FloatArray, mins: FloatArray | None, maxs: FloatArray | None) -> list[Finding]:
+    found = []
+    if mins is not None and maxs is not None:
+        found += [
+            Finding(int(i), "min", "min must be at most max", f"min={mins[i]:g}, max={maxs[i]:g}")
+            for i in np.flatnonzero(mins > maxs)
+        ]
+    for column, values in (("min", mins), ("max", maxs)):
+        if values is not None:
+            found += [
+                Finding(
+                    int(i),
+                    column,
+                    f"{column} must be at most the stratum's size",
+                    f"{column}={values[i]:g}, size={sizes[i]:g}",
+                )
+                for i in np.flatnonzero(values > sizes)
+            ]
+    return found
+
+
+def _find_doubles(names: Sequence[str] | None) -> list[Finding]:
+    if names is None or len(set(names)) == len(names):
+        return []
+    seen: set[str] = set()
+    found = []
+    for row, name in enumerate(names):
+        if name in seen:
+            found.append(Finding(row, "stratum", "stratum names must differ", f"{name!r} again"))
+        seen.add(name)
+    return found
+
+
+def _whole(values: FloatArray, least: int, most: int) -> BoolArray:
+    whole: BoolArray = (values == np.floor(values)) & (values >= least) & (values <= most)
+    return whole

@@ -1,0 +1,108 @@
+"""A design beside the classical allocations, all under the same privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstrata.arrays import FloatArray, IntArray, read_only
+from dpstrata.model.baselines import BASELINES, baseline_sizes
+from dpstrata.model.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceParts:
+    """The variance of an estimate, split by its cause.
+
+    Attributes
+    ----------
+    sampling : float
+        From asking some people and not others; with the finite population correction if it is on.
+    privacy : float
+        From the noise.
+    """
+
+    sampling: float
+    privacy: float
+
+    @property
+    def total(self) -> float:
+        """Both together."""
+        return self.sampling + self.privacy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """One allocation, scored under the same privacy as the design.
+
+    Attributes
+    ----------
+    design : str
+        ``optimal``, ``neyman``, ``proportional`` or ``equal``.
+    sample_sizes : array of int
+        Its sample sizes, with the design's total and bounds.
+    variance : float
+        Of the estimator (for objectives other than ``mean`` the objective's value).
+    ratio : float
+        ``variance`` over the design's.
+    variance_without_privacy : float
+        The same sizes with no noise.
+    effective_sample_size : float or None
+        How many interviews without noise, allocated by Neyman, would do as well; ``None`` where no stratum
+        has any spread.
+    """
+
+    design: str
+    sample_sizes: IntArray
+    variance: float
+    ratio: float
+    variance_without_privacy: float
+    effective_sample_size: float | None
+
+    @property
+    def standard_error(self) -> float:
+        """Root of the variance."""
+        return float(np.sqrt(self.variance))
+
+
+def variance_parts(problem: Problem, sizes: IntArray, *, finite_population: bool) -> VarianceParts:
+    """Split the variance at ``sizes`` into sampling and privacy."""
+    terms = problem.terms
+    n = sizes.astype(float)
+    weight = terms.coefficients**2
+    spread = weight * terms.sds**2
+    sampling = spread / n
+    if finite_population:
+        sampling = sampling * (1.0 - n / terms.sizes)
+    return VarianceParts(
+        sampling=float(sampling.sum()),
+        privacy=float((weight * (terms.noise_variances(n) / n)).sum()),
+    )
+
+
+def compare_designs(problem: Problem, sizes: IntArray, *, finite_population: bool) -> tuple[Comparison, ...]:
+    """Score ``sizes`` as the optimal design, then the classical allocations."""
+    reference = variance_parts(problem, sizes, finite_population=finite_population).total
+    rows = []
+    for name in ("optimal", *BASELINES):
+        allocation = sizes if name == "optimal" else read_only(baseline_sizes(problem, name))
+        parts = variance_parts(problem, allocation, finite_population=finite_population)
+        rows.append(
+            Comparison(
+                design=name,
+                sample_sizes=allocation,
+                variance=parts.total,
+                ratio=parts.total / reference if reference > 0 else 1.0,
+                variance_without_privacy=parts.sampling,
+                effective_sample_size=_effective_size(problem, allocation),
+            )
+        )
+    return tuple(rows)
+
+
+def _effective_size(problem: Problem, sizes: IntArray | FloatArray) -> float | None:
+    """Solve (Σ|a|S)²/m = Σf for m: Neyman's variance without noise, the correction being on both sides."""
+    terms = problem.terms
+    spread = float((np.abs(terms.coefficients) * terms.sds).sum())
+    return spread**2 / problem.objective(sizes) if spread > 0 else None

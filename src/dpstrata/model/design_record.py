@@ -1,0 +1,206 @@
+"""The result: sample sizes with everything needed to defend them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dpstrata.arrays import FloatArray, IntArray, read_only
+from dpstrata.errors import InputError
+from dpstrata.model.certificate import Certificate, certify
+from dpstrata.model.comparison import Comparison, VarianceParts, compare_designs, variance_parts
+from dpstrata.model.inputs import Inputs
+from dpstrata.model.problem import Problem
+from dpstrata.model.statement import privacy_statement
+from dpstrata.model.strata import Strata
+from dpstrata.privacy.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+FrameLibrary = Literal["pandas", "polars", "pyarrow"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """How many people to invite in each stratum, and what that promises and proves.
+
+    Made by :func:`dpstrata.design` and :func:`dpstrata.load_design`. Arrays are read-only and in the order
+    of the strata.
+
+    Attributes
+    ----------
+    strata : Strata
+        The population.
+    inputs : Inputs
+        What was asked for.
+    problem : Problem
+        The optimisation problem; ``dps.solve(plan.problem, method=...)`` solves it another way.
+    sample_sizes : array of int
+        People to invite.
+    relaxed_sizes : array of float
+        The best real numbers.
+    certificate : Certificate
+        The proof of optimality.
+    """
+
+    strata: Strata
+    inputs: Inputs
+    problem: Problem
+    sample_sizes: IntArray
+    relaxed_sizes: FloatArray
+    certificate: Certificate
+
+    @classmethod
+    def certified(
+        cls,
+        strata: Strata,
+        inputs: Inputs,
+        problem: Problem,
+        sample_sizes: IntArray | FloatArray,
+        relaxed_sizes: FloatArray,
+    ) -> Design:
+        """Build a design and check its certificate."""
+        sizes = read_only(np.asarray(sample_sizes, dtype=np.int64))
+        return cls(strata, inputs, problem, sizes, read_only(relaxed_sizes), certify(problem, sizes))
+
+    # --- what was designed --------------------------------------------------------------------
+
+    @property
+    def total(self) -> int:
+        """People to invite in all strata together."""
+        return int(self.sample_sizes.sum())
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What noises an answer."""
+        return self.problem.terms.mechanism
+
+    @property
+    def sds(self) -> FloatArray:
+        """Standard deviations the design used."""
+        return self.problem.terms.sds
+
+    @property
+    def local_epsilons(self) -> FloatArray:
+        """Budget that one noised answer spends, in each stratum."""
+        return read_only(self.problem.terms.budgets(self.sample_sizes.astype(float)).e)
+
+    @property
+    def noise_sds(self) -> FloatArray:
+        """Standard deviation of the noise of one answer, in each stratum."""
+        return read_only(np.sqrt(self.problem.terms.noise_variances(self.sample_sizes.astype(float))))
+
+    @property
+    def variance_parts(self) -> VarianceParts:
+        """The variance, split into sampling and privacy."""
+        return variance_parts(
+            self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
+        )
+
+    @property
+    def variance(self) -> float:
+        """Variance of the estimated population mean; for other objectives the value of the objective."""
+        return self.variance_parts.total
+
+    @property
+    def standard_error(self) -> float | None:
+        """Root of the variance for the population mean, ``None`` for other objectives."""
+        return float(np.sqrt(self.variance)) if self.inputs.objective == "mean" else None
+
+    @property
+    def privacy(self) -> Mapping[str, Any]:
+        """The promise, what must stay secret for it to hold, and what it does not cover."""
+        local = self.local_epsilons
+        return privacy_statement(self.inputs, float(local.min()), float(local.max()))
+
+    def compare(self) -> tuple[Comparison, ...]:
+        """Score this design, Neyman, proportional and equal allocation under the same privacy."""
+        return compare_designs(
+            self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
+        )
+
+    # --- as tables, documents and files -------------------------------------------------------
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One list per column of the table of strata, as in the design document."""
+        strata = self.strata
+        columns: dict[str, list[Any]] = {
+            "stratum": list(strata.names),
+            "size": strata.sizes.tolist(),
+            "sd": self.sds.tolist(),
+            "sd_source": [strata.sd_source(row) for row in range(len(strata))],
+            "sample_size": self.sample_sizes.tolist(),
+            "relaxed_size": self.relaxed_sizes.tolist(),
+            "local_epsilon": self.local_epsilons.tolist(),
+            "noise_sd": self.noise_sds.tolist(),
+        }
+        for column, values in (
+            ("coefficient", strata.coefficients),
+            ("cost", strata.costs),
+            ("min", strata.mins),
+            ("max", strata.maxs),
+            ("response_rate", strata.response_rates),
+        ):
+            if values is not None:
+                columns[column] = values.tolist()
+        return columns
+
+    def to_frame(self, library: FrameLibrary | None = None) -> IntoDataFrame:
+        """Return the table of strata as a data frame.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Which kind; by default the first of them that is installed.
+        """
+        import importlib.util
+
+        import narwhals as nw
+
+        libraries: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
+        chosen = library or next((name for name in libraries if importlib.util.find_spec(name)), None)
+        if chosen is None or chosen not in libraries:
+            got = "none of them installed" if chosen is None else repr(chosen)
+            raise InputError(f"to_frame needs one of {', '.join(libraries)}, got {got}.")
+        columns = {**self.columns(), **{name: list(cells) for name, cells in self.strata.extra.items()}}
+        try:
+            frame: IntoDataFrame = nw.from_dict(columns, backend=chosen).to_native()
+        except ModuleNotFoundError:
+            raise InputError(f"to_frame({chosen!r}) needs {chosen}: pip install {chosen}.") from None
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the design document as plain Python data."""
+        from dpstrata.model.document import design_document
+
+        return design_document(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the design document (``.json``), or the table of strata (``.csv``, ``.parquet``, ``.xlsx``).
+
+        The file appears whole or not at all.
+        """
+        from dpstrata.model.output import write_design
+
+        write_design(self, Path(path))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both make the same document."""
+        return isinstance(other, Design) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        from dpstrata.model.summary import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from dpstrata.model.summary import as_html
+
+        return as_html(self)

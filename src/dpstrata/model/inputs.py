@@ -1,0 +1,141 @@
+"""Everything a design was asked for, and the problem that follows from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from dpstrata.arrays import IntArray, read_only
+from dpstrata.errors import InfeasibleError, InputError, NotAvailableError
+from dpstrata.model.answers import Answers
+from dpstrata.model.objectives import coefficients
+from dpstrata.model.problem import Problem
+from dpstrata.model.strata import Strata
+from dpstrata.model.terms import Objective, Terms
+from dpstrata.privacy.mechanisms import get_mechanism
+from dpstrata.privacy.promise import Promise
+
+Trust = Literal["local", "curator"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The arguments of :func:`dpstrata.design`, as given, with the answers resolved."""
+
+    epsilon: float
+    delta: float = 0.0
+    total: int | None = None
+    at_most: int | None = None
+    budget: float | None = None
+    target_se: float | None = None
+    target_margin: float | None = None
+    target_cv: float | None = None
+    mechanism: str = "laplace"
+    objective: Objective = "mean"
+    answers: Answers = field(default_factory=lambda: Answers(0.0, 1.0))
+    questions: int = 1
+    trust: Trust = "local"
+    local_epsilon_cap: float | None = None
+    min_per_stratum: int = 1
+    min_fraction: float = 0.0
+    max_fraction: float = 1.0
+    domains: tuple[str, ...] | None = None
+    confidence: float = 0.95
+    finite_population: bool = True
+
+    def __post_init__(self) -> None:
+        self._check_ranges()
+        self._check_available()
+        if self.total is None:
+            raise InputError("a design needs a total number of interviews: give total.")
+
+    def _check_ranges(self) -> None:
+        if self.total is not None and (self.total != int(self.total) or self.total < 1):
+            raise InputError(f"total must be a whole number >= 1, got total={self.total}.")
+        if self.min_per_stratum != int(self.min_per_stratum) or self.min_per_stratum < 1:
+            raise InputError(
+                f"min_per_stratum must be a whole number >= 1, got min_per_stratum={self.min_per_stratum}: "
+                "a stratum with no interview cannot be estimated."
+            )
+        if not 0.0 <= self.min_fraction <= self.max_fraction <= 1.0 or self.max_fraction == 0.0:
+            raise InputError(
+                "min_fraction and max_fraction must satisfy 0 <= min_fraction <= max_fraction <= 1 and "
+                f"max_fraction > 0, got {self.min_fraction:g} and {self.max_fraction:g}."
+            )
+        if not 0.0 < self.confidence < 1.0:
+            raise InputError(f"confidence must lie between 0 and 1, got confidence={self.confidence:g}.")
+        if self.questions != int(self.questions) or self.questions < 1:
+            raise InputError(f"questions must be a whole number >= 1, got questions={self.questions}.")
+        if self.trust not in ("local", "curator"):
+            raise InputError(f"trust must be 'local' or 'curator', got {self.trust!r}.")
+
+    def _check_available(self) -> None:
+        """Refuse what this version understands but does not carry out; nothing is silently ignored."""
+        asked = {
+            "at_most": self.at_most is not None,
+            "budget": self.budget is not None,
+            "target_se": self.target_se is not None,
+            "target_margin": self.target_margin is not None,
+            "target_cv": self.target_cv is not None,
+            "delta": self.delta != 0.0,
+            "questions": self.questions != 1,
+            "trust='curator'": self.trust == "curator",
+            "local_epsilon_cap": self.local_epsilon_cap is not None,
+            "domains": self.domains is not None,
+        }
+        for name, wanted in asked.items():
+            if wanted:
+                raise NotAvailableError(f"{name} is not available in this version of dpstrata; leave it out.")
+
+    def problem(self, strata: Strata) -> Problem:
+        """State the optimisation problem that these inputs pose for ``strata``."""
+        if strata.response_rates is not None and not np.all(strata.response_rates == 1.0):
+            raise NotAvailableError(
+                "response rates below 1 are not available in this version of dpstrata; leave the column out."
+            )
+        mechanism = get_mechanism(self.mechanism, answer_range=self.answers.range, steps=self.answers.steps)
+        sds = strata.spreads(self.answers)
+        terms = Terms(
+            sizes=strata.sizes,
+            sds=sds,
+            coefficients=coefficients(strata, sds, self.objective),
+            objective=self.objective,
+            promise=Promise(self.epsilon, self.delta),
+            mechanism=mechanism,
+        )
+        lower, upper = self._bounds(strata)
+        assert self.total is not None
+        return Problem(terms, lower, upper, int(self.total))
+
+    def _bounds(self, strata: Strata) -> tuple[IntArray, IntArray]:
+        """Fewest and most people to invite in each stratum, from all that binds them."""
+        sizes = strata.sizes
+        lower, upper = np.minimum(self.min_per_stratum, sizes), sizes
+        if self.min_fraction > 0:
+            lower = np.maximum(lower, _fraction_of(sizes, self.min_fraction, up=True))
+        if self.max_fraction < 1:
+            upper = np.maximum(_fraction_of(sizes, self.max_fraction, up=False), 1)
+        if strata.mins is not None:
+            lower = np.maximum(lower, strata.mins)
+        if strata.maxs is not None:
+            upper = np.minimum(upper, strata.maxs)
+        if np.any(lower > upper):
+            wrong = np.flatnonzero(lower > upper)
+            i = int(wrong[0])
+            raise InfeasibleError(
+                f"the minimum of a stratum must be at most its maximum, got minimum {lower[i]:,} and "
+                f"maximum {upper[i]:,} in stratum {strata.name(i)!r}"
+                + (f" (and in {wrong.size - 1:,} more)." if wrong.size > 1 else ".")
+            )
+        return read_only(lower), read_only(upper)
+
+
+def _fraction_of(sizes: IntArray, fraction: float, *, up: bool) -> IntArray:
+    """Round fraction·N up or down, taking the fraction for the decimal number that was written."""
+    exact = Fraction(repr(float(fraction)))
+    rounding = math.ceil if up else math.floor
+    return np.array([rounding(exact * size) for size in sizes.tolist()], dtype=np.int64)

@@ -1,0 +1,41 @@
+"""What is minimised: the coefficient a_i of each stratum."""
+
+from typing import get_args
+
+import numpy as np
+
+from dpstrata.arrays import FloatArray, read_only
+from dpstrata.errors import InputError
+from dpstrata.model.strata import Strata
+from dpstrata.model.terms import Objective
+
+OBJECTIVES: tuple[str, ...] = get_args(Objective)
+
+
+def coefficients(strata: Strata, sds: FloatArray, objective: Objective) -> FloatArray:
+    """Return a_i: N_i/ΣN for ``mean``, 1 for ``trace``, 1/S_i for ``unit_free``, the column for ``custom``.
+
+    Raises
+    ------
+    InputError
+        If the objective is unknown, a coefficient is missing, or ``unit_free`` meets a spread of zero.
+    """
+    match objective:
+        case "mean":
+            return read_only(strata.sizes / strata.population)
+        case "trace":
+            return read_only(np.ones(len(strata)))
+        case "unit_free":
+            if not sds.all():
+                name = strata.name(int(np.argmin(sds)))
+                raise InputError(
+                    f"objective='unit_free' divides by sd, which must be above 0, got 0 in stratum {name!r}."
+                )
+            return read_only(1.0 / sds)
+        case "custom":
+            if strata.coefficients is None:
+                raise InputError("objective='custom' needs a coefficient for every stratum, got none.")
+            if not strata.coefficients.any():
+                raise InputError("objective='custom' needs at least one coefficient other than 0.")
+            return strata.coefficients
+    raise InputError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}.")

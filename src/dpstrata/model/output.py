@@ -1,0 +1,99 @@
+"""Writing designs to files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from dpstrata.model.design_record import Design
+
+
+def write_design(plan: Design, path: Path) -> None:
+    """Write the document or the table of strata, by the ending of ``path``."""
+    match path.suffix.lower():
+        case ".json":
+            content = (to_json(plan) + "\n").encode()
+        case ".csv":
+            content = _csv(_table(plan))
+        case ".parquet":
+            content = _parquet(_table(plan))
+        case ".xlsx":
+            content = _excel(_table(plan))
+        case _:
+            raise InputError(f"a design is written to .json, .csv, .parquet or .xlsx, got {path.name!r}.")
+    write_atomically(path, content)
+
+
+def to_json(plan: Design) -> str:
+    """Write the design document as JSON text."""
+    return json.dumps(plan.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write ``content`` beside ``path`` and move it there, so that no half-written file is ever seen."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _table(plan: Design) -> dict[str, list[Any]]:
+    return {**plan.columns(), **{name: list(cells) for name, cells in plan.strata.extra.items()}}
+
+
+def _csv(columns: dict[str, list[Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()
+
+
+def _parquet(columns: dict[str, list[Any]]) -> bytes:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingExtraError("Parquet files need", "files") from None
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.table(columns), sink)
+    return bytes(sink.getvalue())
+
+
+def _excel(columns: dict[str, list[Any]]) -> bytes:
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingExtraError("Excel files need", "files") from None
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("design")
+    sheet.append(list(columns))
+    for row in zip(*columns.values(), strict=True):
+        sheet.append(row)
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()

@@ -1,0 +1,227 @@
+"""The strata of a population: how many people, how spread their answers are, and what binds each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.arrays import FloatArray, IntArray, read_only
+from dpstrata.errors import StrataError
+from dpstrata.model.answers import Answers
+from dpstrata.model.checks import find_large_spreads, find_problems
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strata:
+    """A population divided into strata.
+
+    Parameters
+    ----------
+    sizes : array of int
+        People in each stratum, from 1 to 10**12.
+    sds : array of float, optional
+        Standard deviation of the answers in each stratum (divisor N - 1), >= 0. It must be public, prior
+        knowledge or a bound, never computed from the confidential answers without a budget of its own.
+        If left out, the worst case of the answer range is used.
+    names : sequence of str, optional
+        Distinct; "1", "2", ... if left out.
+    coefficients : array of float, optional
+        Weights a_i for ``objective="custom"``.
+    costs : array of float, optional
+        Cost of one invitation, > 0.
+    mins, maxs : array of int, optional
+        Fewest and most people to invite.
+    response_rates : array of float, optional
+        Publicly known share of people who would answer, 0 < r <= 1.
+    sd_sources : str or sequence of str, optional
+        Where each standard deviation comes from: ``public``, ``prior`` (the default), ``bound`` or
+        ``private_pilot``.
+    extra : mapping of str to sequence, optional
+        Any further columns; kept, and usable as domains.
+
+    Raises
+    ------
+    StrataError
+        With every problem found.
+
+    Examples
+    --------
+    >>> strata = Strata(sizes=[7000, 8000], sds=[0.283, 0.08], names=["north", "south"])
+    >>> len(strata), strata.population
+    (2, 15000)
+    """
+
+    sizes: IntArray
+    sds: FloatArray | None
+    _names: tuple[str, ...] | None
+    coefficients: FloatArray | None
+    costs: FloatArray | None
+    mins: IntArray | None
+    maxs: IntArray | None
+    response_rates: FloatArray | None
+    sd_sources: tuple[str, ...] | str
+    extra: Mapping[str, Sequence[Any]] = field(repr=False)
+
+    def __init__(
+        self,
+        sizes: npt.ArrayLike,
+        sds: npt.ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        coefficients: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | None = None,
+        mins: npt.ArrayLike | None = None,
+        maxs: npt.ArrayLike | None = None,
+        response_rates: npt.ArrayLike | None = None,
+        *,
+        sd_sources: str | Sequence[str] | None = None,
+        extra: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        given = {
+            "sizes": sizes,
+            "sds": sds,
+            "coefficients": coefficients,
+            "costs": costs,
+            "mins": mins,
+            "maxs": maxs,
+            "response_rates": response_rates,
+        }
+        problems: list[str] = []
+        columns = {
+            name: _as_floats(name, values, problems) for name, values in given.items() if values is not None
+        }
+        count = len(columns["sizes"])
+        if not problems and count == 0:
+            problems.append("there must be at least one stratum, got none.")
+        lengths = {
+            **{name: len(values) for name, values in columns.items()},
+            **({} if names is None else {"names": len(names)}),
+            **({} if sd_sources is None or isinstance(sd_sources, str) else {"sd_sources": len(sd_sources)}),
+            **{name: len(values) for name, values in (extra or {}).items()},
+        }
+        problems += [
+            f"{name} must have one entry per stratum ({count}), got {length}."
+            for name, length in lengths.items()
+            if length != count
+        ]
+        if problems:
+            raise StrataError(problems)
+        put = object.__setattr__
+        put(self, "_names", None if names is None else tuple(map(str, names)))
+        put(self, "sd_sources", _sources(sd_sources, sds is None))
+        put(self, "extra", {name: tuple(values) for name, values in (extra or {}).items()})
+        found = find_problems(columns, names=self._names, sources=self.sd_sources)
+        if found:
+            raise StrataError([finding.at_stratum(self.name) for finding in found])
+        for name in given:
+            values = columns.get(name)
+            if values is not None and name in ("sizes", "mins", "maxs"):
+                values = values.astype(np.int64)
+            put(self, name, None if values is None else read_only(values))
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, answers: Answers | None = None) -> Strata:
+        """Read strata from CSV, or with the extra ``files`` from Parquet or Excel.
+
+        Parameters
+        ----------
+        path : path
+            The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``.
+        answers : Answers, optional
+            If given, spreads that such answers cannot have are reported with the other problems.
+
+        Raises
+        ------
+        StrataError
+            With every problem of the file, each with its row and column.
+        """
+        from dpstrata.model.columns import strata_from_columns
+        from dpstrata.model.tables import read_table
+
+        table = read_table(Path(path))
+        return strata_from_columns(table, answers=answers)
+
+    @classmethod
+    def from_frame(cls, frame: IntoFrame, *, answers: Answers | None = None) -> Strata:
+        """Take strata from a data frame (pandas, Polars, Arrow or anything narwhals knows).
+
+        The columns are those of a strata file.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"stratum": ["a", "b"], "size": [10, 20], "sd": [0.1, 0.2]})
+        >>> Strata.from_frame(frame).names
+        ('a', 'b')
+        """
+        from dpstrata.model.columns import strata_from_columns
+        from dpstrata.model.tables import table_from_frame
+
+        return strata_from_columns(table_from_frame(frame), answers=answers)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the strata."""
+        if self._names is None:
+            return tuple(str(i + 1) for i in range(len(self)))
+        return self._names
+
+    def name(self, row: int) -> str:
+        """Name of one stratum."""
+        return str(row + 1) if self._names is None else self._names[row]
+
+    @property
+    def population(self) -> int:
+        """People in all strata together."""
+        return int(self.sizes.sum())
+
+    def sd_source(self, row: int) -> str:
+        """Where the standard deviation of one stratum comes from."""
+        return self.sd_sources if isinstance(self.sd_sources, str) else self.sd_sources[row]
+
+    def spreads(self, answers: Answers) -> FloatArray:
+        """Return the standard deviations, checked against what such answers can have.
+
+        Without any, that is the worst case of the answer range.
+
+        Raises
+        ------
+        StrataError
+            Naming every stratum whose spread is too large.
+        """
+        if self.sds is None:
+            return read_only(answers.largest_sd(self.sizes))
+        found = find_large_spreads(self.sds, self.sizes, answers)
+        if found:
+            raise StrataError([finding.at_stratum(self.name) for finding in found])
+        return self.sds
+
+
+def _sources(sd_sources: str | Sequence[str] | None, worst_case: bool) -> str | tuple[str, ...]:
+    if worst_case:
+        return "bound"
+    if sd_sources is None:
+        return "prior"
+    return sd_sources if isinstance(sd_sources, str) else tuple(sd_sources)
+
+
+def _as_floats(name: str, values: npt.ArrayLike, problems: list[str]) -> FloatArray:
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        problems.append(f"{name} must be numbers.")
+        return np.empty(0)
+    if array.ndim != 1:
+        problems.append(f"{name} must be a list of numbers, got {array.ndim} dimensions.")
+        return np.empty(0)
+    return array

@@ -1,0 +1,153 @@
+"""Tables as they come: CSV, Parquet, Excel or a data frame, read into plain columns of cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.errors import InputError, MissingExtraError, StrataError
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
+TEXT_ENDINGS = (".csv", ".tsv", ".txt")
+EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of cells, and how to name a row when something is wrong with it.
+
+    ``text`` says that cells are text as written in a file, with a decimal sign still to be found out.
+    """
+
+    source: str
+    columns: dict[str, list[Any]]
+    place: Callable[[int], str]
+    text: bool = False
+
+
+def read_table(path: Path) -> Table:
+    """Read a table file; its ending says its kind.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is of no known kind.
+    MissingExtraError
+        If its kind needs the extra ``files``.
+    """
+    ending = path.suffix.lower()
+    try:
+        if ending in TEXT_ENDINGS:
+            return _read_text(path)
+        if ending == ".parquet":
+            return _read_parquet(path)
+        if ending in EXCEL_ENDINGS:
+            return _read_excel(path)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder, not a file.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    raise InputError(
+        f"a table must end in {', '.join((*TEXT_ENDINGS, '.parquet', *EXCEL_ENDINGS))}, got {path.name!r}."
+    )
+
+
+def table_from_frame(frame: IntoFrame) -> Table:
+    """Take a table from any data frame that narwhals knows."""
+    import narwhals as nw
+
+    try:
+        native = nw.from_native(frame)
+    except TypeError:
+        raise InputError(
+            f"a data frame must be of pandas, Polars, Arrow or another library that narwhals knows, "
+            f"got {type(frame).__name__}."
+        ) from None
+    eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+    columns = {str(name): eager[name].to_list() for name in eager.columns}
+    return Table("the data frame", columns, lambda row: f"row {row + 1}")
+
+
+def _read_text(path: Path) -> Table:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} must be UTF-8 text; in Excel save it as 'CSV UTF-8'.") from None
+    if "\0" in text:
+        raise InputError(f"{path} must be UTF-8 text, got a binary file.")
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = max(",;\t", key=header.count)
+    try:
+        reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+        rows, lines = [], []
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                rows.append(row)
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        raise InputError(f"{path} is not a readable CSV file: line {reader.line_num}: {error}.") from None
+    return _table_of_rows(path, rows, lambda row: f"line {lines[row + 1]}", text=True)
+
+
+def _read_parquet(path: Path) -> Table:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingExtraError("Parquet files need", "files") from None
+    try:
+        arrow = parquet.read_table(path)
+    except pyarrow.ArrowInvalid:
+        raise InputError(f"{path} is not a readable Parquet file.") from None
+    columns = {str(name): arrow.column(name).to_pylist() for name in arrow.column_names}
+    return Table(str(path), columns, lambda row: f"row {row + 1}")
+
+
+def _read_excel(path: Path) -> Table:
+    try:
+        import python_calamine
+    except ImportError:
+        raise MissingExtraError("Excel files need", "files") from None
+    if not path.exists():
+        raise FileNotFoundError
+    try:
+        sheet = python_calamine.CalamineWorkbook.from_path(path).get_sheet_by_index(0)
+    except (python_calamine.CalamineError, ValueError):
+        raise InputError(f"{path} is not a readable Excel file.") from None
+    first = (sheet.start or (0, 0))[0] + 1
+    rows, lines = [], []
+    for number, row in enumerate(sheet.to_python(skip_empty_area=True), start=first):
+        if any(cell != "" for cell in row):
+            rows.append([None if cell == "" else cell for cell in row])
+            lines.append(number)
+    return _table_of_rows(path, rows, lambda row: f"row {lines[row + 1]}")
+
+
+def _table_of_rows(
+    path: Path, rows: Sequence[Sequence[Any]], place: Callable[[int], str], *, text: bool = False
+) -> Table:
+    """Turn a header row and data rows into columns; every row must be as long as the header."""
+    if not rows:
+        raise InputError(f"{path} must have a header row and a row per stratum, got an empty file.")
+    header = [str(cell if cell is not None else "").strip() for cell in rows[0]]
+    while header and not header[-1]:
+        header.pop()
+    problems = []
+    doubles = {name for name in header if header.count(name) > 1}
+    problems += [f"column {name!r} stands twice in the header." for name in sorted(doubles)]
+    width = len(header)
+    for index, row in enumerate(rows[1:]):
+        if len(row) < width or any(cell not in (None, "") for cell in row[width:]):
+            problems.append(f"{place(index)}: a row must have {width} cells like the header, got {len(row)}.")
+    if problems:
+        raise StrataError(problems, source=str(path))
+    columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(header) if name}
+    return Table(str(path), columns, place, text)

@@ -1,0 +1,142 @@
+"""Questions in, designs out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from dpstrata.errors import InputError
+from dpstrata.model.answers import Answers, parse_answers
+from dpstrata.model.design_record import Design
+from dpstrata.model.inputs import Inputs, Trust
+from dpstrata.model.strata import Strata
+from dpstrata.model.terms import Objective
+from dpstrata.solvers import solve
+
+
+def design(
+    strata: Strata,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    total: int | None = None,
+    at_most: int | None = None,
+    budget: float | None = None,
+    target_se: float | None = None,
+    target_margin: float | None = None,
+    target_cv: float | None = None,
+    mechanism: str = "laplace",
+    objective: Objective = "mean",
+    answers: tuple[float, float]
+    | tuple[float, float, float]
+    | Sequence[float]
+    | Answers
+    | Literal["binary"] = (0, 1),
+    questions: int = 1,
+    trust: Trust = "local",
+    local_epsilon_cap: float | None = None,
+    min_per_stratum: int = 1,
+    min_fraction: float = 0.0,
+    max_fraction: float = 1.0,
+    domains: Sequence[str] | None = None,
+    confidence: float = 0.95,
+    finite_population: bool = True,
+) -> Design:
+    r"""Allocate a sample to strata so that the private estimate is as precise as it can be.
+
+    Everyone gets the same central ``epsilon`` against whoever sees the release, because who was sampled
+    stays secret; a smaller sampling rate hides people better, so its answers may carry less noise. The
+    sample sizes solve, over whole numbers,
+
+    .. math::
+        \min_n \sum_i a_i^2 \frac{S_i^2 + v(e_i(n_i))}{n_i}
+        \quad\text{subject to}\quad \sum_i n_i = \text{total},\; l_i \le n_i \le h_i,
+        \qquad e_i(n) = \ln(1 + (e^{\varepsilon} - 1) N_i / n),
+
+    with v(e) the noise variance of one answer at local budget e. The result is exact and carries a proof.
+
+    Parameters
+    ----------
+    strata : Strata
+        Sizes and standard deviations. They, the design and the strata themselves are public and must not be
+        computed from the confidential answers.
+    epsilon : float
+        Central budget, from 1e-6 to 100.
+    delta : float
+        Not available yet; 0.
+    total : int
+        People to invite in all strata together.
+    at_most, budget, target_se, target_margin, target_cv
+        Other questions than a total; not available yet.
+    mechanism : {"laplace", "discrete_laplace", "tulap"}
+        What noises an answer.
+    objective : {"mean", "trace", "unit_free", "custom"}
+        Variance of the population mean; sum of the stratum variances; the same relative to each stratum's
+        own variance; or the strata's own coefficients.
+    answers : (lower, upper), (lower, upper, step) or "binary"
+        What can be answered; a step makes it a grid.
+    questions, trust, local_epsilon_cap, domains
+        Not available yet.
+    min_per_stratum : int
+        Fewest people to invite in a stratum, >= 1; smaller strata are taken whole.
+    min_fraction, max_fraction : float
+        Smallest and largest sampling rate, 0 <= min_fraction <= max_fraction <= 1.
+    confidence : float
+        Level of intervals, between 0 and 1.
+    finite_population : bool
+        Whether the variance reported counts that a stratum asked completely has no sampling error. It never
+        changes the sample sizes.
+
+    Returns
+    -------
+    Design
+        Sample sizes, budgets, noise, variance, certificate.
+
+    Raises
+    ------
+    InputError
+        For input that cannot be used, with one clear sentence.
+    NotAvailableError
+        For what this version does not carry out.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
+    >>> plan = dps.design(strata, epsilon=1.0, total=200)
+    >>> plan.sample_sizes
+    array([62, 43, 45, 50])
+    >>> plan.certificate.optimal
+    True
+    """
+    if not isinstance(strata, Strata):
+        raise InputError(
+            f"strata must be a Strata, got {type(strata).__name__}. "
+            "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
+        )
+    inputs = Inputs(
+        epsilon=epsilon,
+        delta=delta,
+        total=total,
+        at_most=at_most,
+        budget=budget,
+        target_se=target_se,
+        target_margin=target_margin,
+        target_cv=target_cv,
+        mechanism=mechanism,
+        objective=objective,
+        answers=parse_answers(answers),
+        questions=questions,
+        trust=trust,
+        local_epsilon_cap=local_epsilon_cap,
+        min_per_stratum=min_per_stratum,
+        min_fraction=min_fraction,
+        max_fraction=max_fraction,
+        domains=None if domains is None else tuple(domains),
+        confidence=confidence,
+        finite_population=finite_population,
+    )
+    problem = inputs.problem(strata)
+    solution = solve(problem)
+    assert solution.relaxed_sizes is not None
+    return Design.certified(strata, inputs, problem, solution.sizes, solution.relaxed_sizes)
