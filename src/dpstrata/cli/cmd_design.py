@@ -66,7 +66,7 @@ def _command(show: Callable[[Design], None], json_of: Callable[[Design], str]) -
             Objective,
             _option(
                 "mean: variance of the population mean. trace: sum of the stratum variances. "
-                "unit_free: the same relative to each stratum's own variance. custom: the column coefficient.",
+                "unit_free: the same relative to each stratum's own variance. custom: column coefficient.",
                 SURVEY,
             ),
         ] = Objective.mean,

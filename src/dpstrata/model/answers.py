@@ -33,8 +33,8 @@ class Answers:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper):
             raise InputError(f"answers must have lower < upper, got {self.lower:g} and {self.upper:g}.")
-        if not 1e-100 < self.range < 1e100:
-            raise InputError(f"answers must span more than 1e-100 and less than 1e100, got {self.range:g}.")
+        if not 1e-30 <= self.range <= 1e30:
+            raise InputError(f"answers must span at least 1e-30 and at most 1e30, got {self.range:g}.")
         if self.step is not None:
             if not (math.isfinite(self.step) and self.step > 0):
                 raise InputError(f"the step of answers must be positive, got {self.step:g}.")

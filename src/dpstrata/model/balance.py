@@ -21,7 +21,7 @@ def balance(
     r"""Find shares that add up to ``total``.
 
     The shares are :math:`x_i = \mathrm{clip}(u_i + g_i / \sqrt{\lambda + s_i},\ l_i,\ h_i)`, which rise as
-    the price λ falls; a share with :math:`\lambda + s_i \le 0` is at its upper bound.
+    the price λ > 0 falls; a share with :math:`\lambda + s_i \le 0` is at its upper bound.
 
     Parameters
     ----------
@@ -39,27 +39,25 @@ def balance(
     shares : array
         Real numbers that add up to ``total`` up to rounding.
     price : float
-        λ. Where shares jump over the total at one price (strata whose gain is constant), those that jump
-        are filled in their order.
+        λ. Where shares jump over the total at one price (strata whose gain is constant), or no positive price
+        gives enough, those that jump are filled in their order.
 
     Notes
     -----
-    Let :math:`\gamma = \lambda - \lambda_0`, where λ₀ is the price at which the steepest stratum would be
-    unbounded. In :math:`\gamma^{-1/2}` the sum is piecewise linear when all slopes are equal, so Newton's
-    method ends after a few steps; a bracket keeps it safe elsewhere.
+    In :math:`\lambda^{-1/2}` the sum is piecewise linear when there are no slopes, so Newton's method ends
+    after a few steps; a bracket keeps it safe elsewhere.
     """
-    floor = 0.0 if slope is None else -float(slope.max())
     out = np.empty(len(weight))
 
-    def fill(gap: float) -> float:
-        """Set ``out`` to the shares at the price λ₀ + ``gap`` and return their sum."""
+    def fill(price: float) -> float:
+        """Set ``out`` to the shares at ``price`` and return their sum."""
         sum_ = 0.0
         for part in blocks(len(weight)):
             x = out[part]
             if slope is None:
-                np.multiply(weight[part], gap**-0.5, out=x)
+                np.multiply(weight[part], price**-0.5, out=x)
             else:
-                room = (floor + slope[part]) + gap
+                room = slope[part] + price
                 np.divide(weight[part], np.sqrt(np.abs(room)), out=x, where=room > 0)
                 x[room <= 0] = np.inf
             if base is not None:
@@ -69,49 +67,46 @@ def balance(
             sum_ += float(x.sum())
         return sum_
 
-    def derivative(gap: float) -> float:
-        """Change of the sum with log(γ^-1/2), at the shares in ``out``."""
+    def derivative(price: float) -> float:
+        """Change of the sum with log(λ^-1/2), at the shares in ``out``."""
         total_rate = 0.0
         for part in blocks(len(weight)):
             x = out[part]
             inside = (x > lower[part]) & (x < upper[part])
             rate = weight[part]
             if slope is not None:
-                room = np.where(inside, (floor + slope[part]) + gap, 1.0)
-                rate = rate * (gap / room) ** 1.5
+                room = np.where(inside, slope[part] + price, 1.0)
+                rate = rate * (price / room) ** 1.5
             total_rate += float(rate.sum() if inside.all() else np.dot(rate, inside))
-        return total_rate * gap**-0.5
+        return float(total_rate * price**-0.5)
 
-    if start is not None and start > floor:
-        gap = start - floor
-    else:
-        gap = (float(weight.sum()) / total) ** 2 or 1.0
-    first, enough, too_much = gap, np.inf, 0.0  # gaps whose sums are known to be too small, too large
+    price = start or (float(weight.sum()) / total) ** 2 or 1.0
+    first, enough, too_much = price, np.inf, 0.0  # prices whose sums are known to be too small, too large
     for _ in range(_MOST_STEPS):
-        miss = total - fill(gap)
+        miss = total - fill(price)
         if abs(miss) <= 1e-14 * total:
-            return out, floor + gap
+            return out, price
         if miss > 0:
-            enough = gap
+            enough = price
         else:
-            too_much = gap
-        rate = derivative(gap)
+            too_much = price
+        rate = derivative(price)
         ratio = 1.0 + miss / rate if rate > 0 else 0.0
-        following = gap / ratio**2 if ratio > 0 else 0.0
+        following = price / ratio**2 if ratio > 0 else 0.0
         if not too_much < following < enough:
-            following = _between(too_much, enough, gap)
-        if abs(following - gap) <= 4e-16 * gap or following < 1e-60 * first:
+            following = _between(too_much, enough, price)
+        if abs(following - price) <= 4e-16 * price or following < 1e-60 * first:
             break
-        gap = following
-    gap = _fill_the_jump(fill, out, upper, total, enough, too_much)
-    return out, floor + gap
+        price = following
+    price = _fill_the_jump(fill, out, upper, total, enough, too_much)
+    return out, price
 
 
-def _between(too_much: float, enough: float, gap: float) -> float:
+def _between(too_much: float, enough: float, price: float) -> float:
     if too_much == 0.0:
-        return gap / 256.0
+        return price / 256.0
     if enough == np.inf:
-        return gap * 256.0
+        return price * 256.0
     return float(np.sqrt(too_much) * np.sqrt(enough))
 
 

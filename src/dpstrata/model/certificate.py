@@ -90,8 +90,10 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
     can_grow, can_shrink = n < problem.upper, n > problem.lower
     if not (can_grow.any() and can_shrink.any()):
         return Certificate(True, None, None, None, "none")
-    inside = can_grow & can_shrink
-    terms = problem.terms.measured_from(int(np.argmax(inside if inside.any() else can_grow)))
+    terms = problem.terms
+    if terms.tilts is not None:
+        # Gains near the price of the optimum keep most digits when measured from the least tilted of these.
+        terms = terms.measured_from(int(np.argmin(np.where(can_grow, terms.tilts, np.inf))))
     gains, losses = np.empty(len(n)), np.empty(len(n))
     gain = most_gain = least_sure_gain = -np.inf
     loss = least_loss = most_sure_loss = np.inf

@@ -56,7 +56,7 @@ def find_problems(
         found.append(Finding(None, "size", "all sizes together must be at most 2^62", f"{sizes.sum():.4g}"))
     for name, rule, holds in (
         ("sds", "sd must be a number >= 0", lambda v: np.isfinite(v) & (v >= 0)),
-        ("coefficients", "coefficient must be a number", lambda v: np.abs(v) < 1e100),
+        ("coefficients", "coefficient must be 0 or between 1e-30 and 1e30 in size", _moderate),
         ("costs", "cost must be a positive number", lambda v: np.isfinite(v) & (v > 0)),
         ("mins", "min must be a whole number >= 0", lambda v: _whole(v, 0, LARGEST_SIZE)),
         ("maxs", "max must be a whole number >= 1", lambda v: _whole(v, 1, LARGEST_SIZE)),
@@ -112,7 +112,7 @@ def _find_bounds(sizes: FloatArray, mins: FloatArray | None, maxs: FloatArray | 
                     f"{column} must be at most the stratum's size",
                     f"{column}={values[i]:g}, size={sizes[i]:g}",
                 )
-                for i in np.flatnonzero(values > sizes)
+                for i in np.flatnonzero((values > sizes) & (sizes >= 1))
             ]
     return found
 
@@ -127,6 +127,12 @@ def _find_doubles(names: Sequence[str] | None) -> list[Finding]:
             found.append(Finding(row, "stratum", "stratum names must differ", f"{name!r} again"))
         seen.add(name)
     return found
+
+
+def _moderate(values: FloatArray) -> BoolArray:
+    size = np.abs(values)
+    moderate: BoolArray = (size == 0) | ((size >= 1e-30) & (size <= 1e30))
+    return moderate
 
 
 def _whole(values: FloatArray, least: int, most: int) -> BoolArray:

@@ -37,7 +37,7 @@ def strata_from_columns(table: Table, *, answers: Answers | None = None) -> Stra
     columns = {
         argument: sizes if column == "size" else known.numbers(column, blank=blanks.get(column))
         for argument, column in COLUMN_OF.items()
-        if column in known.cells
+        if column in known.cells and argument != "sds"
     }
     names = known.texts("stratum")
     sources = known.sources(spread)
@@ -49,11 +49,13 @@ def strata_from_columns(table: Table, *, answers: Answers | None = None) -> Stra
     if answers is not None and "sds" in columns:
         whole = np.where(np.isfinite(sizes) & (sizes >= 1), sizes, 1e12).astype(np.int64)
         found += find_large_spreads(columns["sds"], whole, answers)
-    problems = [
-        finding._replace(column=sd_column if finding.column == "sd" else finding.column).at_cell(table.place)
-        for finding in known.findings
-        + [f for f in found if (f.row, sd_column if f.column == "sd" else f.column) not in unreadable]
+    found = known.findings + [
+        finding
+        for finding in (f._replace(column=sd_column) if f.column == "sd" else f for f in found)
+        if (finding.row, finding.column) not in unreadable
     ]
+    found.sort(key=lambda finding: -1 if finding.row is None else finding.row)
+    problems = [finding.at_cell(table.place) for finding in found]
     if problems:
         raise StrataError(problems, source=table.source)
     extra = {name: tuple(cells) for name, cells in known.others.items()}
@@ -89,7 +91,7 @@ class _Columns:
         """Report missing columns, and warn of unknown ones that look like a slip of the pen."""
         close = {}
         for name in self.others:
-            match = difflib.get_close_matches(name.strip().casefold().replace(" ", "_"), KNOWN, 1, 0.8)
+            match = difflib.get_close_matches(name.strip().casefold().replace(" ", "_"), KNOWN, 1, 0.75)
             if match and match[0] not in self.cells:
                 close[match[0]] = name
         for name in ("stratum", "size"):

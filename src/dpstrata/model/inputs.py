@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -48,17 +49,21 @@ class Inputs:
     finite_population: bool = True
 
     def __post_init__(self) -> None:
+        for name, kind in _KINDS.items():
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _as_number(name, value, kind))
         self._check_ranges()
         self._check_available()
         if self.total is None:
             raise InputError("a design needs a total number of interviews: give total.")
 
     def _check_ranges(self) -> None:
-        if self.total is not None and (self.total != int(self.total) or self.total < 1):
-            raise InputError(f"total must be a whole number >= 1, got total={self.total}.")
-        if self.min_per_stratum != int(self.min_per_stratum) or self.min_per_stratum < 1:
+        if self.total is not None and self.total < 1:
+            raise InputError(f"total must be at least 1, got total={self.total}.")
+        if self.min_per_stratum < 1:
             raise InputError(
-                f"min_per_stratum must be a whole number >= 1, got min_per_stratum={self.min_per_stratum}: "
+                f"min_per_stratum must be at least 1, got min_per_stratum={self.min_per_stratum}: "
                 "a stratum with no interview cannot be estimated."
             )
         if not 0.0 <= self.min_fraction <= self.max_fraction <= 1.0 or self.max_fraction == 0.0:
@@ -68,8 +73,8 @@ class Inputs:
             )
         if not 0.0 < self.confidence < 1.0:
             raise InputError(f"confidence must lie between 0 and 1, got confidence={self.confidence:g}.")
-        if self.questions != int(self.questions) or self.questions < 1:
-            raise InputError(f"questions must be a whole number >= 1, got questions={self.questions}.")
+        if self.questions < 1:
+            raise InputError(f"questions must be at least 1, got questions={self.questions}.")
         if self.trust not in ("local", "curator"):
             raise InputError(f"trust must be 'local' or 'curator', got {self.trust!r}.")
 
@@ -109,7 +114,7 @@ class Inputs:
         )
         lower, upper = self._bounds(strata)
         assert self.total is not None
-        return Problem(terms, lower, upper, int(self.total))
+        return Problem(terms, lower, upper, self.total)
 
     def _bounds(self, strata: Strata) -> tuple[IntArray, IntArray]:
         """Fewest and most people to invite in each stratum, from all that binds them."""
@@ -132,6 +137,27 @@ class Inputs:
                 + (f" (and in {wrong.size - 1:,} more)." if wrong.size > 1 else ".")
             )
         return read_only(lower), read_only(upper)
+
+
+_KINDS: dict[str, type[int] | type[float]] = {
+    **dict.fromkeys(("total", "at_most", "questions", "min_per_stratum"), int),
+    **dict.fromkeys(
+        ("epsilon", "delta", "budget", "target_se", "target_margin", "target_cv", "local_epsilon_cap"), float
+    ),
+    **dict.fromkeys(("min_fraction", "max_fraction", "confidence"), float),
+}
+
+
+def _as_number(name: str, value: object, kind: type[int] | type[float]) -> int | float:
+    """Take any real number (NumPy's too) as a plain one; whole numbers must be whole."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise InputError(f"{name} must be a number, got {value!r}.")
+    number = float(value)
+    if kind is float:
+        return number
+    if not number.is_integer():
+        raise InputError(f"{name} must be a whole number, got {name}={number:g}.")
+    return int(value)
 
 
 def _fraction_of(sizes: IntArray, fraction: float, *, up: bool) -> IntArray:

@@ -26,7 +26,7 @@ def coefficients(strata: Strata, sds: FloatArray, objective: Objective) -> Float
         case "trace":
             return read_only(np.ones(len(strata)))
         case "unit_free":
-            if not sds.all():
+            if sds.min() < 1e-30:
                 name = strata.name(int(np.argmin(sds)))
                 raise InputError(
                     f"objective='unit_free' divides by sd, which must be above 0, got 0 in stratum {name!r}."

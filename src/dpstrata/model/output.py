@@ -79,8 +79,14 @@ def _parquet(columns: dict[str, list[Any]]) -> bytes:
         import pyarrow.parquet as parquet
     except ImportError:
         raise MissingExtraError("Parquet files need", "files") from None
+    arrays = {}
+    for name, cells in columns.items():
+        try:
+            arrays[name] = pyarrow.array(cells)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):  # cells of several kinds: write them as text
+            arrays[name] = pyarrow.array([None if cell is None else str(cell) for cell in cells])
     sink = pyarrow.BufferOutputStream()
-    parquet.write_table(pyarrow.table(columns), sink)
+    parquet.write_table(pyarrow.table(arrays), sink)
     return bytes(sink.getvalue())
 
 

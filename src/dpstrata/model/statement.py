@@ -36,10 +36,11 @@ def privacy_statement(inputs: Inputs, smallest_local: float, largest_local: floa
     """
     central, local = math.exp(inputs.epsilon), math.exp(largest_local)
     words = (
-        f"Whoever sees the released results, and does not know who was invited, can change their odds about "
+        "Whoever sees the released results, and does not know who was invited, can change their odds about "
         f"any one person's answer by a factor of at most {_factor(central)} (epsilon = {inputs.epsilon:g}), "
-        f"whether that person took part or not. Whoever sees a single noised answer and knows who gave it can change "
-        f"their odds by a factor of at most {_factor(local)} (local epsilon at most {_up(largest_local)})."
+        "whether that person took part or not. Whoever sees a single noised answer and knows who gave it can "
+        f"change their odds by a factor of at most {_factor(local)} "
+        f"(local epsilon at most {_up(largest_local)})."
     )
     return {
         "unit": "one person's answers",

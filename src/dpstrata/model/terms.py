@@ -16,7 +16,8 @@ are equal and drop out of every comparison; elsewhere they are taken relative to
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -61,12 +62,12 @@ class Terms:
     objective: Objective
     promise: Promise
     mechanism: Mechanism
+    tilts: FloatArray | None = field(init=False, default=None)
+    """t of each stratum, or ``None`` where all are equal."""
     slope: FloatArray | None = field(init=False, default=None)
-    """Tilts less the origin, or ``None`` where all are equal."""
+    """Tilts less the origin, each to its own full precision, or ``None`` where all are equal."""
     origin: float = field(init=False, default=0.0)
     _population: int = field(init=False, default=0)
-    _tilts: FloatArray | None = field(init=False, default=None)
-    _reference: int = field(init=False, default=0)
     _C: FloatArray = field(init=False)
     _A: FloatArray = field(init=False)  # a²R²
     _V: FloatArray = field(init=False)  # S²/R²
@@ -84,26 +85,46 @@ class Terms:
             put(self, "origin", 2.0 * self.mechanism.weight * (R / c / self._population) ** 2)
         else:
             ratio = self._A / self._C / self._C
-            put(self, "_tilts", 2.0 * self.mechanism.weight * ratio)
-            self._measure_from(0)
+            tilts = 2.0 * self.mechanism.weight * ratio
+            put(self, "tilts", tilts)
+            self._measure_from(int(np.argmin(tilts)))
 
     def __len__(self) -> int:
         return len(self.sizes)
 
     def _measure_from(self, reference: int) -> None:
-        if self._tilts is not None:
+        if self.tilts is not None:
             put = object.__setattr__
-            put(self, "_reference", reference)
-            put(self, "origin", float(self._tilts[reference]))
-            put(self, "slope", self._tilts - self._tilts[reference])
+            put(self, "origin", float(self.tilts[reference]))
+            put(self, "slope", self._tilt_differences(reference))
 
     def measured_from(self, reference: int) -> Terms:
-        """Return the same terms with the origin at stratum ``reference``."""
-        if self._tilts is None or self._tilts[reference] == self.origin:
+        """Return the same terms with the origin at the tilt of stratum ``reference``."""
+        if self.tilts is None or self.tilts[reference] == self.origin:
             return self
-        other = replace(self)
+        other = copy(self)
         other._measure_from(reference)
         return other
+
+    def _tilt_differences(self, j: int) -> FloatArray:
+        """Tilts less that of stratum ``j``, without cancellation.
+
+        A tilt is K·q² with q = a/N, so the difference is K·(q_i − q_j)(q_i + q_j), and q_i − q_j comes from a
+        difference of two products that is taken in twice the working precision.
+        """
+        N = self.sizes.astype(float)
+        if self.objective == "unit_free":  # q = 1/(S·N)
+            below, above = self.sds * N, np.ones(1)
+            difference = _difference_of_products(self.sds[j], N[j], self.sds, N)
+        else:
+            below, above = N, np.abs(self.coefficients)
+            difference = _difference_of_products(above, N[j], above[j], N)
+        q = above / below
+        constant = (
+            2.0 * self.mechanism.weight * (self.mechanism.answer_range / self.promise.odds_minus_one) ** 2
+        )
+        slope: FloatArray = constant * (difference / (below * below[j])) * (q + q[j])
+        return slope
 
     # --- budgets and values -------------------------------------------------------------------
 
@@ -148,8 +169,8 @@ class Terms:
             core -= self.mechanism.remainder_step(Step(before, after, d), whole=whole)
             core *= self._A[part] / more
             if whole:  # the tilt is still in it
-                core += self.origin
-            elif self.slope is not None:
+                core += self.origin if self.tilts is None else self.tilts[part]
+            if self.slope is not None:
                 core -= self.slope[part]
             return core
 
@@ -160,13 +181,10 @@ class Terms:
 
         One bound for each of ``rows``; for a single gain and equal tilts, one for all.
         """
-        if self.slope is None or self._tilts is None:
+        if self.slope is None:
             return np.asarray(_ERROR * np.abs(gain))
-        j = self._reference
-        tilts = self._tilts[rows]
-        same = (self.sizes[rows] == self.sizes[j]) & (self.coefficients[rows] == self.coefficients[j])
-        tilt_error = np.where(same, 0.0, tilts + self.origin)
-        return _ERROR * (np.abs(gain + self.slope[rows]) + tilt_error)
+        slope = self.slope[rows]
+        return np.asarray(_ERROR * (np.abs(gain + slope) + np.abs(slope)))
 
     def is_straight(self, rows: Rows = ALL) -> BoolArray:
         """Whether f is a straight line: each further person is worth exactly the same."""
@@ -236,3 +254,23 @@ class Terms:
         for part in blocks(len(n)):
             out[part] = function(n[part], part if isinstance(rows, slice) else rows[part])
         return out
+
+
+def _difference_of_products(x: Any, y: Any, u: Any, v: Any) -> FloatArray:
+    """x·y − u·v in twice the working precision (Dekker 1971)."""
+    first, first_rest = _product(x, y)
+    second, second_rest = _product(u, v)
+    return np.asarray((first - second) + (first_rest - second_rest))
+
+
+def _product(x: Any, y: Any) -> tuple[Any, Any]:
+    """x·y and what rounding left out."""
+    product = x * y
+    x_high, y_high = _upper_half(x), _upper_half(y)
+    x_low, y_low = x - x_high, y - y_high
+    return product, ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+
+
+def _upper_half(x: Any) -> Any:
+    shifted = x * 134217729.0  # 2^27 + 1
+    return shifted - (shifted - x)

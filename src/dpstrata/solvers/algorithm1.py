@@ -38,7 +38,7 @@ class FirstStage(NamedTuple):
 
 def first_stage(problem: Problem, *, most_candidates: int = MOST_CANDIDATES) -> FirstStage:
     """Round every size but the last up or down in the best way, and compute the radius."""
-    relaxed, price = relax(problem)
+    relaxed, price, terms = relax(problem)
     floor = np.clip(np.floor(relaxed), problem.lower, problem.upper).astype(np.int64)
     ceiling = np.clip(np.ceil(relaxed), problem.lower, problem.upper).astype(np.int64)
     nearest = _search(problem, floor, ceiling, most_candidates)
@@ -46,7 +46,7 @@ def first_stage(problem: Problem, *, most_candidates: int = MOST_CANDIDATES) -> 
     curvature = float((problem.terms.scale * H / relaxed**3).min())
     excess = max(problem.objective(nearest) - problem.objective(relaxed), 0.0)
     radius = float(np.sqrt(2.0 * excess / curvature)) if curvature > 0 else np.inf
-    return FirstStage(nearest, relaxed, price, radius)
+    return FirstStage(nearest, relaxed, price - terms.origin, radius)
 
 
 def solve_by_algorithm1(problem: Problem, *, most_candidates: int = MOST_CANDIDATES) -> Solution:
@@ -62,7 +62,7 @@ def solve_by_algorithm1(problem: Problem, *, most_candidates: int = MOST_CANDIDA
     low = np.maximum(np.ceil(stage.relaxed_sizes - reach), problem.lower).astype(np.int64)
     high = np.minimum(np.floor(stage.relaxed_sizes + reach), problem.upper).astype(np.int64)
     best = _search(problem, np.minimum(low, stage.sizes), np.maximum(high, stage.sizes), most_candidates)
-    return Solution(best, stage.relaxed_sizes, stage.price - problem.terms.origin)
+    return Solution(best, stage.relaxed_sizes, stage.price)
 
 
 def _search(problem: Problem, low: IntArray, high: IntArray, most_candidates: int) -> IntArray:

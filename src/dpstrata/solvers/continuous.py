@@ -5,32 +5,38 @@ is nearly a straight line. Newton's method on that line for all strata at once, 
 the sum, converges from a plain start in about four steps.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray, blocks
+from dpstrata.arrays import FloatArray, IntArray, blocks
 from dpstrata.errors import PrecisionError
 from dpstrata.model.balance import balance
 from dpstrata.model.problem import Problem
+from dpstrata.model.terms import Terms
 from dpstrata.privacy.mechanisms.kernels import point
 from dpstrata.solvers.solution import Solution
 
 _MOST_STEPS = 60
-_ENOUGH = 2e-4  # relative change of a step; what is left is about a tenth of its square
+_ENOUGH = 1e-3  # people: a step that changes a size by a share d leaves it wrong by about d²/10
 
 
 class Relaxation(NamedTuple):
-    """Real sizes with the price measured from the terms' origin."""
+    """Real sizes, the price, and the terms with the origin from which the price is measured.
+
+    That origin is the tilt of the least tilted stratum that is below its maximum, so the price is positive.
+    """
 
     sizes: FloatArray
     price: float
+    terms: Terms
 
 
 def solve_relaxation(problem: Problem) -> Solution:
     """Find the best real sample sizes within the bounds."""
-    relaxation = relax(problem)
-    return Solution(relaxation.sizes, relaxation.sizes, relaxation.price - problem.terms.origin)
+    sizes, price, terms = relax(problem)
+    return Solution(sizes, sizes, price - terms.origin)
 
 
 def relax(problem: Problem) -> Relaxation:
@@ -41,13 +47,19 @@ def relax(problem: Problem) -> Relaxation:
     bounds and tilts, and where no stratum has any spread, the population mean has :math:`x_i \propto N_i`.
     """
     terms = problem.terms
-    lower, upper = problem.lower.astype(float), problem.upper.astype(float)
-    total = float(problem.total)
-    x, price = _start(problem, lower, upper)
+    for bound, extreme in ((problem.lower, np.max), (problem.upper, np.min)):
+        if problem.total == int(bound.sum()):
+            return _at_the_bounds(terms, bound.astype(float), extreme)
+    search = _Search(problem)
+    # Hold the remainder at the budget that everyone would have under equal rates.
+    rate = problem.total / float(terms.sizes.sum())
+    e = np.log1p(np.array([terms.promise.odds_minus_one / rate]))
+    remainder = terms.mechanism.remainder(point(e))
+    x = search.balance(None, np.sqrt(terms.scale * (terms.relative_variance + remainder)))
     if terms.mechanism.constant_remainder is not None or (
         terms.objective == "mean" and not terms.relative_variance.any()
     ):
-        return Relaxation(x, price)
+        return search.result(x)
     base, weight = np.empty(len(x)), np.empty(len(x))
     root = np.sqrt(terms.scale)
     worthless = np.flatnonzero(root == 0)
@@ -61,22 +73,80 @@ def relax(problem: Problem) -> Relaxation:
             np.multiply(share, np.sqrt(W), out=weight[part])
         base[worthless] = 0.0
         previous = x
-        x, price = balance(base, weight, terms.slope, lower, upper, total, start=price)
-        if _largest_change(previous, x) <= _ENOUGH:
-            return Relaxation(x, price)
+        x = search.balance(base, weight)
+        if _left_over(previous, x) <= _ENOUGH:
+            return search.result(x)
     raise PrecisionError(f"the relaxation did not settle within {_MOST_STEPS} steps.")
 
 
-def _largest_change(previous: FloatArray, x: FloatArray) -> float:
-    """Relative to each size."""
-    return max(float(np.max(np.abs(1.0 - previous[part] / x[part]))) for part in blocks(len(x)))
+def _at_the_bounds(terms: Terms, x: FloatArray, extreme: Callable[[FloatArray], float]) -> Relaxation:
+    """Nothing is left to choose; the price is that of the first person who could still move."""
+    W, _ = terms.curve(x)
+    marginal = terms.scale * W / (x * x)
+    if terms.slope is not None:
+        marginal -= terms.slope
+    return Relaxation(x, float(extreme(marginal)), terms)
 
 
-def _start(problem: Problem, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, float]:
-    """Solve with the remainder held at the budget that everyone would have under equal rates."""
-    terms = problem.terms
-    rate = problem.total / float(terms.sizes.sum())
-    e = np.log1p(np.array([terms.promise.odds_minus_one / rate]))
-    remainder = terms.mechanism.remainder(point(e))
-    weight = np.sqrt(terms.scale * (terms.relative_variance + remainder))
-    return balance(None, weight, terms.slope, lower, upper, float(problem.total))
+class _Search:
+    """Balances shares to the total, and remembers price and origin from one step to the next."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.terms = problem.terms
+        self.lower, self.upper = problem.lower.astype(float), problem.upper.astype(float)
+        self.total = float(problem.total)
+        self.price: float | None = None
+        self.by_tilt = None if self.terms.tilts is None else np.argsort(self.terms.tilts, kind="stable")
+
+    def balance(self, base: FloatArray | None, weight: FloatArray) -> FloatArray:
+        """Find the shares of one step."""
+        if self.by_tilt is not None:
+            self._choose_origin(base, weight, self.by_tilt)
+        shares, self.price = balance(
+            base, weight, self.terms.slope, self.lower, self.upper, self.total, start=self.price
+        )
+        return shares
+
+    def _choose_origin(self, base: FloatArray | None, weight: FloatArray, by_tilt: IntArray) -> None:
+        """Find by bisection the least tilted stratum that need not be filled to its maximum."""
+        before = self.terms.origin
+        low, high = 0, len(by_tilt) - 1
+        while low < high:
+            middle = (low + high) // 2
+            terms = self.terms.measured_from(int(by_tilt[middle]))
+            low, high = (
+                (low, middle)
+                if self._at_zero_price(terms, base, weight) >= self.total
+                else (middle + 1, high)
+            )
+        self.terms = self.terms.measured_from(int(by_tilt[low]))
+        if self.price is not None:
+            moved = self.price + self.terms.origin - before
+            self.price = moved if moved > 0 else None
+
+    def _at_zero_price(self, terms: Terms, base: FloatArray | None, weight: FloatArray) -> float:
+        """Sum of the shares just above the price at which the stratum at the origin is unbounded."""
+        assert terms.slope is not None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = weight / np.sqrt(terms.slope)
+        shares = np.where((terms.slope < 0) | ((terms.slope == 0) & (weight > 0)), np.inf, shares)
+        shares = np.where((terms.slope == 0) & (weight == 0), 0.0, shares)
+        if base is not None:
+            shares += base
+        return float(np.minimum(np.maximum(shares, self.lower), self.upper).sum())
+
+    def result(self, x: FloatArray) -> Relaxation:
+        """Wrap up."""
+        assert self.price is not None
+        return Relaxation(x, self.price, self.terms)
+
+
+def _left_over(previous: FloatArray, x: FloatArray) -> float:
+    """Bound the error of the sizes after a step, in people: Newton's method squares relative changes."""
+    largest = 0.0
+    for part in blocks(len(x)):
+        change = x[part] - previous[part]
+        change *= change
+        change /= x[part]
+        largest = max(largest, float(change.max()))
+    return largest

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,10 +30,7 @@ def solve_exactly(problem: Problem) -> Solution:
 
     Ties go to the earlier stratum.
     """
-    relaxed, price = relax(problem)
-    interior = (relaxed > problem.lower) & (relaxed < problem.upper)
-    terms = problem.terms.measured_from(int(np.argmax(interior)))
-    price += terms.origin - problem.terms.origin
+    relaxed, price, terms = relax(problem)
     n, following, last = _round(problem, terms, relaxed, price)
     n = _settle(problem, terms, n, following, last, price)
     return Solution(n, relaxed, price - terms.origin)
@@ -63,9 +60,7 @@ def _round(
     # Where rounding of the relaxation put the guess a few people off, the primitive finds them.
     off = np.concatenate(misplaced)
     if off.size:
-        n[off] = integer_sizes(
-            terms, price, rows=off, start=n[off], lower=lower[off], upper=upper[off], inclusive=False
-        )
+        n[off] = _Crowd(problem, terms, off, n[off])._sizes(price, inclusive=False)
         following[off], last[off] = gains_around(terms, n[off], lower[off], upper[off], off)
     return n, following, last
 
@@ -74,26 +69,25 @@ def _settle(
     problem: Problem, terms: Terms, n: IntArray, following: FloatArray, last: FloatArray, price: float
 ) -> IntArray:
     """Move from the best sizes at ``price`` to the best sizes with the right sum."""
-    lower, upper = problem.lower, problem.upper
     while True:
         missing = problem.total - int(n.sum())
         low, high = _window(missing, following, last, price)
         # Wide enough for the rounding of each stratum's own gains; one number where all tilts are equal.
-        lows, highs = low - 2.0 * terms.gain_error(low), high + 2.0 * terms.gain_error(high)
-        rows = np.flatnonzero((following >= lows) | (last <= highs))
+        rows = np.flatnonzero(
+            (following >= low - 2.0 * terms.gain_error(low)) | (last <= high + 2.0 * terms.gain_error(high))
+        )
         if not rows.size:
             return n
-        lows, highs = np.broadcast_to(lows, len(n))[rows], np.broadcast_to(highs, len(n))[rows]
-        here = {"rows": rows, "start": n[rows], "lower": lower[rows], "upper": upper[rows]}
-        surely = integer_sizes(terms, highs, inclusive=False, **here)
-        possibly = integer_sizes(terms, lows, inclusive=True, **here)
-        needed = missing + int((n[rows] - surely).sum())
-        if 0 <= needed <= int((possibly - surely).sum()):
-            n[rows] = surely + _take(terms, rows, surely, possibly, needed)
+        people = _Crowd(problem, terms, rows, n[rows])
+        needed = missing + int(n[rows].sum())
+        surely, possibly = people.surely(high), people.possibly(low)
+        if int(surely.sum()) <= needed <= int(possibly.sum()):
+            n[rows] = people.take(surely, possibly, needed, low, high)
             return n
         # More people are missing than there are strata: move the price to the edge and look again.
-        n[rows], price = (possibly, low) if needed > 0 else (surely, high)
-        following[rows], last[rows] = gains_around(terms, n[rows], lower[rows], upper[rows], rows)
+        n[rows], price = (possibly, low) if needed > int(possibly.sum()) else (surely, high)
+        here = problem.lower[rows], problem.upper[rows], rows
+        following[rows], last[rows] = gains_around(terms, n[rows], *here)
 
 
 def _window(missing: int, following: FloatArray, last: FloatArray, price: float) -> tuple[float, float]:
@@ -126,57 +120,100 @@ def _kth_largest(values: FloatArray, k: int) -> float:
     return float(np.partition(values, at)[at])
 
 
-@dataclass(frozen=True, slots=True)
-class _People:
-    """Candidates for the last places: people of one stratum with one gain."""
+class _Crowd:
+    """The people of some strata, of whom a given number belongs to the optimum."""
 
-    row: IntArray
-    n: IntArray
-    count: IntArray
-    gain: FloatArray
+    def __init__(self, problem: Problem, terms: Terms, rows: IntArray, start: IntArray) -> None:
+        self.terms = terms
+        self.rows = rows
+        self.start = start
+        self.lower, self.upper = problem.lower[rows], problem.upper[rows]
+        self.straight = terms.is_straight(rows)
 
-    def sorted(self) -> _People:
-        """Largest gain first, then by stratum and place in it."""
-        order = np.lexsort((self.n, self.row, -self.gain))
-        return _People(self.row[order], self.n[order], self.count[order], self.gain[order])
-
-
-def _take(terms: Terms, rows: IntArray, surely: IntArray, possibly: IntArray, needed: int) -> IntArray:
-    """Choose ``needed`` of the people between ``surely`` and ``possibly``, the largest gains first."""
-    people = _list_people(terms, rows, surely, possibly).sorted()
-    taken = np.zeros(len(people.row), dtype=np.int64)
-    if needed > 0:
-        last = int(np.searchsorted(np.cumsum(people.count), needed))  # where the last place falls
-        above = people.gain - people.gain[last]
-        error = terms.gain_error(people.gain, people.row)
-        band = error + error[last]
-        clear = above > band
-        taken[clear] = people.count[clear]
-        unclear = np.flatnonzero(np.abs(above) <= band)
-        ranks = rank_exactly(terms, people.row[unclear], people.n[unclear]).ranks
-        resolved = unclear[np.lexsort((people.n[unclear], people.row[unclear], ranks))]
-        count = people.count[resolved]
-        before = np.cumsum(count) - count
-        taken[resolved] = np.clip(needed - int(taken.sum()) - before, 0, count)
-    position = np.searchsorted(rows, people.row)
-    more = np.zeros(len(rows), dtype=np.int64)
-    np.add.at(more, position, taken)
-    return more
-
-
-def _list_people(terms: Terms, rows: IntArray, surely: IntArray, possibly: IntArray) -> _People:
-    """List the people of a window; a stratum whose gain is constant is one entry."""
-    width = possibly - surely
-    straight = terms.is_straight(rows)
-    entries = np.where(straight, np.minimum(width, 1), width)
-    if int(entries.sum()) > _MOST_LISTED:
-        raise PrecisionError(
-            "double precision cannot tell the gains of these strata apart: their sizes are too large for so "
-            "small an epsilon under this objective. Use a larger epsilon, or objective='mean'."
+    def _sizes(self, price: float | FloatArray, *, inclusive: bool) -> IntArray:
+        return integer_sizes(
+            self.terms,
+            np.broadcast_to(price, self.rows.shape),
+            rows=self.rows,
+            start=self.start,
+            lower=self.lower,
+            upper=self.upper,
+            inclusive=inclusive,
         )
-    which = np.repeat(np.arange(len(rows)), entries)
-    offset = np.arange(len(which)) - np.repeat(np.cumsum(entries) - entries, entries)
-    n = surely[which] + offset
-    gain = terms.gain(n.astype(float), rows[which])
-    count = np.where(straight[which], width[which], 1)
-    return _People(rows[which], n, count, gain)
+
+    def surely(self, price: float) -> IntArray:
+        """How many people gain more than ``price`` beyond doubt."""
+        return self._sizes(price + 2.0 * self.terms.gain_error(price, self.rows), inclusive=False)
+
+    def possibly(self, price: float) -> IntArray:
+        """How many people may gain as much as ``price``."""
+        return self._sizes(price - 2.0 * self.terms.gain_error(price, self.rows), inclusive=True)
+
+    def take(self, surely: IntArray, possibly: IntArray, needed: int, low: float, high: float) -> IntArray:
+        """Choose ``needed`` people in all, the largest gains first; the last one's gain is in [low, high]."""
+        surely, possibly = self._narrow(surely, possibly, needed, low, high)
+        people = self._list(surely, possibly)
+        return surely + self._choose(people, needed - int(surely.sum()))
+
+    def _entries(self, surely: IntArray, possibly: IntArray) -> IntArray:
+        """How many entries a list of the people between needs: one for a stratum whose gain is constant."""
+        width = possibly - surely
+        return np.where(self.straight, np.minimum(width, 1), width)
+
+    def _narrow(
+        self, surely: IntArray, possibly: IntArray, needed: int, low: float, high: float
+    ) -> tuple[IntArray, IntArray]:
+        """Bisect the price until few enough people are left to be listed one by one."""
+        most = 1000 + 4 * len(self.rows)
+        while int(self._entries(surely, possibly).sum()) > most:
+            middle = float(np.sqrt(low) * np.sqrt(high)) if low > 0 else (low + high) / 2
+            if not low < middle < high:
+                break
+            if int(self._sizes(middle, inclusive=True).sum()) >= needed:
+                low, possibly = middle, self.possibly(middle)
+            else:
+                high, surely = middle, self.surely(middle)
+        return surely, possibly
+
+    def _list(self, surely: IntArray, possibly: IntArray) -> _People:
+        entries = self._entries(surely, possibly)
+        if int(entries.sum()) > _MOST_LISTED:
+            raise PrecisionError(
+                "double precision cannot tell the gains of these strata apart: their sizes are too large for "
+                "so small an epsilon under this objective. Use a larger epsilon, or objective='mean'."
+            )
+        which = np.repeat(np.arange(len(self.rows)), entries)
+        offset = np.arange(len(which)) - np.repeat(np.cumsum(entries) - entries, entries)
+        n = surely[which] + offset
+        count = np.where(self.straight[which], (possibly - surely)[which], 1)
+        gain = self.terms.gain(n.astype(float), self.rows[which])
+        order = np.lexsort((n, which, -gain))
+        return _People(which[order], n[order], count[order], gain[order])
+
+    def _choose(self, people: _People, places: int) -> IntArray:
+        """Give the places to the largest gains; what double precision leaves open is settled exactly."""
+        chosen = np.zeros(len(self.rows), dtype=np.int64)
+        if places == 0:
+            return chosen
+        rows = self.rows[people.which]
+        last = int(np.searchsorted(np.cumsum(people.count), places))
+        above = people.gain - people.gain[last]
+        error = self.terms.gain_error(people.gain, rows)
+        band = error + error[last]
+        taken = np.where(above > band, people.count, 0)
+        unclear = np.flatnonzero(np.abs(above) <= band)
+        ranks = rank_exactly(self.terms, rows[unclear], people.n[unclear]).ranks
+        unclear = unclear[np.lexsort((people.n[unclear], rows[unclear], ranks))]
+        count = people.count[unclear]
+        taken[unclear] = np.clip(places - int(taken.sum()) - (np.cumsum(count) - count), 0, count)
+        np.add.at(chosen, people.which, taken)
+        return chosen
+
+
+class _People(NamedTuple):
+    """People who compete for the last places, largest gain first; one entry may be many of one stratum."""
+
+    which: IntArray  # position of the stratum among the rows
+    n: IntArray  # how many of the stratum come before
+    count: IntArray  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
+    gain: FloatArray

@@ -10,7 +10,7 @@ from dpstrata.model.terms import Terms
 
 def integer_sizes(
     terms: Terms,
-    price: float | FloatArray,
+    price: FloatArray,
     *,
     rows: IntArray,
     start: IntArray,
@@ -26,8 +26,8 @@ def integer_sizes(
     ----------
     terms : Terms
         The functions; prices are measured from their origin.
-    price : float or array
-        λ times the cost of one person, the same for all strata or one for each of ``rows``.
+    price : array
+        λ times the cost of one person, for each of ``rows``.
     rows : array of int
         Which strata.
     start, lower, upper : array of int
@@ -45,8 +45,7 @@ def integer_sizes(
     def wanted(position: IntArray, n: IntArray) -> BoolArray:
         """Whether the person after ``n`` is worth the price."""
         gain = terms.gain(n.astype(float), rows[position])
-        cost = price if np.ndim(price) == 0 else np.asarray(price)[position]
-        return gain >= cost if inclusive else gain > cost
+        return gain >= price[position] if inclusive else gain > price[position]
 
     everyone = np.arange(len(rows))
     # Invariant: the answer lies in (low, high]; everyone up to low is wanted, the next after high is not.

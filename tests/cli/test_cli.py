@@ -1,0 +1,179 @@
+"""The command line as its users meet it: real processes, files, exit statuses."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpstrata as dps
+
+EXAMPLE = Path(dps.__file__).parent / "examples" / "four-strata.csv"
+
+
+def run(*arguments, cwd=None, env=None):
+    return subprocess.run(
+        [sys.executable, "-m", "dpstrata", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=env,
+        timeout=120,
+    )
+
+
+def test_design_shows_everything_the_planner_asked_for():
+    result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200)
+    assert result.returncode == 0
+    assert result.stderr == ""
+    for part in (
+        "200 interviews in 4 strata",
+        "62 + 43 + 45 + 50",
+        "137 + 44 + 14 + 5",
+        "2.270 times",
+        "0.01955",
+        "5.273",
+        "0.2682",
+        "Proven optimal",
+        "factor of at most 2.72",
+    ):
+        assert part in result.stdout
+
+
+def test_json_is_the_document_alone(tmp_path):
+    out = tmp_path / "design.json"
+    result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--json", "--out", out)
+    assert result.returncode == 0
+    assert json.loads(result.stdout) == json.loads(out.read_text())
+    plan = dps.load_design(out)
+    assert plan.sample_sizes.tolist() == [62, 43, 45, 50]
+    assert plan == dps.design(dps.Strata.from_file(EXAMPLE), epsilon=1, total=200)
+
+
+def test_compare():
+    result = run("compare", EXAMPLE, "--epsilon", 1, "--total", 200)
+    assert result.returncode == 0
+    assert "Neyman" in result.stdout
+    assert "Proven" not in result.stdout
+    as_json = json.loads(run("compare", EXAMPLE, "--epsilon", 1, "--total", 200, "--json").stdout)
+    assert [row["design"] for row in as_json] == ["optimal", "neyman", "proportional", "equal"]
+
+
+def test_every_flag_reaches_the_library(tmp_path):
+    strata = tmp_path / "s.csv"
+    strata.write_text("stratum;size;sd;coefficient\nx;100;20,5;1\ny;200;10;2\n")
+    options = [
+        *("--epsilon", 0.5, "--total", 60, "--mechanism", "discrete_laplace", "--objective", "custom"),
+        *("--answers", "0:100:5", "--min-per-stratum", 3, "--min-fraction", 0.1, "--max-fraction", 0.4),
+        *("--no-finite-population", "--confidence", 0.9),
+    ]
+    document = json.loads(run("design", strata, *options, "--json").stdout)
+    assert document["inputs"] == {
+        **document["inputs"],
+        "epsilon": 0.5,
+        "total": 60,
+        "mechanism": "discrete_laplace",
+        "objective": "custom",
+        "answers": {"lower": 0.0, "upper": 100.0, "step": 5.0},
+        "min_per_stratum": 3,
+        "min_fraction": 0.1,
+        "max_fraction": 0.4,
+        "finite_population": False,
+        "confidence": 0.9,
+    }
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+def test_out_by_ending(tmp_path, ending):
+    out = tmp_path / f"design.{ending}"
+    result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--out", out)
+    assert result.returncode == 0
+    assert "Written to" in result.stdout
+    assert len(dps.Strata.from_file(out)) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["design", "nowhere.csv", "--epsilon", 1, "--total", 9], "nowhere.csv does not exist."),
+        (["design", EXAMPLE, "--epsilon", 0, "--total", 9], "epsilon must lie between"),
+        (["design", EXAMPLE, "--epsilon", "nan", "--total", 9], "epsilon must lie between"),
+        (["design", EXAMPLE, "--epsilon", 1], "give total"),
+        (
+            ["design", EXAMPLE, "--epsilon", 1, "--total", 3],
+            "at least the sum of the minimums (4), got total=3",
+        ),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--answers", "yes"], "answers must be"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--answers", "0:0.1"], "sd must be at most"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--at-most", 9], "at_most is not available"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--trust", "curator"], "not available"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--delta", 0.1], "delta is not available"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--domains", "x"], "domains is not available"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--out", "x.doc"], "written to .json"),
+        (["design", EXAMPLE, "--epsilon", "much", "--total", 9], "Invalid value for '--epsilon'"),
+        (["design", EXAMPLE, "--total", 9], "Missing option '--epsilon'"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--mechanism", "magic"], "Invalid value"),
+        (["design", "--epsilon", 1, "--total", 9], "Missing argument"),
+        (["nonsense"], "No such command"),
+    ],
+)
+def test_bad_input_gets_a_clear_message_and_status_2(tmp_path, arguments, words):
+    result = run(*arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert words in result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_problems_of_a_file_at_once(tmp_path):
+    path = tmp_path / "strata.csv"
+    path.write_text("stratum,size,sd\na,-1,0.1\na,10,0.9\nb,x,\n")
+    result = run("design", path, "--epsilon", 1, "--total", 9)
+    assert result.returncode == 2
+    for place in (
+        "line 2, column 'size'",
+        "line 3, column 'stratum'",
+        "line 3, column 'sd'",
+        "line 4, column 'size'",
+    ):
+        assert place in result.stderr
+
+
+def test_warnings_go_to_standard_error(tmp_path):
+    path = tmp_path / "strata.csv"
+    path.write_text("stratum,size,sd,costs\na,10,0.1,1\nb,10,0.2,1\n")
+    result = run("design", path, "--epsilon", 1, "--total", 9, "--json")
+    assert result.returncode == 0
+    assert "Warning: " in result.stderr
+    assert "did you mean 'cost'?" in result.stderr
+    json.loads(result.stdout)
+
+
+def test_markup_in_names_is_shown_as_it_is(tmp_path):
+    path = tmp_path / "strata.csv"
+    path.write_text("stratum,size,sd\n[red]north[/red],10,0.1\n=1+1,10,0.2\n")
+    result = run("design", path, "--epsilon", 1, "--total", 9)
+    assert "[red]north[/red]" in result.stdout
+
+
+def test_an_unexpected_fault_shows_no_traceback(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import dpstrata.planning\ndef broken(*a, **k): raise RuntimeError('secret detail')\n"
+        "dpstrata.planning.design = broken\n"
+    )
+    import os
+
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    result = run("design", EXAMPLE, "--epsilon", 1, "--total", 9, env=environment)
+    assert result.returncode == 1
+    assert "failed unexpectedly (RuntimeError)" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "secret detail" not in result.stderr
+
+
+def test_help_and_version():
+    assert "design" in run("--help").stdout
+    assert "--total" in run("design", "--help").stdout
+    assert run("--version").stdout.strip() == f"dpstrata {dps.__version__}"

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpstrata.model.baselines import baseline_sizes, largest_remainders
+from problems import PAPER_SDS, PAPER_SIZES, make_problem
+
+
+def test_neyman_of_the_paper():
+    problem = make_problem(PAPER_SIZES, PAPER_SDS, total=200)
+    assert baseline_sizes(problem, "neyman").tolist() == [137, 44, 14, 5]
+    assert baseline_sizes(problem, "proportional").tolist() == [41, 47, 53, 59]
+    assert baseline_sizes(problem, "equal").tolist() == [50, 50, 50, 50]
+
+
+def test_without_any_spread_neyman_is_proportional():
+    problem = make_problem([10, 20, 30], [0, 0, 0], total=12)
+    assert baseline_sizes(problem, "neyman").tolist() == [2, 4, 6]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_largest_remainders(data):
+    k = data.draw(st.integers(1, 8))
+    lower = np.array(data.draw(st.lists(st.integers(1, 5), min_size=k, max_size=k)))
+    upper = lower + np.array(data.draw(st.lists(st.integers(0, 30), min_size=k, max_size=k)))
+    weights = np.array(data.draw(st.lists(st.floats(0, 100), min_size=k, max_size=k)))
+    total = data.draw(st.integers(int(lower.sum()), int(upper.sum())))
+    sizes = largest_remainders(weights, lower, upper, total)
+    assert sizes.sum() == total
+    assert np.all((sizes >= lower) & (sizes <= upper))
+
+
+@pytest.mark.parametrize("total", [10, 11, 12, 13])
+def test_hamilton_by_hand(total):
+    shares = np.array([0.5, 0.3, 0.2]) * total
+    floor = np.floor(shares + 1e-9)
+    order = np.argsort(-(shares - floor), kind="stable")
+    floor[order[: int(total - floor.sum())]] += 1
+    sizes = largest_remainders(np.array([5.0, 3.0, 2.0]), np.ones(3, int), np.full(3, 100), total)
+    assert sizes.tolist() == floor.tolist()

@@ -1,0 +1,127 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dpstrata as dps
+from dpstrata.model.answers import Answers, parse_answers
+
+
+def test_arrays_are_copied_and_read_only():
+    sizes = np.array([10, 20])
+    strata = dps.Strata(sizes, [0.1, 0.2])
+    sizes[0] = 99
+    assert strata.sizes.tolist() == [10, 20]
+    for array in (strata.sizes, strata.sds):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_every_problem_is_reported_at_once():
+    with pytest.raises(dps.StrataError) as caught:
+        dps.Strata(
+            sizes=[10.5, 0, 30, 40],
+            sds=[0.1, -1, float("nan"), 0.2],
+            names=["a", "b", "c", "a"],
+            mins=[1, 1, 5, 50],
+            maxs=[2, 2, 4, 60],
+            response_rates=[1, 0, 1, 1.5],
+            costs=[1, 1, 0, 1],
+        )
+    text = str(caught.value)
+    for part in (
+        "size must be a whole number from 1 to 10^12, got 10.5 in stratum 'a'",
+        "size must be a whole number from 1 to 10^12, got 0 in stratum 'b'",
+        "sd must be a number >= 0, got -1 in stratum 'b'",
+        "sd must be a number >= 0, got nan in stratum 'c'",
+        "min must be at most max, got min=5, max=4 in stratum 'c'",
+        "max must be at most the stratum's size, got max=60, size=40 in stratum 'a'",
+        "response_rate must be above 0 and at most 1, got 0 in stratum 'b'",
+        "cost must be a positive number, got 0 in stratum 'c'",
+        "stratum names must differ, got 'a' again in stratum 'a'",
+    ):
+        assert part in text
+    assert len(caught.value.problems) >= 9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"sizes": []}, "at least one stratum"),
+        ({"sizes": [1, 2], "sds": [0.1]}, r"sds must have one entry per stratum \(2\), got 1"),
+        ({"sizes": ["x"]}, "sizes must be numbers"),
+        ({"sizes": [[1, 2]]}, "sizes must be a list of numbers, got 2 dimensions"),
+        ({"sizes": [10**13]}, "got 10000000000000"),
+        ({"sizes": [10], "sds": [0.1], "sd_sources": ["guess"]}, "sd_source must be one of public, prior"),
+        ({"sizes": [10], "sds": [0.1], "coefficients": [1e40]}, "coefficient must be 0 or between"),
+    ],
+)
+def test_bad_arguments(arguments, words):
+    with pytest.raises(dps.StrataError, match=words):
+        dps.Strata(**arguments)
+
+
+def test_worst_case_of_the_answer_range():
+    strata = dps.Strata([1, 2, 3, 4, 1000])
+    largest = strata.spreads(Answers(0, 10))
+    for size, sd in zip([2, 3, 4], largest[1:4], strict=True):
+        ends = [np.r_[np.zeros(m), np.full(size - m, 10)].std(ddof=1) for m in range(size + 1)]
+        assert sd == pytest.approx(max(ends))
+    assert largest[0] == 0
+    assert strata.sd_source(0) == "bound"
+
+
+def test_spread_beyond_the_answer_range():
+    strata = dps.Strata([1000, 1, 50], [0.6, 0.1, 0.2], names=["north", "alone", "south"])
+    with pytest.raises(dps.StrataError) as caught:
+        dps.design(strata, epsilon=1, total=10)
+    assert len(caught.value.problems) == 2
+    assert "sd must be at most 0.50025" in caught.value.problems[0]
+    assert "got sd=0.6 in stratum 'north'" in caught.value.problems[0]
+    assert "sd must be at most 0, " in caught.value.problems[1]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "polars lazy", "pyarrow"])
+def test_from_frame(library):
+    data = {"stratum": ["007", "b"], "size": [70, 80], "sd": [0.1, 0.2], "min": [2, 3], "region": ["x", "y"]}
+    frame = {
+        "pandas": lambda: pd.DataFrame(data),
+        "polars": lambda: pl.DataFrame(data),
+        "polars lazy": lambda: pl.LazyFrame(data),
+        "pyarrow": lambda: pa.table(data),
+    }[library]()
+    strata = dps.Strata.from_frame(frame)
+    assert strata.names == ("007", "b")
+    assert strata.mins.tolist() == [2, 3]
+    assert strata.extra == {"region": ("x", "y")}
+
+
+def test_from_frame_with_missing_values_and_wrong_types():
+    frame = pd.DataFrame({"stratum": ["a", None], "size": [10, None], "sd": ["much", 0.2], "max": [None, 4]})
+    with pytest.raises(dps.StrataError) as caught:
+        dps.Strata.from_frame(frame)
+    assert caught.value.problems == (
+        "row 1, column 'sd': sd must be a number, got 'much'.",
+        "row 2, column 'size': size must be a number, got nothing.",
+        "row 2, column 'stratum': stratum must not be empty, got nothing.",
+    )
+    with pytest.raises(dps.InputError, match="got dict"):
+        dps.Strata.from_frame({"stratum": ["a"]})
+
+
+def test_answers():
+    assert parse_answers("binary") == Answers(0, 1, 1)
+    assert parse_answers("0:100:5").steps == 20
+    assert parse_answers((0, 1, 0.1)).steps == 10
+    for wrong in ("0", "a:b", (1,), (0, 1, 2, 3), None):
+        with pytest.raises(dps.InputError, match="answers must be"):
+            parse_answers(wrong)
+    with pytest.raises(dps.InputError, match="lower < upper, got 1 and 0"):
+        parse_answers((1, 0))
+    with pytest.raises(dps.InputError, match="whole number of steps"):
+        parse_answers((0, 1, 0.3))
+    with pytest.raises(dps.InputError, match="step of answers must be positive"):
+        parse_answers((0, 1, -1))
+    with pytest.raises(dps.InputError, match="lower < upper"):
+        parse_answers((0, float("inf")))

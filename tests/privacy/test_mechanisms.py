@@ -1,0 +1,171 @@
+"""One contract for every mechanism: variance, privacy loss, numerics, convexity."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import integrate
+
+from dpstrata.errors import InputError
+from dpstrata.privacy.mechanisms import MECHANISMS as REGISTRY
+from dpstrata.privacy.mechanisms import get_mechanism
+from dpstrata.privacy.mechanisms.kernels import Point, Step, point
+from problems import MECHANISMS, plain_variance
+
+EPS = np.finfo(float).eps
+BUDGETS = np.concatenate(
+    [10 ** np.linspace(-6, 0.3, 60), np.linspace(1.9, 2.1, 9), 10 ** np.linspace(0.31, 2.1, 60)]
+)
+
+every_mechanism = pytest.mark.parametrize(("name", "steps"), MECHANISMS)
+
+
+def test_the_contract_covers_the_registry():
+    assert {name for name, _ in MECHANISMS} == set(REGISTRY)
+
+
+def densities(name, e, R, K):
+    """Density or mass of the noise, written from its definition, and where it lives."""
+    if name == "laplace":
+        return lambda w: e / (2 * R) * math.exp(-e * abs(w) / R)
+    if name == "tulap":
+        b = math.exp(-e)
+        return lambda w: (1 - b) / (1 + b) * b ** abs(math.floor(w / R + 0.5)) / R
+    p = math.exp(-e / K)
+    return lambda j: (1 - p) / (1 + p) * p ** abs(j)
+
+
+@every_mechanism
+@pytest.mark.parametrize("e", [0.3, 1.0, 5.15])
+@pytest.mark.parametrize("R", [1.0, 2.5])
+def test_variance_is_that_of_the_noise(name, steps, e, R):
+    """Against quadrature or summation of the noise's own distribution."""
+    density = densities(name, e, R, steps)
+    if steps is None:
+        edges = R * (np.arange(-400, 401) + 0.5)
+        variance = sum(
+            integrate.quad(lambda w: w * w * density(w), a, b)[0] for a, b in itertools.pairwise(edges)
+        )
+    else:
+        reach = int(60 * steps / min(e, 1))
+        variance = sum(j * j * density(j) for j in range(-reach, reach + 1)) * (R / steps) ** 2
+    computed = float(get_mechanism(name, answer_range=R, steps=steps).variance(e))
+    assert computed == pytest.approx(variance, rel=1e-7)
+
+
+@every_mechanism
+@pytest.mark.parametrize("e", [0.1, 1.0, 5.15])
+@pytest.mark.parametrize("R", [1.0, 2.5, 0.4])
+def test_the_loss_between_any_two_answers_is_at_most_the_budget(name, steps, e, R):
+    """Shift the noise by every possible difference of two answers and compare densities."""
+    density = densities(name, e, R, steps)
+    worst = 0.0
+    if steps is None:
+        for shift in np.linspace(0, R, 41):
+            for w in np.linspace(-6.123 * R, 6.123 * R, 301):
+                worst = max(worst, abs(math.log(density(w) / density(w - shift))))
+    else:
+        for shift in range(steps + 1):
+            for j in range(-3 * steps, 3 * steps + 1):
+                worst = max(worst, abs(math.log(density(j) / density(j - shift))))
+    assert worst <= e * (1 + 1e-9)
+    assert worst >= 0.999 * e
+
+
+@every_mechanism
+def test_kernels_keep_their_digits(name, steps):
+    """Remainder, derivatives and increase against mpmath over the whole range of budgets."""
+    mechanism = get_mechanism(name, answer_range=1.0, steps=steps)
+    with mpmath.workdps(60):
+
+        def rho(x):
+            return (
+                plain_variance(name, x, mpmath.mpf(1), steps) - 2 * mpmath.exp(-x) / (1 - mpmath.exp(-x)) ** 2
+            )
+
+        at = point(BUDGETS)
+        got = mechanism.remainder_slopes(at)
+        alone = mechanism.remainder(at)
+        d = BUDGETS * 1e-9
+        after = BUDGETS - d
+        step = mechanism.remainder_step(Step(at, point(after), BUDGETS - after))
+        for i, e in enumerate(map(mpmath.mpf, BUDGETS.tolist())):
+            scale = abs(rho(e)) or 1
+            assert abs(got[0][i] - rho(e)) <= 24 * EPS * scale
+            assert abs(alone[i] - rho(e)) <= 24 * EPS * scale
+            # derivatives only steer Newton's method: relative to ρ over the budget, loosely
+            assert abs(got[1][i] - mpmath.diff(rho, e)) <= 1e-12 * scale / min(e, 1)
+            assert abs(got[2][i] - mpmath.diff(rho, e, 2)) <= 1e-10 * scale / min(e, 1) ** 2
+            increase = rho(mpmath.mpf(float(after[i]))) - rho(e)
+            assert (
+                abs(step[i] - increase)
+                <= 32 * EPS * scale * mpmath.mpf(float(BUDGETS[i] - after[i])) + 1e-300
+            )
+
+
+@every_mechanism
+def test_whole_variance_agrees_with_its_parts(name, steps):
+    mechanism = get_mechanism(name, answer_range=1.0, steps=steps)
+    if mechanism.constant_remainder is not None:
+        return  # never asked for the whole
+    e = np.linspace(2.0, 60, 200)
+    at = point(e)
+    s = 2 * np.exp(-e) / np.expm1(-e) ** 2
+    assert mechanism.remainder(at, whole=True) == pytest.approx(mechanism.remainder(at) + s, rel=1e-13)
+    after = point(e * (1 - 1e-6))
+    step = Step(at, after, e * 1e-6)
+    s_step = 2 * np.exp(-after.e) / np.expm1(-after.e) ** 2 - s
+    assert mechanism.remainder_step(step, whole=True) == pytest.approx(
+        mechanism.remainder_step(step) + s_step, rel=1e-7
+    )
+
+
+@every_mechanism
+def test_the_terms_are_convex_over_every_budget_the_library_accepts(name, steps):
+    """f'' > 0 for local noise: with e = ln(1 + C/n), n³f''/a² = 2S² + 2v + (4z − z²)v' + z²v''.
+
+    S = 0 is the hardest case. The noise part, less its straight line (which has no second derivative), must
+    not be negative at any budget that epsilon in [1e-6, 100] and sizes up to 10^12 can lead to.
+    """
+    mechanism = get_mechanism(name, answer_range=1.0, steps=steps)
+    e = np.concatenate([10 ** np.linspace(-6, 1, 4000), np.linspace(10, 128, 4000)])
+    at = point(e)
+    rho, first, second = mechanism.remainder_slopes(at)
+    curvature = 2 * rho + (4 - at.z) * at.z * first + at.z**2 * second
+    if mechanism.constant_remainder == 0:
+        assert np.all(curvature == 0)  # a straight line
+    else:
+        assert np.all(curvature > 0.05 * rho)
+    # the core falls at least like n^(-1/2) and at most like 1/n, which Newton's method relies on
+    fall = rho + at.z * first
+    if mechanism.constant_remainder != 0:
+        assert np.all(fall > 0)
+        assert np.all(curvature / fall <= 2 + 1e-9)
+        assert np.all(curvature / fall >= 1)
+
+
+def test_points_from_counts_and_from_budgets_agree():
+    n, C = np.array([1.0, 50.0, 1e12]), np.array([1e-6, 300.0, 5e33])
+    by_counts = Point(np.log1p(C / n), n, C)
+    by_budget = point(by_counts.e)
+    assert by_counts.b == pytest.approx(by_budget.b, rel=1e-12)
+    assert by_counts.z == pytest.approx(by_budget.z, rel=1e-12)
+
+
+def test_answers_off_the_grid_are_refused():
+    with pytest.raises(InputError, match="protects answers on a grid, got real answers"):
+        get_mechanism("discrete_laplace", answer_range=1.0, steps=None)
+
+
+def test_unknown_mechanism():
+    with pytest.raises(
+        InputError, match="mechanism must be one of laplace, discrete_laplace, tulap, got 'gauss'"
+    ):
+        get_mechanism("gauss", answer_range=1.0, steps=None)
+
+
+def test_variance_needs_a_budget():
+    with pytest.raises(InputError, match="must be positive"):
+        get_mechanism("laplace", answer_range=1.0, steps=None).variance([1.0, 0.0])

@@ -1,0 +1,133 @@
+"""Random problems for the tests, and the objective restated without any code of the library."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from dpstrata.model.problem import Problem
+from dpstrata.model.terms import Terms
+from dpstrata.privacy.mechanisms import get_mechanism
+from dpstrata.privacy.promise import Promise
+
+MECHANISMS = (
+    ("laplace", None),
+    ("tulap", None),
+    ("discrete_laplace", 1),
+    ("discrete_laplace", 2),
+    ("discrete_laplace", 7),
+    ("discrete_laplace", 100),
+)
+OBJECTIVES = ("mean", "trace", "unit_free", "custom")
+PAPER_SIZES = (7000, 8000, 9000, 10000)
+PAPER_SDS = tuple(math.sqrt(0.08**i) for i in (1, 2, 3, 4))
+
+
+def make_problem(
+    sizes: Any,
+    sds: Any,
+    *,
+    epsilon: float = 1.0,
+    total: int,
+    mechanism: str = "laplace",
+    steps: int | None = None,
+    objective: Any = "mean",
+    coefficients: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    answer_range: float = 1.0,
+) -> Problem:
+    sizes = np.asarray(sizes, dtype=np.int64)
+    sds = np.asarray(sds, dtype=float)
+    match objective:
+        case "mean":
+            coefficients = sizes / sizes.sum()
+        case "trace":
+            coefficients = np.ones(len(sizes))
+        case "unit_free":
+            coefficients = 1 / sds
+    terms = Terms(
+        sizes,
+        sds,
+        np.asarray(coefficients, dtype=float),
+        objective,
+        Promise(epsilon),
+        get_mechanism(mechanism, answer_range=answer_range, steps=steps),
+    )
+    lower = np.ones_like(sizes) if lower is None else np.asarray(lower, dtype=np.int64)
+    upper = sizes if upper is None else np.asarray(upper, dtype=np.int64)
+    return Problem(terms, lower, upper, int(total))
+
+
+def random_problem(rng: np.random.Generator, *, most_strata: int = 5, room: int = 12) -> Problem:
+    """A small problem with all the awkwardness that users bring: ties, zeros, tiny and huge numbers."""
+    k = int(rng.integers(1, most_strata + 1))
+    sizes = np.floor(10 ** rng.uniform(0, rng.choice([1, 2, 4, 8, 12]), k)).astype(np.int64)
+    mechanism, steps = MECHANISMS[rng.integers(len(MECHANISMS))]
+    objective = OBJECTIVES[rng.integers(len(OBJECTIVES))]
+    sds = 10 ** rng.uniform(-3, -0.31, k)
+    if objective != "unit_free":
+        sds = np.where(rng.random(k) < 0.2, 0.0, sds)
+    if rng.random() < 0.3:
+        sizes[:] = sizes[0]
+    if rng.random() < 0.3:
+        sds[:] = sds[0]
+    coefficients = np.where(rng.random(k) < 0.15, 0.0, rng.normal(size=k))
+    if rng.random() < 0.3:
+        lower = np.maximum(1, np.floor(sizes * rng.random(k)).astype(np.int64))
+        upper = np.minimum(sizes, lower + room - 2)
+    else:
+        lower = np.minimum(rng.integers(1, 4, k), sizes)
+        upper = np.minimum(sizes, lower + rng.integers(0, room, k))
+    return make_problem(
+        sizes,
+        sds,
+        epsilon=float(10 ** rng.uniform(-6, 1.69)),
+        total=int(rng.integers(lower.sum(), upper.sum() + 1)),
+        mechanism=mechanism,
+        steps=steps,
+        objective=objective,
+        coefficients=coefficients,
+        lower=lower,
+        upper=upper,
+        answer_range=float(rng.choice([1.0, 0.3, 100.0])),
+    )
+
+
+def plain_variance(mechanism: str, e: Any, R: Any, K: int | None) -> Any:
+    """Noise variance as the textbooks have it, in mpmath."""
+    mp = mpmath.mp
+    if mechanism == "laplace":
+        return 2 * (R / e) ** 2
+    if mechanism == "tulap":
+        b = mp.exp(-e)
+        return R**2 * (mp.mpf(1) / 12 + 2 * b / (1 - b) ** 2)
+    p = mp.exp(-e / K)
+    return (R / K) ** 2 * 2 * p / (1 - p) ** 2
+
+
+def plain_term(problem: Problem, i: int, size: Any) -> Any:
+    """a²(S² + v(ln(1 + cN/n)))/n of one stratum at a real size, in mpmath."""
+    terms = problem.terms
+    mp = mpmath.mp
+    N, S = int(terms.sizes[i]), mp.mpf(float(terms.sds[i]))
+    match terms.objective:
+        case "mean":
+            a = mp.mpf(N) / int(terms.sizes.sum())
+        case "unit_free":
+            a = 1 / S
+        case _:
+            a = mp.mpf(float(terms.coefficients[i]))
+    e = mp.log(1 + (mp.exp(mp.mpf(terms.promise.epsilon)) - 1) * N / size)
+    v = plain_variance(terms.mechanism.name, e, mp.mpf(terms.mechanism.answer_range), terms.mechanism.steps)
+    return a**2 * (S**2 + v) / size
+
+
+def plain_objective(problem: Problem, sizes: Any) -> Any:
+    """The sum of the terms, in mpmath."""
+    return mpmath.fsum(
+        plain_term(problem, i, mpmath.mpf(n)) for i, n in enumerate(np.asarray(sizes).tolist())
+    )

@@ -1,0 +1,94 @@
+"""The package as a whole: what it exports, and how little it loads."""
+
+import json
+import subprocess
+import sys
+from importlib import resources
+
+import pytest
+
+import dpstrata as dps
+
+ENGINES = {"scipy", "pandas", "polars", "pyarrow", "python_calamine", "openpyxl", "mpmath", "narwhals"}
+
+
+def modules_after(code):
+    script = f"import sys, json\n{code}\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    return {name.partition(".")[0] for name in json.loads(result.stderr.splitlines()[-1])}
+
+
+def test_importing_is_light():
+    loaded = modules_after("import dpstrata")
+    assert not loaded & (ENGINES | {"numpy", "pydantic", "typer", "rich"})
+
+
+def test_help_is_light():
+    loaded = modules_after(
+        "sys.argv = ['dpstrata', '--help']\nfrom dpstrata.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass"
+    )
+    assert not loaded & (ENGINES | {"numpy", "pydantic"})
+
+
+def test_designing_loads_no_extra():
+    loaded = modules_after(
+        "import dpstrata as dps\ndps.design(dps.Strata([50, 60], [0.1, 0.2]), epsilon=1, total=20)"
+    )
+    assert not loaded & (ENGINES | {"pydantic", "typer", "rich"})
+
+
+def test_everything_exported_exists_and_nothing_else_is_public():
+    assert dps.__all__ == [
+        "Answers",
+        "Certificate",
+        "Design",
+        "DpstrataError",
+        "DpstrataWarning",
+        "InfeasibleError",
+        "InputError",
+        "MissingExtraError",
+        "NotAvailableError",
+        "PrecisionError",
+        "Problem",
+        "Strata",
+        "StrataError",
+        "__version__",
+        "central_epsilon",
+        "certify",
+        "design",
+        "load_design",
+        "local_epsilon",
+        "solve",
+    ]
+    for name in dps.__all__:
+        assert getattr(dps, name) is not None
+        assert name in dir(dps)
+
+
+def test_unknown_names_fail_as_python_does():
+    with pytest.raises(AttributeError, match="nonsense"):
+        dps.nonsense  # noqa: B018
+
+
+def test_errors_are_also_the_builtins_people_expect():
+    assert issubclass(dps.InputError, ValueError)
+    assert issubclass(dps.StrataError, dps.InputError)
+    assert issubclass(dps.NotAvailableError, NotImplementedError)
+    assert issubclass(dps.MissingExtraError, ImportError)
+    assert all(
+        issubclass(error, dps.DpstrataError)
+        for error in (dps.InputError, dps.NotAvailableError, dps.MissingExtraError, dps.PrecisionError)
+    )
+
+
+def test_a_missing_extra_names_its_install_command(monkeypatch, tmp_path):
+    for blocked, ending in (("pyarrow", "parquet"), ("python_calamine", "xlsx")):
+        monkeypatch.setitem(sys.modules, blocked, None)
+        (tmp_path / f"s.{ending}").write_bytes(b"")
+        with pytest.raises(dps.MissingExtraError, match=r"need an extra: pip install 'dpstrata\[files\]'."):
+            dps.Strata.from_file(tmp_path / f"s.{ending}")
+
+
+def test_the_package_is_typed_and_ships_its_example():
+    assert resources.files("dpstrata").joinpath("py.typed").is_file()
+    assert resources.files("dpstrata").joinpath("examples/four-strata.csv").is_file()

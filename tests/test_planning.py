@@ -1,0 +1,216 @@
+import csv
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+from problems import PAPER_SDS, PAPER_SIZES
+
+REFERENCE = Path(__file__).parent / "reference"
+PAPER = dps.Strata(sizes=PAPER_SIZES, sds=PAPER_SDS, names=["A", "B", "C", "D"])
+
+
+def table_1():
+    lines = [
+        line
+        for line in (REFERENCE / "paper-table-1.csv").read_text().splitlines()
+        if not line.startswith("#")
+    ]
+    return [(row["mechanism"], float(row["log10_epsilon"]), row["ratio"]) for row in csv.DictReader(lines)]
+
+
+@pytest.mark.parametrize(("mechanism", "exponent", "printed"), table_1())
+def test_table_1_of_the_paper_to_every_printed_digit(mechanism, exponent, printed):
+    plan = dps.design(PAPER, epsilon=10**exponent, total=200, mechanism=mechanism, finite_population=False)
+    neyman = next(row for row in plan.compare() if row.design == "neyman")
+    digits = len(printed.partition(".")[2])
+    assert round(neyman.ratio, digits) == float(printed)
+
+
+def test_the_design_of_the_readme():
+    strata = dps.Strata(
+        sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064], names=["A", "B", "C", "D"]
+    )
+    plan = dps.design(strata, epsilon=1.0, total=200)
+    assert plan.sample_sizes.tolist() == [62, 43, 45, 50]
+    assert plan.total == 200
+    assert plan.standard_error == pytest.approx(0.0196, abs=5e-5)
+    assert plan.variance == pytest.approx(plan.standard_error**2)
+    assert plan.mechanism.name == "laplace"
+    assert plan.certificate.optimal
+    assert plan.local_epsilons == pytest.approx(
+        [
+            dps.local_epsilon(1.0, sample_size=n, stratum_size=N)
+            for n, N in zip([62, 43, 45, 50], strata.sizes, strict=True)
+        ]
+    )
+    assert plan.noise_sds == pytest.approx(np.sqrt(2) / plan.local_epsilons)
+    assert plan.relaxed_sizes.sum() == pytest.approx(200)
+    assert np.all(np.abs(plan.relaxed_sizes - plan.sample_sizes) < 1)
+
+
+def test_variance_is_the_textbook_one():
+    """Recomputed from the design's own columns with the textbook formula of stratified sampling."""
+    for corrected in (True, False):
+        plan = dps.design(PAPER, epsilon=0.5, total=3000, finite_population=corrected)
+        n, N, S = plan.sample_sizes, PAPER.sizes, plan.sds
+        W = N / N.sum()
+        sampling = np.sum(W**2 * S**2 / n * ((1 - n / N) if corrected else 1))
+        privacy = np.sum(W**2 * plan.noise_sds**2 / n)
+        assert plan.variance_parts.sampling == pytest.approx(sampling)
+        assert plan.variance_parts.privacy == pytest.approx(privacy)
+        assert plan.variance == pytest.approx(sampling + privacy)
+    uncorrected = dps.design(PAPER, epsilon=0.5, total=3000, finite_population=False)
+    assert uncorrected.sample_sizes.tolist() == plan.sample_sizes.tolist()
+
+
+def test_a_census_without_correction_has_only_privacy_variance():
+    plan = dps.design(PAPER, epsilon=1, total=PAPER.population)
+    assert plan.variance_parts.sampling == 0
+    assert plan.local_epsilons == pytest.approx(1.0)
+
+
+def test_compare():
+    rows = {row.design: row for row in dps.design(PAPER, epsilon=1, total=200).compare()}
+    assert list(rows) == ["optimal", "neyman", "proportional", "equal"]
+    assert rows["optimal"].ratio == 1
+    assert all(row.ratio > 1 for name, row in rows.items() if name != "optimal")
+    best = rows["optimal"]
+    W = PAPER.sizes / PAPER.population
+    spread = np.sum(W * PAPER.sds) ** 2
+    correction = np.sum(W**2 * PAPER.sds**2 / PAPER.sizes)
+    assert spread / best.effective_sample_size - correction == pytest.approx(best.variance)
+    assert best.variance_without_privacy < best.variance
+    flat = dps.Strata([100, 200], [0, 0])
+    assert dps.design(flat, epsilon=1, total=20).compare()[0].effective_sample_size is None
+
+
+@pytest.mark.parametrize("objective", ["trace", "unit_free", "custom"])
+def test_other_objectives_have_no_standard_error(objective):
+    strata = dps.Strata(PAPER_SIZES, PAPER_SDS, coefficients=[1, 2, 0, -1])
+    plan = dps.design(strata, epsilon=1, total=200, objective=objective)
+    assert plan.standard_error is None
+    assert "objective" in repr(plan)
+    a = {"trace": 1, "unit_free": 1 / strata.sds, "custom": strata.coefficients}[objective]
+    n = plan.sample_sizes
+    expected = np.sum(a**2 * (strata.sds**2 * (1 - n / strata.sizes) + plan.noise_sds**2) / n)
+    assert plan.variance == pytest.approx(expected)
+
+
+def test_bounds_from_every_source():
+    strata = dps.Strata([10, 1, 1000, 30], [0.5, 0, 0.01, 0.1], mins=[0, 0, 7, 0], maxs=[10, 1, 1000, 12])
+    plan = dps.design(strata, epsilon=1, total=320, min_per_stratum=2, min_fraction=0.3, max_fraction=0.9)
+    assert plan.problem.lower.tolist() == [3, 1, 300, 9]
+    assert plan.problem.upper.tolist() == [9, 1, 900, 12]
+    low = dps.design(strata, epsilon=1, total=20, min_per_stratum=2)
+    assert low.problem.lower.tolist() == [2, 1, 7, 2]  # a stratum of one person is taken whole
+
+
+def test_fractions_are_taken_as_written():
+    strata = dps.Strata([30, 70], [0.1, 0.1])
+    plan = dps.design(strata, epsilon=1, total=20, min_fraction=0.1, max_fraction=0.3)
+    assert plan.problem.lower.tolist() == [3, 7]
+    assert plan.problem.upper.tolist() == [9, 21]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"total": 3}, dps.InfeasibleError, r"at least the sum of the minimums \(4\), got total=3"),
+        (
+            {"total": 40_000},
+            dps.InfeasibleError,
+            r"at most the sum of the maximums \(34,000\), got total=40,000",
+        ),
+        ({}, dps.InputError, "give total"),
+        ({"total": 10.5}, dps.InputError, "total must be a whole number, got total=10.5"),
+        ({"total": 0}, dps.InputError, "total must be at least 1"),
+        (
+            {"total": 200, "epsilon": 0},
+            dps.InputError,
+            "epsilon must lie between 1e-06 and 100, got epsilon=0",
+        ),
+        ({"total": 200, "epsilon": float("nan")}, dps.InputError, "epsilon must lie between"),
+        ({"total": 200, "epsilon": "one"}, dps.InputError, "epsilon must be a number, got 'one'"),
+        ({"total": "many"}, dps.InputError, "total must be a number, got 'many'"),
+        ({"total": 200, "mechanism": "magic"}, dps.InputError, "mechanism must be one of laplace"),
+        ({"total": 200, "mechanism": "discrete_laplace"}, dps.InputError, "protects answers on a grid"),
+        ({"total": 200, "objective": "median"}, dps.InputError, "objective must be one of mean, trace"),
+        ({"total": 200, "objective": "custom"}, dps.InputError, "needs a coefficient for every stratum"),
+        ({"total": 200, "answers": (1, 0)}, dps.InputError, "lower < upper"),
+        ({"total": 200, "min_per_stratum": 0}, dps.InputError, "min_per_stratum must be at least 1"),
+        (
+            {"total": 200, "min_fraction": 0.5, "max_fraction": 0.1},
+            dps.InputError,
+            "min_fraction <= max_fraction",
+        ),
+        (
+            {"total": 200, "min_per_stratum": 50, "max_fraction": 0.005},
+            dps.InfeasibleError,
+            "maximum 35 in stratum 'A'",
+        ),
+        ({"total": 200, "trust": "nobody"}, dps.InputError, "trust must be 'local' or 'curator'"),
+        ({"total": 200, "confidence": 1}, dps.InputError, "confidence must lie between 0 and 1"),
+        ({"total": 200, "at_most": 300}, dps.NotAvailableError, "at_most is not available in this version"),
+        ({"budget": 300}, dps.NotAvailableError, "budget is not available"),
+        ({"target_se": 0.1}, dps.NotAvailableError, "target_se is not available"),
+        ({"target_margin": 0.1}, dps.NotAvailableError, "target_margin is not available"),
+        ({"target_cv": 0.1}, dps.NotAvailableError, "target_cv is not available"),
+        ({"total": 200, "delta": 1e-6}, dps.NotAvailableError, "delta is not available"),
+        ({"total": 200, "questions": 2}, dps.NotAvailableError, "questions is not available"),
+        ({"total": 200, "trust": "curator"}, dps.NotAvailableError, "trust='curator' is not available"),
+        ({"total": 200, "local_epsilon_cap": 3}, dps.NotAvailableError, "local_epsilon_cap is not available"),
+        ({"total": 200, "domains": ["region"]}, dps.NotAvailableError, "domains is not available"),
+    ],
+)
+def test_what_cannot_be_used_gets_one_sentence(options, error, words):
+    with pytest.raises(error, match=words) as caught:
+        dps.design(PAPER, **{"epsilon": 1.0, **options})
+    assert "\n" not in str(caught.value)
+
+
+def test_unit_free_needs_spread_and_response_rates_wait():
+    with pytest.raises(dps.InputError, match="divides by sd, which must be above 0, got 0 in stratum '2'"):
+        dps.design(dps.Strata([10, 10], [0.1, 0]), epsilon=1, total=5, objective="unit_free")
+    with pytest.raises(dps.NotAvailableError, match="response rates below 1"):
+        dps.design(dps.Strata([10, 10], [0.1, 0], response_rates=[1, 0.5]), epsilon=1, total=5)
+    with pytest.raises(dps.InputError, match="strata must be a Strata, got list"):
+        dps.design([1, 2], epsilon=1, total=5)
+
+
+def test_the_signature_is_pinned():
+    parameters = inspect.signature(dps.design).parameters
+    assert list(parameters) == [
+        "strata",
+        "epsilon",
+        "delta",
+        "total",
+        "at_most",
+        "budget",
+        "target_se",
+        "target_margin",
+        "target_cv",
+        "mechanism",
+        "objective",
+        "answers",
+        "questions",
+        "trust",
+        "local_epsilon_cap",
+        "min_per_stratum",
+        "min_fraction",
+        "max_fraction",
+        "domains",
+        "confidence",
+        "finite_population",
+    ]
+    assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "strata")
+
+
+def test_numpy_numbers_are_numbers():
+    plan = dps.design(PAPER, epsilon=np.float64(1), total=np.int64(200), min_per_stratum=np.int32(2))
+    assert plan.to_dict()["inputs"]["total"] == 200
+    assert dps.design(PAPER, epsilon=1, total=200.0).total == 200
+    with pytest.raises(dps.InputError, match="total must be a number, got True"):
+        dps.design(PAPER, epsilon=1, total=True)
