@@ -27,7 +27,8 @@ def count_compositions(lower: IntArray, upper: IntArray, total: int) -> int:
 
 def every_composition(lower: IntArray, upper: IntArray, total: int) -> Iterator[IntArray]:
     """Yield all of them, in chunks of rows."""
-    ranges = [np.arange(low, high + 1) for low, high in zip(lower, upper, strict=True)]
+    room = total - int(lower.sum())
+    ranges = [np.arange(low, min(high, low + room) + 1) for low, high in zip(lower, upper, strict=True)]
     yield from every_product(ranges, lower, upper, total)
 
 
@@ -60,9 +61,11 @@ def every_product(
 
 def pick_best(problem: Problem, candidates: Iterator[IntArray]) -> IntArray:
     """Return the candidate with the least objective; ties go to the earlier stratum."""
+    room = problem.total - int(problem.lower.sum())
+    widths = np.minimum(problem.upper - problem.lower, room).tolist()
     tables = [
-        problem.terms.values(np.arange(low, high + 1, dtype=float), np.full(high - low + 1, i))
-        for i, (low, high) in enumerate(zip(problem.lower.tolist(), problem.upper.tolist(), strict=True))
+        problem.terms.values(low + np.arange(width + 1.0), np.full(width + 1, i))
+        for i, (low, width) in enumerate(zip(problem.lower.tolist(), widths, strict=True))
     ]
     best, close = np.inf, []
     for rows in candidates:

@@ -1,0 +1,154 @@
+"""Measure the design engine against itself and against other ways, and write docs/benchmarks.md.
+
+Every figure is a ratio of two things measured side by side in this run; seconds would only describe the
+machine. ``make bench`` runs it; it ends with status 1 if a limit is broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import platform
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dpstrata as dps
+from dpstrata.solvers import solve
+from rivals import RIVALS, paper_problem
+
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+GIVE_UP = 60.0  # a way that takes longer is not tried on larger problems
+
+
+def best_of(function: Callable[[], Any], repeats: int, seconds: float = 20.0) -> float:
+    """Least time of several runs, stopping early when they take long."""
+    best, start = math.inf, time.perf_counter()
+    for _ in range(repeats):
+        before = time.perf_counter()
+        function()
+        now = time.perf_counter()
+        best = min(best, now - before)
+        if now - start > seconds:
+            break
+    return best
+
+
+def survey(k: int, *, scale: int = 1) -> tuple[dps.Strata, int]:
+    """Sizes log-uniform from 10^2 to 10^6, variances from 10^-4 to 10^-0.6, total 5% of the population.
+
+    10^-0.6 is a little more than answers between 0 and 1 can have, so variances end at 1/4.
+    """
+    rng = np.random.default_rng(k)
+    sizes = np.floor(10 ** rng.uniform(2, 6, k)).astype(np.int64) * scale
+    sds = np.sqrt(np.minimum(10 ** rng.uniform(-4, -0.6, k), 0.25))
+    return dps.Strata(sizes, sds), int(0.05 * sizes.sum())
+
+
+def plain_objective(strata: dps.Strata, n: np.ndarray) -> Callable[[], float]:
+    """Write the objective in plain NumPy, as anyone would; constants are prepared outside."""
+    N, S = strata.sizes.astype(float), strata.sds
+    a, c, sizes = N / N.sum(), np.expm1(1.0), n.astype(float)
+    return lambda: float(np.sum(a**2 * (S**2 + 2 / np.log1p(c * N / sizes) ** 2) / sizes))
+
+
+def measure_design(k: int, repeats: int, *, scale: int = 1) -> tuple[float, float]:
+    """Time of one design, and of one evaluation of its objective."""
+    strata, total = survey(k, scale=scale)
+    plan = dps.design(strata, epsilon=1, total=total)
+    assert plan.certificate.optimal
+    unit = best_of(plain_objective(strata, plan.sample_sizes), 5 * repeats)
+    return best_of(lambda: dps.design(strata, epsilon=1, total=total), repeats), unit
+
+
+def peak_arrays(k: int) -> float:
+    """Peak memory of a design beyond its input, in arrays of k doubles."""
+    strata, total = survey(k)
+    dps.design(strata, epsilon=1, total=total)
+    tracemalloc.start()
+    dps.design(strata, epsilon=1, total=total)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / (8 * k)
+
+
+def measure_engine(largest: int) -> list[tuple[str, float, float]]:
+    """Each figure with its limit."""
+    million, million_unit = measure_design(10**6, 7)
+    large, _ = measure_design(largest, 3)
+    thousand, _ = measure_design(1000, 100)
+    scaled, _ = measure_design(1000, 100, scale=10**6)
+    ten, ten_unit = measure_design(10, 1000)
+    factor = largest / 10**6
+    return [
+        ("design at k = 1,000,000, in evaluations of its objective", million / million_unit, 40),
+        ("its peak memory, in arrays of k doubles", peak_arrays(10**6), 30),
+        (f"design at k = {largest:,}, in designs at k = 1,000,000", large / million, 1.2 * factor),
+        ("k = 1,000 with sizes and total a million times larger, in designs without", scaled / thousand, 1.5),
+        ("design at k = 10, in evaluations of its objective", ten / ten_unit, 200),
+    ]
+
+
+def measure_rivals(give_up: float) -> list[tuple[str, str, list[str]]]:
+    """Time other ways in exact designs of the same problem, until each takes too long."""
+    rows = []
+    for rival in RIVALS:
+        cells, stopped = [], False
+        for k, total in rival.problems:
+            problem = paper_problem(k, total)
+            if stopped:
+                cells.append("–")
+                continue
+            exact = best_of(lambda problem=problem: solve(problem), 20, seconds=5)
+            before = time.perf_counter()
+            outcome = rival.run(problem, give_up)
+            elapsed = time.perf_counter() - before
+            stopped = elapsed > give_up or outcome.startswith("refuses")
+            mark = outcome if outcome.startswith("refuses") else f"{elapsed / exact:,.0f}×{outcome}"
+            cells.append(f"k = {k}, total {total:,}: {mark}")
+            print(f"  {rival.name}: {cells[-1]}", flush=True)
+        rows.append((rival.name, rival.finds, [cell for cell in cells if cell != "–"]))
+    return rows
+
+
+def write_page(engine: list[tuple[str, float, float]], rivals: list[tuple[str, str, list[str]]]) -> None:
+    """Fill the page; its prose lives in benchmarks/page.md."""
+    lines = ["| what | measured | limit |", "| --- | ---: | ---: |"]
+    lines += [f"| {what} | {value:.1f} | {limit:g} |" for what, value, limit in engine]
+    others = ["| way | finds | time, in exact designs of the same problem |", "| --- | --- | --- |"]
+    others += [f"| {name} | {finds} | {'<br>'.join(cells)} |" for name, finds, cells in rivals]
+    packages = ", ".join(f"{name} {version(name)}" for name in ("dpstrata", "numpy", "scipy", "pyscipopt"))
+    machine = f"{platform.machine()}, Python {platform.python_version()}, {packages}"
+    template = (Path(__file__).parent / "page.md").read_text(encoding="utf-8")
+    text = template.replace("{engine}", "\n".join(lines)).replace("{rivals}", "\n".join(others))
+    PAGE.write_text(text.replace("{machine}", machine), encoding="utf-8")
+
+
+def main() -> int:
+    """Run everything and check the limits."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller problems, no page is written")
+    quick = parser.parse_args().quick
+    print("Engine:")
+    engine = measure_engine(2 * 10**6 if quick else 10**7)
+    for what, value, limit in engine:
+        print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
+    print("Other ways, in exact designs of the same problem:")
+    rivals = measure_rivals(2.0 if quick else GIVE_UP)
+    if not quick:
+        write_page(engine, rivals)
+        print(f"Written to {PAGE.name}.")
+    broken = [what for what, value, limit in engine if value > limit]
+    for what in broken:
+        print(f"Limit broken: {what}.", file=sys.stderr)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
