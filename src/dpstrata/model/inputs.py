@@ -157,7 +157,7 @@ def _as_number(name: str, value: object, kind: type[int] | type[float]) -> int |
         return number
     if not number.is_integer():
         raise InputError(f"{name} must be a whole number, got {name}={number:g}.")
-    return math.trunc(value)
+    return int(number)
 
 
 def _fraction_of(sizes: IntArray, fraction: float, *, up: bool) -> IntArray:
