@@ -52,7 +52,7 @@ def local_epsilon(
     Examples
     --------
     >>> round(local_epsilon(1.0, sample_size=10, stratum_size=1000), 3)
-    5.153
+    5.152
     """
     rate = _sampling_rate(epsilon, "epsilon", sample_size, stratum_size)
     return _plain(np.log1p(np.expm1(epsilon) / rate))
@@ -94,7 +94,7 @@ def central_epsilon(
 
     Examples
     --------
-    >>> round(central_epsilon(5.153, sample_size=10, stratum_size=1000), 3)
+    >>> round(central_epsilon(5.1523, sample_size=10, stratum_size=1000), 3)
     1.0
     """
     rate = _sampling_rate(local_epsilon, "local_epsilon", sample_size, stratum_size)

@@ -9,7 +9,7 @@ from dpstrata.errors import DpstrataError
 from dpstrata.model.problem import Problem
 
 _CHUNK = 1 << 18
-_CLOSE = 1e-11  # relative distance of two objectives that plain summation does not settle
+_CLOSE = 1e-13  # relative distance of two objectives that plain summation does not settle
 
 
 def count_compositions(lower: IntArray, upper: IntArray, total: int) -> int:
