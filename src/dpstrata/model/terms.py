@@ -222,25 +222,27 @@ class Terms:
     # --- exact arithmetic ---------------------------------------------------------------------
 
     def exact_gain(self, row: int, n: int) -> Any:
-        """f(n) - f(n + 1) of one stratum in mpmath, by the textbook formula; no origin is added."""
+        """f(n) - f(n + 1) of one stratum in mpmath, to 100 digits; no origin is added."""
         from mpmath import mp
 
         with mp.workdps(_WORKING_DIGITS):
-            return +(self._exact_value(row, n) - self._exact_value(row, n + 1))
+            return self.exact_value(row, n) - self.exact_value(row, n + 1)
 
-    def _exact_value(self, row: int, n: int) -> Any:
+    def exact_value(self, row: int, n: int) -> Any:
+        """f(n) of one stratum in mpmath, by the textbook formula."""
         from mpmath import mp
 
-        N, S = int(self.sizes[row]), mp.mpf(float(self.sds[row]))
-        match self.objective:
-            case "mean":
-                a = mp.mpf(N) / self._population
-            case "unit_free":
-                a = 1 / S
-            case _:
-                a = mp.mpf(float(self.coefficients[row]))
-        e = mp.log1p(mp.expm1(mp.mpf(self.promise.epsilon)) * N / n)
-        return a**2 * (S**2 + self.mechanism.exact_variance(e)) / n
+        with mp.workdps(_WORKING_DIGITS):
+            N, S = int(self.sizes[row]), mp.mpf(float(self.sds[row]))
+            match self.objective:
+                case "mean":
+                    a = mp.mpf(N) / self._population
+                case "unit_free":
+                    a = 1 / S
+                case _:
+                    a = mp.mpf(float(self.coefficients[row]))
+            e = mp.log1p(mp.expm1(mp.mpf(self.promise.epsilon)) * N / n)
+            return a**2 * (S**2 + self.mechanism.exact_variance(e)) / n
 
     # --- blocks -------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Lists of candidate allocations, and the best of them."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -80,23 +81,22 @@ def pick_best(problem: Problem, candidates: Iterator[IntArray]) -> IntArray:
     if not close:
         raise DpstrataError("no allocation meets the bounds and the total.")
     rows = np.concatenate([part[value <= best + _CLOSE * abs(best)] for part, value in close])
-    winner: IntArray = rows[0]
-    for rival in rows[1:]:
-        if _beats(problem, rival, winner):
-            winner = rival
-    return winner
+    return _pick_exactly(problem, rows)
 
 
-def _beats(problem: Problem, rival: IntArray, winner: IntArray) -> bool:
-    """Whether ``rival`` is better, or as good and favours the earlier strata; in exact arithmetic."""
+def _pick_exactly(problem: Problem, rows: IntArray) -> IntArray:
+    """Compare in exact arithmetic; what agrees to 100 digits is a tie."""
     from mpmath import mp
 
-    difference = mp.mpf(0)
+    value = cache(problem.terms.exact_value)
+    winner: IntArray = rows[0]
     with mp.workdps(150):
-        for i in np.flatnonzero(rival != winner):
-            low, high = sorted((int(rival[i]), int(winner[i])))
-            step = mp.fsum(problem.terms.exact_gain(int(i), n) for n in range(low, high))
-            difference += step if rival[i] > winner[i] else -step
-        if abs(difference) > mp.mpf(10) ** -100 * problem.objective(winner):
-            return bool(difference > 0)
-    return tuple(rival) > tuple(winner)
+        tie = mp.mpf(10) ** -100 * problem.objective(winner)
+        for rival in rows[1:]:
+            better = mp.fsum(
+                value(i, int(winner[i])) - value(i, int(rival[i]))
+                for i in np.flatnonzero(rival != winner).tolist()
+            )
+            if better > tie or (better >= -tie and tuple(rival) > tuple(winner)):
+                winner = rival
+    return winner
