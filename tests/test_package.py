@@ -58,7 +58,10 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "design",
         "load_design",
         "local_epsilon",
+        "plot",
+        "simulate",
         "solve",
+        "synthetic_population",
     ]
     for name in dps.__all__:
         assert getattr(dps, name) is not None

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from dpstrata.model.strata import Strata
     from dpstrata.planning import design
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
+    from dpstrata.report.charts import plot
+    from dpstrata.simulation import simulate, synthetic_population
     from dpstrata.solvers import solve
 
 _HOMES = {
@@ -49,7 +51,10 @@ _HOMES = {
     "design": "planning",
     "load_design": "model.document",
     "local_epsilon": "privacy.amplification",
+    "plot": "report.charts",
+    "simulate": "simulation",
     "solve": "solvers",
+    "synthetic_population": "simulation",
 }
 
 __all__ = [
@@ -72,7 +77,10 @@ __all__ = [
     "design",
     "load_design",
     "local_epsilon",
+    "plot",
+    "simulate",
     "solve",
+    "synthetic_population",
 ]
 
 

@@ -7,6 +7,7 @@ import warnings
 import typer
 
 from dpstrata.cli.cmd_design import compare_command, design_command
+from dpstrata.cli.cmd_paper import paper_command
 
 app = typer.Typer(
     name="dpstrata",
@@ -21,6 +22,10 @@ app.command("design", help="Allocate a sample to strata: the exact optimum, with
 )
 app.command("compare", help="Set the optimum beside Neyman, proportional and equal allocation.")(
     compare_command
+)
+
+app.command("paper", help="Reproduce the paper: every table, figure and claim, as files and one page.")(
+    paper_command
 )
 
 

@@ -79,7 +79,7 @@ def comparison_table(plan: Design) -> TextTable:
             measure,
             "variance",
             "variance ratio",
-            "worth interviews without noise",
+            "effective size",
         ),
         rows,
     )

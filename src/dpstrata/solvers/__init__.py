@@ -5,18 +5,19 @@ from typing import Literal, get_args
 
 from dpstrata.errors import InputError
 from dpstrata.model.problem import Problem
-from dpstrata.solvers.algorithm1 import solve_by_algorithm1
+from dpstrata.solvers.algorithm1 import solve_by_algorithm1, solve_by_first_stage
 from dpstrata.solvers.continuous import solve_relaxation
 from dpstrata.solvers.exact import solve_exactly
 from dpstrata.solvers.exhaustive import solve_exhaustively
 from dpstrata.solvers.solution import Solution
 
-Method = Literal["exact", "continuous", "algorithm1", "exhaustive"]
+Method = Literal["exact", "continuous", "algorithm1", "algorithm1_first_stage", "exhaustive"]
 
 _SOLVERS: dict[str, Callable[[Problem], Solution]] = {
     "exact": solve_exactly,
     "continuous": solve_relaxation,
     "algorithm1": solve_by_algorithm1,
+    "algorithm1_first_stage": solve_by_first_stage,
     "exhaustive": solve_exhaustively,
 }
 
@@ -28,10 +29,11 @@ def solve(problem: Problem, method: Method = "exact") -> Solution:
     ----------
     problem : Problem
         Terms, bounds and total.
-    method : {"exact", "continuous", "algorithm1", "exhaustive"}
+    method : {"exact", "continuous", "algorithm1", "algorithm1_first_stage", "exhaustive"}
         ``exact`` finds the best whole numbers in time that grows with the number of strata alone;
-        ``continuous`` the best real numbers; ``algorithm1`` is the paper's search in a ball around them;
-        ``exhaustive`` tries every allocation. The last two refuse problems that would take too long.
+        ``continuous`` the best real numbers; ``algorithm1`` is the paper's search in a ball around them and
+        ``algorithm1_first_stage`` its best rounding of them, which need not be optimal; ``exhaustive`` tries
+        every allocation. The last three refuse problems that would take too long.
 
     Returns
     -------

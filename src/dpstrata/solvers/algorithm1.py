@@ -49,6 +49,12 @@ def first_stage(problem: Problem, *, most_candidates: int = MOST_CANDIDATES) -> 
     return FirstStage(nearest, relaxed, price - terms.origin, radius)
 
 
+def solve_by_first_stage(problem: Problem) -> Solution:
+    """Run the first stage alone: the best way to round all sizes but the last up or down."""
+    stage = first_stage(problem)
+    return Solution(stage.sizes, stage.relaxed_sizes, stage.price)
+
+
 def solve_by_algorithm1(problem: Problem, *, most_candidates: int = MOST_CANDIDATES) -> Solution:
     """Run both stages of the paper's algorithm.
 

@@ -74,6 +74,10 @@ class Mechanism(ABC):
     def exact_variance(self, e: Any) -> Any:
         """Textbook variance at an mpmath number ``e``, at mpmath's current precision."""
 
+    @abstractmethod
+    def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+        """Fast noise for simulations only: seeded, in floating point, and so of no protection to anyone."""
+
     def variance_at(self, at: Point) -> FloatArray:
         """Variance of the noise of one answer at a described budget."""
         return self.answer_range**2 * (self.weight * s(at) + self.remainder(at))

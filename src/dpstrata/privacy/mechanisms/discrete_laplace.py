@@ -82,6 +82,11 @@ class DiscreteLaplace(Mechanism):
         by_series = kernels.r_step(step) - kernels.r_step(fine) / K**2
         return np.where(small, by_series, part - kernels.s_step(step))
 
+    def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+        """Draw a difference of two geometric counts of steps; for simulations only."""
+        steps = kernels.simulated_discrete_laplace(e / self._steps, shape, generator)
+        return steps * (self.answer_range / self._steps)
+
     def exact_variance(self, e: Any) -> Any:
         """h²·2p/(1−p)²."""
         mp = e.context

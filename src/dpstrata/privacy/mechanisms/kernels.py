@@ -191,3 +191,11 @@ def _series_slopes(e: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     u = e * e
     value, first, second = _polynomial(u)
     return value, 2.0 * e * first, 2.0 * first + 4.0 * u * second
+
+
+def simulated_discrete_laplace(
+    e: float, shape: tuple[int, ...], generator: np.random.Generator
+) -> FloatArray:
+    """Whole numbers with P(j) ∝ exp(-e|j|), for simulations only: they protect nobody."""
+    success = -np.expm1(-e)
+    return (generator.geometric(success, shape) - generator.geometric(success, shape)).astype(float)

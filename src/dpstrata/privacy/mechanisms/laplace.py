@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from dpstrata.arrays import FloatArray
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
@@ -28,6 +30,10 @@ class Laplace(Mechanism):
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
         """Increase of 2/e², less s(e)."""
         return kernels.inverse_square_step(step) if whole else kernels.r_step(step)
+
+    def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+        """Draw Laplace noise with scale R/e; for simulations only."""
+        return generator.laplace(0.0, self.answer_range / e, shape)
 
     def exact_variance(self, e: Any) -> Any:
         """2R²/e²."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstrata.arrays import FloatArray
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Step, simulated_discrete_laplace
 
 
 class TruncatedUniformLaplace(Mechanism):
@@ -35,6 +35,11 @@ class TruncatedUniformLaplace(Mechanism):
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
         """Zero."""
         return np.zeros_like(step.d)
+
+    def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+        """Draw a whole number of ranges plus a uniform part; for simulations only."""
+        ranges = simulated_discrete_laplace(e, shape, generator)
+        return self.answer_range * (ranges + generator.uniform(-0.5, 0.5, shape))
 
     def exact_variance(self, e: Any) -> Any:
         """R²(1/12 + 2b/(1−b)²)."""

@@ -1,0 +1,36 @@
+"""``dpstrata paper``: the paper, reproduced."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def paper_command(
+    out: Annotated[Path, typer.Option(help="Folder for the results; made if it does not exist.")] = Path(
+        "paper-results"
+    ),
+    quick: Annotated[bool, typer.Option(help="A smaller grid, in under a minute.")] = False,
+) -> None:
+    """Compute every table, figure and claim of the paper, and write a page that shows them."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from dpstrata.cli.screen import print_table
+    from dpstrata.model.summary import TextTable
+    from dpstrata.paper.reproduction import reproduce, steps
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("the paper's experiments", total=steps(quick=quick))
+        page, items = reproduce(
+            out, quick=quick, advance=lambda words: bar.update(task, advance=1, description=words)
+        )
+    print_table(
+        TextTable(
+            "The paper's claims",
+            ("claim", "computed", "holds"),
+            [(row["claim"], row["computed"], row["holds"]) for row in items["claims"].rows],
+        )
+    )
+    typer.echo(f"Written to {page}.")

@@ -1,0 +1,1 @@
+"""Designs for the eye: charts as Vega-Lite definitions, and pages that hold them."""

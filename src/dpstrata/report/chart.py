@@ -1,0 +1,61 @@
+"""A chart: one Vega-Lite definition, shown in a notebook or exported without a browser."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.model.output import write_atomically
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A Vega-Lite definition with its data in it.
+
+    Attributes
+    ----------
+    spec : dict
+        The definition, as plain data.
+    """
+
+    spec: dict[str, Any]
+
+    def svg(self) -> str:
+        """Return the chart as SVG text."""
+        return str(_converter().vegalite_to_svg(self.spec))
+
+    def png(self, *, scale: float = 2.0) -> bytes:
+        """Return the chart as a PNG image."""
+        return bytes(_converter().vegalite_to_png(self.spec, scale=scale))
+
+    def save(self, path: str | Path) -> None:
+        """Write the chart as ``.svg``, ``.png``, ``.pdf`` or, as its definition, ``.json``."""
+        path = Path(path)
+        match path.suffix.lower():
+            case ".svg":
+                content = self.svg().encode()
+            case ".png":
+                content = self.png()
+            case ".pdf":
+                content = bytes(_converter().vegalite_to_pdf(self.spec))
+            case ".json":
+                content = json.dumps(self.spec, indent=1).encode()
+            case _:
+                raise InputError(f"a chart is written to .svg, .png, .pdf or .json, got {path.name!r}.")
+        write_atomically(path, content)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {"image/svg+xml": self.svg(), "application/vnd.vegalite.v6+json": self.spec}
+
+
+def _converter() -> Any:
+    try:
+        import vl_convert
+    except ImportError:
+        raise MissingExtraError("charts need", "charts") from None
+    return vl_convert

@@ -1,0 +1,203 @@
+"""The charts of dpstrata, each one definition for notebook, report and page.
+
+Strata keep their given order, log axes are not padded, and series differ in colour, dash and shape at once,
+so that a grey print can be read. The colours are those of Okabe and Ito, safe for colour-blind readers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dpstrata.model.design_record import Design
+from dpstrata.model.summary import TITLES
+from dpstrata.report.chart import SCHEMA, Chart
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [10, 4], [4, 1])
+FILLS = ("#0B4F7D", "#E69F00", "#C9E3D7")  # also told apart by lightness alone
+MOST_BARS = 40
+_CONFIG = {
+    "background": "white",
+    "font": "sans-serif",
+    "axis": {"labelFontSize": 12, "titleFontSize": 13, "gridColor": "#e5e5e5", "labelLimit": 260},
+    "legend": {
+        "labelFontSize": 12,
+        "titleFontSize": 13,
+        "symbolStrokeWidth": 2,
+        "symbolSize": 300,
+        "labelLimit": 320,
+    },
+    "title": {"fontSize": 15, "anchor": "start", "subtitleFontSize": 12, "subtitleColor": "#444"},
+    "view": {"stroke": None},
+}
+
+
+def plot(plan: Design) -> Chart:
+    """Show the allocation of a design beside Neyman's and the proportional one.
+
+    Bars for each stratum; beyond 40 strata, points of sample size against stratum size.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+
+    Returns
+    -------
+    Chart
+        It renders by itself in a notebook; ``chart.save("allocation.svg")`` writes it. Both need the extra
+        ``charts``.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> dps.plot(plan).spec["mark"]["type"]
+    'bar'
+    """
+    names = list(plan.strata.names)
+    rows = [
+        {"stratum": name, "allocation": TITLES[row.design], "people": int(n), "size": int(size)}
+        for row in plan.compare()
+        if row.design != "equal"
+        for name, n, size in zip(names, row.sample_sizes, plan.strata.sizes, strict=True)
+    ]
+    series = [TITLES[name] for name in ("optimal", "neyman", "proportional")]
+    title = {
+        "text": f"Where {plan.total:,} interviews go",
+        "subtitle": f"{plan.mechanism.title} noise, epsilon = {plan.inputs.epsilon:g}; "
+        f"rivals that ignore privacy for comparison",
+    }
+    people = {"field": "people", "type": "quantitative", "title": "people invited"}
+    if len(names) > MOST_BARS:
+        encoding = {
+            "x": {
+                "field": "size",
+                "type": "quantitative",
+                "title": "people in the stratum",
+                "scale": {"type": "log", "nice": False},
+            },
+            "y": {**people, "scale": {"type": "log", "nice": False}},
+            "color": _colour(series, "allocation"),
+            "shape": {"field": "allocation", "type": "nominal", "sort": None, "title": "allocation"},
+        }
+        return _chart(rows, {"type": "point", "opacity": 0.6}, encoding, title)
+    encoding = {
+        "x": {
+            "field": "stratum",
+            "type": "nominal",
+            "sort": None,
+            "title": "stratum",
+            "axis": {"labelAngle": 0 if len(names) <= 8 else -40},
+        },
+        "xOffset": {"field": "allocation", "type": "nominal", "sort": None},
+        "y": people,
+        "color": _colour(series, "allocation", colours=FILLS),
+    }
+    return _chart(
+        rows, {"type": "bar", "tooltip": True, "stroke": "#333", "strokeWidth": 0.6}, encoding, title
+    )
+
+
+def lines(
+    rows: Sequence[dict[str, Any]],
+    *,
+    x: tuple[str, str],
+    y: tuple[str, str],
+    series: tuple[str, str],
+    title: str,
+    subtitle: str = "",
+    log_x: bool = True,
+    log_y: bool = False,
+    from_zero: bool = False,
+    points: bool = False,
+    panels: tuple[str, str] | None = None,
+) -> Chart:
+    """Draw one line per series.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Tidy data.
+    x, y, series : (field, title)
+        Columns and what they are called on the chart.
+    title, subtitle : str
+        What is shown.
+    log_x, log_y, from_zero, points : bool
+        Scales, and whether to mark the points.
+    panels : (field, title), optional
+        Draw one panel for each value of this column, side by side.
+    """
+    order = list(dict.fromkeys(row[series[0]] for row in rows))
+    encoding = {
+        "x": _number_axis(rows, x, log=log_x, zero=False),
+        "y": _number_axis(rows, y, log=log_y, zero=from_zero),
+        "color": _colour(order, series[1], field=series[0]),
+        "strokeDash": {
+            "field": series[0],
+            "type": "nominal",
+            "sort": None,
+            "title": series[1],
+            "scale": {"domain": order, "range": [DASHES[i % len(DASHES)] for i in range(len(order))]},
+        },
+    }
+    mark: dict[str, Any] = {"type": "line", "strokeWidth": 2, "clip": True}
+    if points:
+        mark["point"] = {"size": 45, "filled": True}
+    width = 560
+    if panels is not None:
+        encoding["column"] = {"field": panels[0], "type": "nominal", "sort": None, "title": panels[1]}
+        width = 560 // len({row[panels[0]] for row in rows})
+    heading = {"text": title, **({"subtitle": subtitle} if subtitle else {})}
+    return _chart(rows, mark, encoding, heading, width=width)
+
+
+def _number_axis(
+    rows: Sequence[dict[str, Any]], column: tuple[str, str], *, log: bool, zero: bool
+) -> dict[str, Any]:
+    """Make an axis of numbers; a log axis ends where the data end and marks the powers of ten."""
+    axis = {"field": column[0], "type": "quantitative", "title": column[1]}
+    if not log:
+        return axis | {"scale": {"zero": zero, "nice": True}}
+    values = [row[column[0]] for row in rows]
+    decades = range(math.ceil(math.log10(min(values)) - 1e-9), math.floor(math.log10(max(values)) + 1e-9) + 1)
+    return axis | {
+        "scale": {"type": "log", "nice": False},
+        "axis": {"values": [float(10**decade) for decade in decades]},
+    }
+
+
+def _colour(
+    order: Sequence[str], title: str, *, field: str = "allocation", colours: Sequence[str] = COLOURS
+) -> dict[str, Any]:
+    return {
+        "field": field,
+        "type": "nominal",
+        "sort": None,
+        "title": title,
+        "scale": {"domain": list(order), "range": [colours[i % len(colours)] for i in range(len(order))]},
+    }
+
+
+def _chart(
+    rows: Sequence[dict[str, Any]],
+    mark: dict[str, Any],
+    encoding: dict[str, Any],
+    title: dict[str, Any],
+    *,
+    width: int = 560,
+) -> Chart:
+    return Chart(
+        {
+            "$schema": SCHEMA,
+            "title": title,
+            "width": width,
+            "height": 320,
+            "data": {"values": list(rows)},
+            "mark": mark,
+            "encoding": encoding,
+            "config": _CONFIG,
+        }
+    )

@@ -1,0 +1,72 @@
+import json
+
+import pytest
+
+import dpstrata as dps
+from dpstrata.report.chart import Chart
+from dpstrata.report.charts import lines
+
+
+def make_plan(k=4):
+    names = [f"{chr(90 - i % 26)}{i}" for i in range(k)]  # not in alphabetical order
+    return dps.design(
+        dps.Strata([700 + 10 * i for i in range(k)], [0.3] * k, names=names), epsilon=1, total=20 * k
+    )
+
+
+def test_strata_keep_their_order():
+    spec = dps.plot(make_plan()).spec
+    assert spec["encoding"]["x"]["sort"] is None
+    first = [row["stratum"] for row in spec["data"]["values"]][:4]
+    assert first == list(make_plan().strata.names)
+    svg = dps.plot(make_plan()).svg()
+    places = [svg.index(f">{name}<") for name in first]
+    assert places == sorted(places)
+
+
+def test_many_strata_become_points():
+    assert dps.plot(make_plan(60)).spec["mark"]["type"] == "point"
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("json", b"{")]
+)
+def test_export_without_a_browser(tmp_path, ending, start):
+    path = tmp_path / f"chart.{ending}"
+    dps.plot(make_plan()).save(path)
+    assert path.read_bytes().startswith(start)
+    with pytest.raises(dps.InputError, match="a chart is written to"):
+        dps.plot(make_plan()).save(tmp_path / "chart.bmp")
+
+
+def test_a_notebook_gets_a_picture_and_the_definition():
+    bundle = dps.plot(make_plan())._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg")
+    assert json.dumps(bundle["application/vnd.vegalite.v6+json"])
+
+
+def test_log_axes_are_not_padded_and_mark_powers_of_ten():
+    rows = [{"x": x, "y": y, "s": s} for s in ("b", "a") for x, y in ((0.02, 3), (70, 4))]
+    spec = lines(rows, x=("x", "x"), y=("y", "y"), series=("s", "s"), title="t").spec
+    x = spec["encoding"]["x"]
+    assert x["scale"] == {"type": "log", "nice": False}
+    assert x["axis"]["values"] == [0.1, 1.0, 10.0]
+    assert spec["encoding"]["color"]["scale"]["domain"] == ["b", "a"]
+    # told apart without colour too
+    assert len({str(dash) for dash in spec["encoding"]["strokeDash"]["scale"]["range"]}) == 2
+
+
+def test_names_cannot_break_out_of_the_picture():
+    strata = dps.Strata([700, 900], [0.3, 0.1], names=["<script>alert(1)</script>", "b & c"])
+    svg = dps.plot(dps.design(strata, epsilon=1, total=40)).svg()
+    assert "<script" not in svg
+
+
+def test_a_missing_extra_names_its_install_command(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(
+        dps.MissingExtraError, match=r"charts need an extra: pip install 'dpstrata\[charts\]'"
+    ):
+        Chart({}).svg()

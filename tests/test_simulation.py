@@ -1,0 +1,124 @@
+"""The prediction of a design holds in simulated surveys."""
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+from dpstrata.privacy.mechanisms import get_mechanism
+from dpstrata.simulation import _draw_without_replacement
+from problems import OBJECTIVES
+
+MECHANISMS = (
+    ("laplace", (0, 1)),
+    ("tulap", (0, 1)),
+    ("discrete_laplace", "binary"),
+    ("discrete_laplace", (0, 1, 0.1)),
+)
+
+
+def make_population(answers, rng, sizes=(500, 800, 300)):
+    """Skewed real answers, or answers on the grid."""
+    population = []
+    for i, size in enumerate(sizes):
+        values = rng.beta(0.5 + i, 2, size)
+        if answers == "binary":
+            values = np.rint(values)
+        elif len(answers) == 3:
+            values = np.rint(values / answers[2]) * answers[2]
+        population.append(values)
+    return population
+
+
+@pytest.mark.parametrize(("mechanism", "answers"), MECHANISMS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("finite_population", [True, False])
+def test_the_prediction_holds(mechanism, answers, objective, finite_population):
+    population = make_population(answers, np.random.default_rng(4))
+    strata = dps.Strata(
+        [len(values) for values in population],
+        [values.std(ddof=1) for values in population],
+        coefficients=[0.2, -1, 0.6],
+    )
+    plan = dps.design(
+        strata,
+        epsilon=2,
+        total=400,
+        mechanism=mechanism,
+        answers=answers,
+        objective=objective,
+        finite_population=finite_population,
+    )
+    result = dps.simulate(plan, population, replications=4000, seed=11)
+    assert result.agrees(4), result
+
+
+def test_it_would_notice_a_wrong_variance():
+    """The same comparison rejects a prediction that is 10% off."""
+    population = make_population((0, 1), np.random.default_rng(4))
+    strata = dps.Strata([len(v) for v in population], [v.std(ddof=1) for v in population])
+    plan = dps.design(strata, epsilon=2, total=400)
+    result = dps.simulate(plan, population, replications=20_000, seed=11)
+    assert abs(result.variance - 1.1 * result.predicted_variance) > 4 * result.variance_error
+    assert result.agrees()
+
+
+def test_a_seed_repeats_it_and_another_does_not():
+    plan = dps.design(dps.Strata([700, 901], [0.3, 0.1]), epsilon=1, total=40)
+    population = dps.synthetic_population(plan)
+    first, again, other = (dps.simulate(plan, population, replications=100, seed=s) for s in (1, 1, 2))
+    assert (first.variance, first.bias) == (again.variance, again.bias)
+    assert first.variance != other.variance
+    assert "protects nobody" in repr(first)
+
+
+def test_synthetic_populations_have_the_designs_deviations():
+    strata = dps.Strata([2, 3, 700, 901, 1], [0.7, 0.4, 0.3, 0.5, 0])
+    plan = dps.design(strata, epsilon=1, total=40)
+    for values, size, sd in zip(dps.synthetic_population(plan), strata.sizes, strata.sds, strict=True):
+        assert len(values) == size
+        assert np.all((values >= 0) & (values <= 1))
+        assert (values.std(ddof=1) if size > 1 else 0.0) == pytest.approx(sd)
+
+
+@pytest.mark.parametrize(("population", "n"), [(5, 2), (5, 4), (6, 6)])
+def test_samples_are_uniform_over_subsets(population, n):
+    rng = np.random.default_rng(0)
+    draws = np.sort(_draw_without_replacement(population, n, 30_000, rng), axis=1)
+    subsets, counts = np.unique(draws, axis=0, return_counts=True)
+    expected = 30_000 / len(subsets)
+    assert len(subsets) == {(5, 2): 10, (5, 4): 5, (6, 6): 1}[population, n]
+    assert np.all(np.abs(counts - expected) <= 5 * np.sqrt(expected) + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "steps"), [("laplace", None), ("tulap", None), ("discrete_laplace", 3)]
+)
+def test_simulated_noise_has_the_right_moments(mechanism, steps):
+    noise = get_mechanism(mechanism, answer_range=2.0, steps=steps)
+    draws = noise.simulated_noise(0.8, (400_000,), np.random.default_rng(1))
+    error = np.std(draws**2) / np.sqrt(len(draws))
+    assert abs(draws.mean()) < 5 * draws.std() / np.sqrt(len(draws))
+    assert abs(np.mean(draws**2) - float(noise.variance(0.8))) < 5 * error
+
+
+@pytest.mark.parametrize(
+    ("population", "words"),
+    [
+        ([[0.5] * 700], "must have 2 strata, got 1"),
+        ([[0.5] * 700, [0.5] * 9], "stratum '2' must have 901 answers, got 9"),
+        ([[0.5] * 700, [1.5] * 901], r"answers must lie in \[0, 1\], got one outside in stratum '2'"),
+        ({"1": [0.5] * 700}, "must have every stratum, got none for '2'"),
+    ],
+)
+def test_populations_that_do_not_fit(population, words):
+    plan = dps.design(dps.Strata([700, 901], [0.3, 0.1]), epsilon=1, total=40)
+    with pytest.raises(dps.InputError, match=words):
+        dps.simulate(plan, population)
+
+
+def test_other_wrong_arguments():
+    grid = dps.design(dps.Strata([700, 901], [0.3, 0.1]), epsilon=1, total=40, answers=(0, 1, 0.1))
+    with pytest.raises(dps.InputError, match="answers must lie on the grid"):
+        dps.simulate(grid, [np.full(700, 0.55), np.full(901, 0.5)])
+    with pytest.raises(dps.InputError, match="replications must be at least 2"):
+        dps.simulate(grid, [], replications=1)
