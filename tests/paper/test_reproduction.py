@@ -1,11 +1,16 @@
 """The whole reproduction, on its quick grid, as a user runs it."""
 
 import csv
+import math
 import re
 import subprocess
 import sys
 
 import pytest
+
+from dpstrata.paper.items import QUICK, Extent
+from dpstrata.solvers import algorithm1
+from dpstrata.solvers.exhaustive import MOST_CANDIDATES
 
 ITEMS = ("claims", "table-1", "ratio-mean", "ratio-trace", "interplay", "computation-time", "growth")
 
@@ -90,3 +95,10 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     )
     assert result.returncode == 2
     assert "cannot be made" in result.stderr
+
+
+@pytest.mark.parametrize("extent", [Extent(), QUICK])
+def test_the_extents_stay_within_what_the_solvers_accept(extent):
+    assert set(extent.exhaustive_totals) <= set(extent.totals)
+    assert all(math.comb(total - 1, 9) <= MOST_CANDIDATES for total in extent.exhaustive_totals)
+    assert 2 ** (max(extent.first_stage_strata) - 1) <= algorithm1.MOST_CANDIDATES

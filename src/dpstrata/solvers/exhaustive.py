@@ -8,7 +8,7 @@ from dpstrata.model.problem import Problem
 from dpstrata.solvers.candidates import count_compositions, every_composition, pick_best
 from dpstrata.solvers.solution import Solution
 
-MOST_CANDIDATES = 20_000_000
+MOST_CANDIDATES = 50_000_000
 
 
 def solve_exhaustively(problem: Problem, *, most_candidates: int = MOST_CANDIDATES) -> Solution:
