@@ -10,8 +10,8 @@ import numpy as np
 
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
-from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.promise import Promise
+from dpstrata.privacy.registry import get_mechanism
 
 MECHANISMS = (
     ("laplace", None),

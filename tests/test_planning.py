@@ -100,12 +100,12 @@ def test_other_objectives_have_no_standard_error(objective):
 
 
 def test_bounds_from_every_source():
-    strata = dps.Strata([10, 1, 1000, 30], [0.5, 0, 0.01, 0.1], mins=[0, 0, 7, 0], maxs=[10, 1, 1000, 12])
-    plan = dps.design(strata, epsilon=1, total=320, min_per_stratum=2, min_fraction=0.3, max_fraction=0.9)
+    strata = dps.Strata([10, 2, 1000, 30], [0.5, 0, 0.01, 0.1], mins=[0, 0, 7, 0], maxs=[10, 1, 1000, 12])
+    plan = dps.design(strata, epsilon=1, total=320, min_fraction=0.3, max_fraction=0.9)
     assert plan.problem.lower.tolist() == [3, 1, 300, 9]
     assert plan.problem.upper.tolist() == [9, 1, 900, 12]
-    low = dps.design(strata, epsilon=1, total=20, min_per_stratum=2)
-    assert low.problem.lower.tolist() == [2, 1, 7, 2]  # a stratum of one person is taken whole
+    low = dps.design(dps.Strata([10, 1, 30], mins=[0, 0, 7]), epsilon=1, total=20, min_per_stratum=2)
+    assert low.problem.lower.tolist() == [2, 1, 7]  # a stratum of one person is taken whole
 
 
 def test_fractions_are_taken_as_written():
@@ -126,7 +126,7 @@ def test_fractions_are_taken_as_written():
         ),
         ({}, dps.InputError, "give total"),
         ({"total": 10.5}, dps.InputError, "total must be a whole number, got total=10.5"),
-        ({"total": 0}, dps.InputError, "total must be at least 1"),
+        ({"total": 0}, dps.InputError, "total must be at least 1 and"),
         (
             {"total": 200, "epsilon": 0},
             dps.InputError,
@@ -151,6 +151,13 @@ def test_fractions_are_taken_as_written():
             dps.InfeasibleError,
             "maximum 35 in stratum 'A'",
         ),
+        (
+            {"total": 200, "max_fraction": 0.0001},
+            dps.InfeasibleError,
+            "minimum 1 and maximum 0 in stratum 'A'",
+        ),
+        ({"total": 10**400}, dps.InputError, "total must be at least 1 and at most 2"),
+        ({"total": 1e400}, dps.InputError, "total must be a whole number"),
         ({"total": 200, "trust": "nobody"}, dps.InputError, "trust must be 'local' or 'curator'"),
         ({"total": 200, "confidence": 1}, dps.InputError, "confidence must lie between 0 and 1"),
         ({"total": 200, "at_most": 300}, dps.NotAvailableError, "at_most is not available in this version"),
@@ -214,3 +221,14 @@ def test_numpy_numbers_are_numbers():
     assert dps.design(PAPER, epsilon=1, total=200.0).total == 200
     with pytest.raises(dps.InputError, match="total must be a number, got True"):
         dps.design(PAPER, epsilon=1, total=True)
+
+
+def test_whole_numbers_keep_every_digit():
+    with pytest.raises(dps.InfeasibleError, match="got total=9,007,199,254,740,993"):
+        dps.design(PAPER, epsilon=1, total=2**53 + 1)
+
+
+def test_near_a_census_the_correction_keeps_its_digits():
+    plan = dps.design(dps.Strata([10**9], [0.3]), epsilon=1, total=10**9 - 1)
+    n, N = 10**9 - 1, 10**9
+    assert plan.variance_parts.sampling == pytest.approx(0.09 / n / N, rel=1e-14)

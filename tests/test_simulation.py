@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.privacy.mechanisms import get_mechanism
+from dpstrata.privacy.registry import get_mechanism
 from dpstrata.simulation import _draw_without_replacement
 from problems import OBJECTIVES
 

@@ -58,8 +58,8 @@ def test_nothing_to_move():
 
 def test_sizes_must_be_within_bounds():
     problem = make_problem([5, 5], [0.1, 0.1], total=6)
-    for sizes in ([6, 0], [3], [[3, 3]]):
-        with pytest.raises(InputError, match="one sample size per stratum"):
+    for sizes in ([6, 0], [3], [[3, 3]], [2.5, 3.5]):
+        with pytest.raises(InputError, match="one whole sample size per stratum"):
             certify(problem, np.array(sizes))
 
 

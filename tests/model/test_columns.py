@@ -63,8 +63,26 @@ def test_ways_to_say_the_spread(tmp_path):
     assert interval.sd_source(1) == "bound"
     named = sds("sd,sd_source", "0.1,public", "0.2,")
     assert [named.sd_source(i) for i in range(2)] == ["public", "prior"]
-    none = dps.Strata.from_file(write(tmp_path, "stratum,size\na,10\n"))
+    with pytest.warns(dps.DpstrataWarning, match="no column says the spread"):
+        none = dps.Strata.from_file(write(tmp_path, "stratum,size,stdev\na,10,0.1\n"))
     assert none.sds is None
+
+
+def test_a_proportion_is_of_the_answer_range(tmp_path):
+    path = write(tmp_path, "stratum,size,proportion\na,100,0.1\nb,100,0.5\n")
+    strata = dps.Strata.from_file(path, answers=(0, 100))
+    plan = dps.design(strata, epsilon=1, total=20, answers=(0, 100))
+    assert plan.sds == pytest.approx([100 * math.sqrt(0.09 * 100 / 99), 100 * math.sqrt(0.25 * 100 / 99)])
+    plan.save(tmp_path / "d.json")
+    assert dps.load_design(tmp_path / "d.json") == plan
+
+
+def test_decimal_commas_in_text_cells_of_a_spreadsheet(tmp_path):
+    book = openpyxl.Workbook()
+    for row in [["stratum", "size", "sd"], ["a", 70, "0,1"], ["b", 80, 0.2]]:
+        book.active.append(row)
+    book.save(tmp_path / "s.xlsx")
+    assert dps.Strata.from_file(tmp_path / "s.xlsx").sds.tolist() == [0.1, 0.2]
 
 
 def test_a_single_person_with_a_proportion_has_no_spread(tmp_path):
@@ -121,7 +139,7 @@ def test_every_problem_with_its_line_and_column(tmp_path):
     ("text", "words"),
     [
         ("", "header row and a row per stratum, got an empty file"),
-        ("stratum,size\n", "at least one stratum, got only a header"),
+        ("stratum,size,sd\n", "at least one stratum, got only a header"),
         ("name,size\na,1\n", "column 'stratum' is missing"),
         ("stratum,szie\na,1\n", r"column 'size' is missing. Did you mean 'szie'\?"),
         ("stratum,size,sd,sd\na,1,1,1\n", "column 'sd' stands twice"),

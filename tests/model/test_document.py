@@ -1,8 +1,11 @@
 """Designs as documents, tables and files."""
 
+import datetime
 import json
+import math
 import os
 import stat
+from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -12,6 +15,8 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.model.document import DesignDocument
+from dpstrata.model.schema import design_schema
+from dpstrata.model.statement import _factor, round_up
 from problems import MECHANISMS, OBJECTIVES, PAPER_SDS, PAPER_SIZES
 
 
@@ -104,7 +109,7 @@ def test_the_document_has_its_published_form():
         (lambda d: d["strata"][0].update(size=50), "does not describe a possible design"),
         (lambda d: d["inputs"].update(epsilon=-1.0), "does not describe a possible design: epsilon must lie"),
         (lambda d: d["inputs"].update(at_most=300), "at_most is not available"),
-        (lambda d: d.update(total=199), "must add up to the total"),
+        (lambda d: d.update(total=199), "contradicts itself at total"),
     ],
 )
 def test_documents_that_do_not_hold_are_refused(tmp_path, change, words):
@@ -210,3 +215,72 @@ def test_arrays_are_read_only():
         with pytest.raises(ValueError, match="read-only"):
             getattr(plan, name)[0] = 1
     assert plan != 1
+
+
+def test_the_published_schema_is_current():
+    published = Path(__file__).parents[2] / "docs" / "design-document.schema.json"
+    assert published.read_text() == design_schema(), (
+        "run: python -m dpstrata.model.schema > " + published.name
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d["strata"][0].update(local_epsilon=50.0),
+        lambda d: d["strata"][1].update(noise_sd=0.0),
+        lambda d: d.update(variance=1e-9),
+        lambda d: d["inputs"].update(epsilon=1.001),
+        lambda d: d["privacy"]["central"].update(epsilon=0.01),
+        lambda d: d["privacy"].update(in_words="Perfectly private."),
+        lambda d: d["strata"][0].update(size=7001),
+        lambda d: d["strata"][0].update(sd=0.2),
+        lambda d: d["strata"][0].update(relaxed_size=-5.0),
+        lambda d: d.update(comparison=[]),
+        lambda d: d["certificate"].update(largest_gain=0.0),
+    ],
+)
+def test_a_document_cannot_contradict_itself(tmp_path, change):
+    document = make_plan().to_dict()
+    change(document)
+    path = tmp_path / "d.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(dps.InputError, match=r"the file was changed|does not describe"):
+        dps.load_design(path)
+
+
+def test_columns_of_an_earlier_design_do_not_overwrite_the_new_one(tmp_path):
+    strata = dps.Strata(
+        [100, 200],
+        [0.1, 0.2],
+        extra={"sample_size": [77, 88], "local_epsilon": [9.9, 9.9], "region": ["n", "s"]},
+    )
+    plan = dps.design(strata, epsilon=1, total=50)
+    plan.save(tmp_path / "d.csv")
+    table = pd.read_csv(tmp_path / "d.csv")
+    assert table["sample_size"].tolist() == plan.sample_sizes.tolist()
+    assert table["sample_size_given"].tolist() == [77, 88]
+    assert plan.to_frame("pandas")["local_epsilon"].tolist() == plan.local_epsilons.tolist()
+
+
+def test_cells_of_any_kind_are_written(tmp_path):
+    when = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    strata = dps.Strata([100, 200], [0.1, 0.2], extra={"x": [math.inf, math.nan], "when": [when, None]})
+    plan = dps.design(strata, epsilon=1, total=50)
+    for ending in ("json", "csv", "parquet", "xlsx"):
+        plan.save(tmp_path / f"d.{ending}")
+    assert dps.load_design(tmp_path / "d.json").strata.extra["x"] == ("inf", None)
+    odd = dps.design(dps.Strata([100, 200], [0.1, 0.2], names=["a\x01", "b"]), epsilon=1, total=50)
+    with pytest.raises(dps.InputError, match="no control characters"):
+        odd.save(tmp_path / "odd.xlsx")
+
+
+def test_budgets_and_odds_are_rounded_upwards():
+    assert _factor(10040) == "1.01e+04"
+    assert float(_factor(123400)) >= 123400
+    assert round_up(5.8421, 3) == "5.843"
+    assert "epsilon = 0.1234567" in make_plan(epsilon=0.1234567).privacy["in_words"]
+    privacy = make_plan().privacy
+    text = " ".join(privacy["assumptions"])
+    for word in ("simple random sample", "answers, or whether", "twice", "before any answer", "shuffled"):
+        assert word in text

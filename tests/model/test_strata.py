@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
@@ -125,3 +126,33 @@ def test_answers():
         parse_answers((0, 1, -1))
     with pytest.raises(dps.InputError, match="lower < upper"):
         parse_answers((0, float("inf")))
+
+
+def test_pandas_marks_of_missing_values():
+    frame = pd.DataFrame(
+        {
+            "stratum": pd.array(["a", "b"], dtype="string"),
+            "size": pd.array([10, 20], dtype="Int64"),
+            "sd": [0.1, 0.2],
+            "max": pd.array([None, 4], dtype="Int64"),
+            "region": pd.array(["n", None], dtype="string"),
+        }
+    )
+    strata = dps.Strata.from_frame(frame)
+    assert strata.maxs.tolist() == [10, 4]
+    assert strata.extra["region"] == ("n", None)
+    frame["size"] = pd.array([10, None], dtype="Int64")
+    with pytest.raises(dps.StrataError, match="row 2, column 'size': size must be a number, got nothing"):
+        dps.Strata.from_frame(frame)
+    double = pd.DataFrame([["a", 1, 2]], columns=["stratum", "size", "size"])
+    with pytest.raises(dps.InputError, match="one column of each name"):
+        dps.Strata.from_frame(double)
+
+
+def test_a_parquet_file_with_a_column_twice(tmp_path):
+    table = pa.Table.from_arrays(
+        [pa.array(["a"]), pa.array([1]), pa.array([2])], names=["stratum", "size", "size"]
+    )
+    pq.write_table(table, tmp_path / "s.parquet")
+    with pytest.raises(dps.InputError, match="column 'size' stands twice"):
+        dps.Strata.from_file(tmp_path / "s.parquet")

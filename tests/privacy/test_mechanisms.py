@@ -9,9 +9,9 @@ import pytest
 from scipy import integrate
 
 from dpstrata.errors import InputError
-from dpstrata.privacy.mechanisms import MECHANISMS as REGISTRY
-from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.kernels import Point, Step, point
+from dpstrata.privacy.registry import MECHANISMS as REGISTRY
+from dpstrata.privacy.registry import get_mechanism
 from problems import MECHANISMS, plain_variance
 
 EPS = np.finfo(float).eps

@@ -30,6 +30,16 @@ def test_pure_noise_is_proportional(mechanism, steps):
     assert solve(problem, "continuous").sizes == pytest.approx([50, 100, 150], rel=1e-12)
 
 
+@pytest.mark.parametrize("sds", [[0, 0], [0.1, 0.3]])
+@pytest.mark.parametrize("mechanism", ["laplace", "tulap", "discrete_laplace"])
+def test_the_price_is_the_derivative(sds, mechanism):
+    problem = make_problem([1000, 2000], sds, total=600, mechanism=mechanism, steps=3)
+    result = solve(problem, "continuous")
+    for i in range(2):
+        slope = -mpmath.diff(lambda size, i=i: plain_term(problem, i, size), result.sizes[i])
+        assert result.price == pytest.approx(float(slope), rel=1e-6)
+
+
 @pytest.mark.parametrize("mechanism", ["discrete_laplace", "tulap"])
 @pytest.mark.parametrize("objective", ["mean", "trace", "unit_free"])
 @pytest.mark.parametrize("epsilon", [0.05, 1.0])

@@ -159,6 +159,11 @@ def test_too_many_candidates_are_refused():
     many = make_problem(np.arange(1000, 1040), np.linspace(0.1, 0.5, 40), total=777)
     with pytest.raises(InputError, match="Algorithm 1 tries at most"):
         solve(many, "algorithm1")
+    for huge, total in (([10**12] * 4, 10**9), ([10**6] * 300, 10**5)):
+        with pytest.raises(InputError, match="exhaustive search tries at most"):
+            solve(make_problem(huge, [0.3] * len(huge), total=total), "exhaustive")
+    large = make_problem([10**12, 10**11, 10**10, 10**12], [0.3, 0.1, 0.2, 0.4], total=10**9)
+    assert certify(large, solve(large, "algorithm1").sizes).optimal
     with pytest.raises(InputError, match="method must be one of exact, continuous"):
         solve(problem, "magic")
 

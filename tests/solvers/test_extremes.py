@@ -110,3 +110,86 @@ def test_near_ties_are_settled_exactly():
         assert sizes[larger] == 500_001
         assert certify(problem, sizes).optimal
         assert not certify(problem, sizes[::-1].copy()).optimal
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sizes": [10**6], "sds": [0.0], "total": 500_000},
+        {"sizes": [10**9, 3 * 10**9 + 7], "sds": [0.0, 0.0], "total": 2 * 10**9},
+        {
+            "sizes": [7_241_486],
+            "sds": [0.0],
+            "total": 5_000_000,
+            "mechanism": "discrete_laplace",
+            "steps": 8,
+            "epsilon": 50.0,
+        },
+        {
+            "sizes": [10**6, 2 * 10**6, 3 * 10**6],
+            "sds": [0.1, 0.2, 0.3],
+            "total": 6 * 10**6,
+            "epsilon": 1e-6,
+            "objective": "trace",
+        },
+        {
+            "sizes": [10**6, 2 * 10**6, 3 * 10**6],
+            "sds": [0.1, 0.2, 0.3],
+            "total": 6 * 10**6 - 3,
+            "epsilon": 1e-6,
+            "objective": "trace",
+        },
+        {
+            "sizes": [620_172, 1_860_516],
+            "sds": [0.04, 2.5e-8],
+            "total": 2_480_687,
+            "objective": "unit_free",
+            "mechanism": "discrete_laplace",
+            "steps": 1,
+        },
+        {
+            "sizes": [111_290_610, 333_871_830] * 2,
+            "sds": [0.1] * 4,
+            "total": 890_324_875,
+            "epsilon": 1e-6,
+            "objective": "unit_free",
+        },
+        {
+            "sizes": [1, 5_066_873, 38_684_078_019],
+            "sds": [0, 0.4066, 0],
+            "coefficients": [1.157e8, 1.31e-4, 1],
+            "lower": [1, 1, 2],
+            "upper": [1, 1_994_092, 38_684_078_019],
+            "total": 38_686_071_964,
+            "objective": "custom",
+            "mechanism": "discrete_laplace",
+            "steps": 1,
+            "answer_range": 2.0,
+        },
+    ],
+)
+def test_people_whom_doubles_cannot_tell_apart_are_counted_not_listed(options):
+    """Each of these once took minutes: a price far off, or millions of exact comparisons."""
+    solve_and_certify(options.pop("sizes"), options.pop("sds"), **options)
+
+
+def test_millions_of_nearly_equal_gains_against_the_plain_order():
+    """Exact selection by bisection equals listing and ranking everyone."""
+    from dpstrata.solvers.crowd import Crowd
+
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        k = int(rng.integers(1, 5))
+        problem = make_problem(
+            rng.integers(50, 90, k),
+            rng.choice([0.0, 0.1, 0.3], k),
+            total=20 * k,
+            epsilon=float(10 ** rng.uniform(-3, 1)),
+        )
+        crowd = Crowd(problem, problem.terms, np.arange(k), problem.lower)
+        needed = int(rng.integers(k, problem.upper.sum()))
+        chosen = crowd._choose_exactly(problem.lower, problem.upper, needed - k)
+        same = make_problem(
+            problem.terms.sizes, problem.terms.sds, total=needed, epsilon=problem.terms.promise.epsilon
+        )
+        assert chosen.tolist() == solve(same).sizes.tolist()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from dpstrata.privacy.registry import MECHANISMS
+
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
 
@@ -19,12 +21,8 @@ OUTPUT = "Output"
 LATER = "Not available yet"
 
 
-class Mechanism(StrEnum):
-    """Mechanisms that can be chosen."""
-
-    laplace = "laplace"
-    discrete_laplace = "discrete_laplace"
-    tulap = "tulap"
+Mechanism = StrEnum("Mechanism", {name: name for name in MECHANISMS})  # type: ignore[misc]
+_LAPLACE = Mechanism("laplace")
 
 
 class Objective(StrEnum):
@@ -61,7 +59,7 @@ def _command(show: Callable[[Design], None], json_of: Callable[[Design], str]) -
         ],
         epsilon: Annotated[float, _option("Central privacy budget of every person, 1e-6 to 100.", SURVEY)],
         total: Annotated[int | None, _option("People to invite in all strata together.", QUESTION)] = None,
-        mechanism: Annotated[Mechanism, _option("What noises an answer.", SURVEY)] = Mechanism.laplace,
+        mechanism: Annotated[Mechanism, _option("What noises an answer.", SURVEY)] = _LAPLACE,
         objective: Annotated[
             Objective,
             _option(

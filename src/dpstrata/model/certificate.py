@@ -59,8 +59,8 @@ class Certificate:
                 f"(largest gain {self.largest_gain:.6g}, smallest loss {self.smallest_loss:.6g})."
             )
         ending = {
-            "none": "every other allocation is worse",
-            "equal": "other allocations are exactly as good, and this one favours the earlier strata",
+            "none": "every other allocation of the same total is worse",
+            "equal": "other allocations of the same total are exactly as good",
             "open": "another allocation agrees with it to 100 digits",
         }[self.tie]
         return (
@@ -77,7 +77,8 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
     problem : Problem
         Terms, bounds and total.
     sample_sizes : array of int
-        Within the bounds; their sum need not be the problem's total.
+        Within the bounds. Their sum need not be the problem's total: what is proven is that no allocation of
+        the same sum is better.
 
     Returns
     -------
@@ -85,8 +86,13 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
         In double precision where its error bound allows, otherwise in mpmath.
     """
     n = np.asarray(sample_sizes)
-    if n.shape != problem.lower.shape or not np.all((n >= problem.lower) & (n <= problem.upper)):
-        raise InputError("a certificate needs one sample size per stratum, each within its bounds.")
+    if (
+        n.shape != problem.lower.shape
+        or not np.all((n >= problem.lower) & (n <= problem.upper))
+        or not np.all(n == np.floor(n))
+    ):
+        raise InputError("a certificate needs one whole sample size per stratum, each within its bounds.")
+    n = n.astype(np.int64)
     can_grow, can_shrink = n < problem.upper, n > problem.lower
     if not (can_grow.any() and can_shrink.any()):
         return Certificate(True, None, None, None, "none")

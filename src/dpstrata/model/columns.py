@@ -48,7 +48,8 @@ def strata_from_columns(table: Table, *, answers: Answers | None = None) -> Stra
     found = find_problems(columns, names=names, sources=sources)
     if answers is not None and "sds" in columns:
         whole = np.where(np.isfinite(sizes) & (sizes >= 1), sizes, 1e12).astype(np.int64)
-        found += find_large_spreads(columns["sds"], whole, answers)
+        scale = answers.range if spread == "proportion" else 1.0
+        found += find_large_spreads(columns["sds"] * scale, whole, answers)
     found = known.findings + [
         finding
         for finding in (f._replace(column=sd_column) if f.column == "sd" else f for f in found)
@@ -58,9 +59,23 @@ def strata_from_columns(table: Table, *, answers: Answers | None = None) -> Stra
     problems = [finding.at_cell(table.place) for finding in found]
     if problems:
         raise StrataError(problems, source=table.source)
+    if spread is None:
+        warnings.warn(
+            f"{table.source}: no column says the spread (sd, variance, proportion, or sd_low and sd_high), "
+            "so the worst case of the answer range is used.",
+            DpstrataWarning,
+            stacklevel=4,
+        )
     extra = {name: tuple(cells) for name, cells in known.others.items()}
     columns = {name: values for name, values in columns.items() if name != "sizes"}
-    return Strata(sizes, names=names, sd_sources=sources, extra=extra, **columns)
+    return Strata(
+        sizes,
+        names=names,
+        sd_sources=sources,
+        sds_are_shares=spread == "proportion",
+        extra=extra,
+        **columns,
+    )
 
 
 class _Columns:
@@ -143,13 +158,13 @@ class _Columns:
         Empty cells take their number from ``blank`` where that is given.
         """
         cells = self.cells[column]
-        try:
-            if not self.table.text or self._decimal != ",":
+        if self._decimal == "." and not (column in _COUNTS and _any_text(cells)):
+            try:
                 values = np.array(cells, dtype=float)
-                if not np.isnan(values).any() and not (self.table.text and column in _COUNTS):
-                    return values
-        except (TypeError, ValueError):
-            pass
+            except (TypeError, ValueError):
+                values = np.full(1, np.nan)  # read cell by cell, to say where
+            if not np.isnan(values).any():
+                return values
         values = np.full(len(cells), np.nan)
         for row, cell in enumerate(cells):
             if blank is not None and _is_missing(cell):
@@ -192,8 +207,6 @@ class _Columns:
 
     def _decimal_sign(self) -> str:
         """Find the decimal sign that the text cells use: '.', ',' or, which is an error, both."""
-        if not self.table.text:
-            return "."
         signs = {
             sign
             for column in NUMBERS
@@ -234,8 +247,14 @@ def _standard_deviations(known: _Columns, spread: str, sizes: FloatArray) -> Flo
     return np.sqrt(values * (1 - values) * np.where(people > 1, people / np.maximum(people - 1, 1), 0.0))
 
 
+def _any_text(cells: Sequence[Any]) -> bool:
+    return any(isinstance(cell, str) for cell in cells)
+
+
 def _is_missing(cell: Any) -> bool:
-    return cell is None or cell == "" or (isinstance(cell, str) and not cell.strip()) or cell != cell
+    if isinstance(cell, str):
+        return not cell.strip()
+    return cell is None or bool(cell != cell)
 
 
 def _text(cell: Any) -> str:

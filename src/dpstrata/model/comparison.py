@@ -59,11 +59,8 @@ class Comparison:
     ratio: float
     variance_without_privacy: float
     effective_sample_size: float | None
-
-    @property
-    def standard_error(self) -> float:
-        """Root of the variance."""
-        return float(np.sqrt(self.variance))
+    standard_error: float | None
+    """Root of the variance for the population mean, ``None`` for other objectives."""
 
 
 def variance_parts(problem: Problem, sizes: IntArray, *, finite_population: bool) -> VarianceParts:
@@ -74,7 +71,7 @@ def variance_parts(problem: Problem, sizes: IntArray, *, finite_population: bool
     spread = weight * terms.sds**2
     sampling = spread / n
     if finite_population:
-        sampling = sampling * (1.0 - n / terms.sizes)
+        sampling = sampling * ((terms.sizes - sizes) / terms.sizes)
     return VarianceParts(
         sampling=float(sampling.sum()),
         privacy=float((weight * (terms.noise_variances(n) / n)).sum()),
@@ -96,6 +93,7 @@ def compare_designs(problem: Problem, sizes: IntArray, *, finite_population: boo
                 ratio=parts.total / reference if reference > 0 else 1.0,
                 variance_without_privacy=parts.sampling,
                 effective_sample_size=_effective_size(problem, allocation),
+                standard_error=float(np.sqrt(parts.total)) if problem.terms.objective == "mean" else None,
             )
         )
     return tuple(rows)

@@ -17,7 +17,7 @@ from dpstrata.model.inputs import Inputs
 from dpstrata.model.problem import Problem
 from dpstrata.model.statement import privacy_statement
 from dpstrata.model.strata import Strata
-from dpstrata.privacy.mechanisms import Mechanism
+from dpstrata.privacy.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -150,6 +150,16 @@ class Design:
                 columns[column] = values.tolist()
         return columns
 
+    def table(self) -> dict[str, list[Any]]:
+        """Return the columns, then those of the strata that dpstrata does not know.
+
+        One of those with the name of a column of the design is called ``NAME_given``.
+        """
+        columns = self.columns()
+        for name, cells in self.strata.extra.items():
+            columns[f"{name}_given" if name in columns else name] = list(cells)
+        return columns
+
     def to_frame(self, library: FrameLibrary | None = None) -> IntoDataFrame:
         """Return the table of strata as a data frame.
 
@@ -167,9 +177,8 @@ class Design:
         if chosen is None or chosen not in libraries:
             got = "none of them installed" if chosen is None else repr(chosen)
             raise InputError(f"to_frame needs one of {', '.join(libraries)}, got {got}.")
-        columns = {**self.columns(), **{name: list(cells) for name, cells in self.strata.extra.items()}}
         try:
-            frame: IntoDataFrame = nw.from_dict(columns, backend=chosen).to_native()
+            frame: IntoDataFrame = nw.from_dict(self.table(), backend=chosen).to_native()
         except ModuleNotFoundError:
             raise InputError(f"to_frame({chosen!r}) needs {chosen}: pip install {chosen}.") from None
         return frame

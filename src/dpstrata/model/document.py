@@ -14,6 +14,7 @@ from dpstrata.errors import DpstrataError, InputError
 from dpstrata.model.answers import Answers
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs
+from dpstrata.model.output import plain_cell
 from dpstrata.model.strata import Strata
 from dpstrata.version import __version__
 
@@ -137,7 +138,7 @@ def design_document(plan: Design) -> dict[str, Any]:
     rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
     for name, cells in plan.strata.extra.items():
         for row, cell in zip(rows, cells, strict=True):
-            row.setdefault("extra", {})[name] = _plain(cell)
+            row.setdefault("extra", {})[name] = plain_cell(cell)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -162,13 +163,6 @@ def design_document(plan: Design) -> dict[str, Any]:
         ],
         "privacy": dict(plan.privacy),
     }
-
-
-def _plain(cell: Any) -> str | int | float | bool | None:
-    """Keep what JSON can hold; write anything else (dates, say) as text."""
-    if isinstance(cell, float) and cell != cell:
-        return None
-    return cell if cell is None or isinstance(cell, str | int | float | bool) else str(cell)
 
 
 def load_design(path: str | Path) -> Design:
@@ -245,13 +239,39 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
         )
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
-    if plan.total != problem.total or document.total != plan.total:
+    if plan.total != problem.total:
         raise InputError(
             f"{path}: the sample sizes must add up to the total, got {plan.total:,} and {problem.total:,}."
         )
-    if plan.certificate.optimal != document.certificate.optimal:
+    if not plan.certificate.optimal:
         raise InputError(f"{path}: the certificate does not hold for the sample sizes; the file was changed.")
+    relaxed = plan.relaxed_sizes
+    inside = (relaxed >= problem.lower - 1e-6) & (relaxed <= problem.upper + 1e-6)
+    if not inside.all() or abs(relaxed.sum() - problem.total) > 1e-6 * problem.total:
+        raise InputError(
+            f"{path}: the relaxed sizes do not fit the bounds and the total; the file was changed."
+        )
+    difference = _first_difference(document.model_dump(exclude_unset=True), plan.to_dict())
+    if difference:
+        raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
     return plan
+
+
+def _first_difference(written: Any, computed: Any, place: str = "") -> str | None:
+    """Return the place of the first value that does not follow from the inputs."""
+    if place == "created_with":
+        return None
+    if isinstance(written, dict) and isinstance(computed, dict) and set(written) == set(computed):
+        pairs = [(f"{place}.{key}" if place else key, written[key], computed[key]) for key in computed]
+    elif isinstance(written, list) and isinstance(computed, list) and len(written) == len(computed):
+        pairs = [(f"{place}.{i}", *pair) for i, pair in enumerate(zip(written, computed, strict=True))]
+    elif isinstance(written, float) and isinstance(computed, float):
+        # another machine may round the last digits of a logarithm differently
+        close = abs(written - computed) <= 1e-9 * max(abs(written), abs(computed))
+        return None if close else place
+    else:
+        return None if written == computed else place
+    return next((found for pair in pairs if (found := _first_difference(pair[1], pair[2], pair[0]))), None)
 
 
 def _inputs(data: Mapping[str, Any]) -> Inputs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from numbers import Real
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -13,12 +13,13 @@ import numpy as np
 from dpstrata.arrays import IntArray, read_only
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError
 from dpstrata.model.answers import Answers
+from dpstrata.model.checks import LARGEST_POPULATION
 from dpstrata.model.objectives import coefficients
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective, Terms
-from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.promise import Promise
+from dpstrata.privacy.registry import get_mechanism
 
 Trust = Literal["local", "curator"]
 
@@ -59,8 +60,8 @@ class Inputs:
             raise InputError("a design needs a total number of interviews: give total.")
 
     def _check_ranges(self) -> None:
-        if self.total is not None and self.total < 1:
-            raise InputError(f"total must be at least 1, got total={self.total}.")
+        if self.total is not None and not 1 <= self.total <= LARGEST_POPULATION:
+            raise InputError("total must be at least 1 and at most 2^62.")
         if self.min_per_stratum < 1:
             raise InputError(
                 f"min_per_stratum must be at least 1, got min_per_stratum={self.min_per_stratum}: "
@@ -123,7 +124,7 @@ class Inputs:
         if self.min_fraction > 0:
             lower = np.maximum(lower, _fraction_of(sizes, self.min_fraction, up=True))
         if self.max_fraction < 1:
-            upper = np.maximum(_fraction_of(sizes, self.max_fraction, up=False), 1)
+            upper = _fraction_of(sizes, self.max_fraction, up=False)
         if strata.mins is not None:
             lower = np.maximum(lower, strata.mins)
         if strata.maxs is not None:
@@ -152,7 +153,12 @@ def _as_number(name: str, value: object, kind: type[int] | type[float]) -> int |
     """Take any real number (NumPy's too) as a plain one; whole numbers must be whole."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise InputError(f"{name} must be a number, got {value!r}.")
-    number = float(value)
+    if kind is int and isinstance(value, Integral):
+        return int(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise InputError(f"{name} must be a number of moderate size.") from None
     if kind is float:
         return number
     if not number.is_integer():

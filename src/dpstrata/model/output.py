@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -22,11 +23,11 @@ def write_design(plan: Design, path: Path) -> None:
         case ".json":
             content = (to_json(plan) + "\n").encode()
         case ".csv":
-            content = _csv(_table(plan))
+            content = _csv(plan.table())
         case ".parquet":
-            content = _parquet(_table(plan))
+            content = _parquet(plan.table())
         case ".xlsx":
-            content = _excel(_table(plan))
+            content = _excel(plan.table())
         case _:
             raise InputError(f"a design is written to .json, .csv, .parquet or .xlsx, got {path.name!r}.")
     write_atomically(path, content)
@@ -61,10 +62,6 @@ def _umask() -> int:
     return mask
 
 
-def _table(plan: Design) -> dict[str, list[Any]]:
-    return {**plan.columns(), **{name: list(cells) for name, cells in plan.strata.extra.items()}}
-
-
 def _csv(columns: dict[str, list[Any]]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -93,13 +90,26 @@ def _parquet(columns: dict[str, list[Any]]) -> bytes:
 def _excel(columns: dict[str, list[Any]]) -> bytes:
     try:
         import openpyxl
+        from openpyxl.utils.exceptions import IllegalCharacterError
     except ImportError:
         raise MissingExtraError("Excel files need", "files") from None
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("design")
     sheet.append(list(columns))
-    for row in zip(*columns.values(), strict=True):
-        sheet.append(row)
-    content = io.BytesIO()
-    book.save(content)
+    try:
+        for row in zip(*columns.values(), strict=True):
+            sheet.append([plain_cell(cell) for cell in row])
+        content = io.BytesIO()
+        book.save(content)
+    except IllegalCharacterError:
+        raise InputError(
+            "Excel files hold no control characters, got one in a name; write .csv instead."
+        ) from None
     return content.getvalue()
+
+
+def plain_cell(cell: Any) -> str | int | float | bool | None:
+    """Keep what any file can hold; write the rest (dates, infinities) as text, NaN as nothing."""
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None if math.isnan(cell) else str(cell)
+    return cell if cell is None or isinstance(cell, str | int | bool) else str(cell)

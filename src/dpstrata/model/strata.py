@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import StrataError
-from dpstrata.model.answers import Answers
+from dpstrata.model.answers import Answers, parse_answers
 from dpstrata.model.checks import find_large_spreads, find_problems
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Strata:
     sd_sources : str or sequence of str, optional
         Where each standard deviation comes from: ``public``, ``prior`` (the default), ``bound`` or
         ``private_pilot``.
+    sds_are_shares : bool
+        Whether ``sds`` are in units of the answer range, as those that come from a proportion are.
     extra : mapping of str to sequence, optional
         Any further columns; kept, and usable as domains.
 
@@ -68,6 +70,7 @@ class Strata:
     maxs: IntArray | None
     response_rates: FloatArray | None
     sd_sources: tuple[str, ...] | str
+    sds_are_shares: bool
     extra: Mapping[str, Sequence[Any]] = field(repr=False)
 
     def __init__(
@@ -82,6 +85,7 @@ class Strata:
         response_rates: npt.ArrayLike | None = None,
         *,
         sd_sources: str | Sequence[str] | None = None,
+        sds_are_shares: bool = False,
         extra: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         given = {
@@ -115,6 +119,7 @@ class Strata:
             raise StrataError(problems)
         put = object.__setattr__
         put(self, "_names", None if names is None else tuple(map(str, names)))
+        put(self, "sds_are_shares", sds_are_shares)
         put(self, "sd_sources", _sources(sd_sources, sds is None))
         put(self, "extra", {name: tuple(values) for name, values in (extra or {}).items()})
         found = find_problems(columns, names=self._names, sources=self.sd_sources)
@@ -127,14 +132,14 @@ class Strata:
             put(self, name, None if values is None else read_only(values))
 
     @classmethod
-    def from_file(cls, path: str | Path, *, answers: Answers | None = None) -> Strata:
+    def from_file(cls, path: str | Path, *, answers: str | Sequence[float] | Answers | None = None) -> Strata:
         """Read strata from CSV, or with the extra ``files`` from Parquet or Excel.
 
         Parameters
         ----------
         path : path
             The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``.
-        answers : Answers, optional
+        answers : (lower, upper), (lower, upper, step) or "binary", optional
             If given, spreads that such answers cannot have are reported with the other problems.
 
         Raises
@@ -146,10 +151,12 @@ class Strata:
         from dpstrata.model.tables import read_table
 
         table = read_table(Path(path))
-        return strata_from_columns(table, answers=answers)
+        return strata_from_columns(table, answers=None if answers is None else parse_answers(answers))
 
     @classmethod
-    def from_frame(cls, frame: IntoFrame, *, answers: Answers | None = None) -> Strata:
+    def from_frame(
+        cls, frame: IntoFrame, *, answers: str | Sequence[float] | Answers | None = None
+    ) -> Strata:
         """Take strata from a data frame (pandas, Polars, Arrow or anything narwhals knows).
 
         The columns are those of a strata file.
@@ -164,7 +171,8 @@ class Strata:
         from dpstrata.model.columns import strata_from_columns
         from dpstrata.model.tables import table_from_frame
 
-        return strata_from_columns(table_from_frame(frame), answers=answers)
+        table = table_from_frame(frame)
+        return strata_from_columns(table, answers=None if answers is None else parse_answers(answers))
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -201,10 +209,11 @@ class Strata:
         """
         if self.sds is None:
             return read_only(answers.largest_sd(self.sizes))
-        found = find_large_spreads(self.sds, self.sizes, answers)
+        sds = read_only(self.sds * answers.range) if self.sds_are_shares else self.sds
+        found = find_large_spreads(sds, self.sizes, answers)
         if found:
             raise StrataError([finding.at_stratum(self.name) for finding in found])
-        return self.sds
+        return sds
 
 
 def _sources(sd_sources: str | Sequence[str] | None, worst_case: bool) -> str | tuple[str, ...]:

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpstrata.model.comparison import Comparison
+from dpstrata.model.statement import plain_number, round_up
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
@@ -40,7 +41,7 @@ def strata_table(plan: Design) -> TextTable:
             f"{plan.sds[i]:.4g}",
             f"{plan.sample_sizes[i]:,}",
             f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
-            f"{local[i]:.3f}",
+            round_up(float(local[i]), 3),
             f"{noise[i]:.4g}",
         )
         for i in range(shown)
@@ -48,8 +49,8 @@ def strata_table(plan: Design) -> TextTable:
     left = len(plan.strata) - shown
     rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", "", "", ""))
     return TextTable(
-        f"{plan.total:,} interviews in {len(plan.strata):,} strata, epsilon = {plan.inputs.epsilon:g}, "
-        f"{plan.mechanism.title} noise",
+        f"{plan.total:,} interviews in {len(plan.strata):,} strata, "
+        f"epsilon = {plain_number(plan.inputs.epsilon)}, {plan.mechanism.title} noise",
         ("stratum", "size", "sd", "sample size", "rate", "local epsilon", "noise sd"),
         rows,
         f"{left:,} more strata are not shown." if left else "",
@@ -64,7 +65,7 @@ def comparison_table(plan: Design) -> TextTable:
         (
             TITLES[row.design],
             _short_sizes(row),
-            f"{row.standard_error if mean else row.variance:.4g}",
+            f"{row.variance if row.standard_error is None else row.standard_error:.4g}",
             f"{row.variance:.4g}",
             "1" if row.design == "optimal" else f"{row.ratio:.3f} times",
             "" if row.effective_sample_size is None else f"{row.effective_sample_size:.1f}",

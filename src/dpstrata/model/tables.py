@@ -22,13 +22,12 @@ EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
 class Table:
     """Columns of cells, and how to name a row when something is wrong with it.
 
-    ``text`` says that cells are text as written in a file, with a decimal sign still to be found out.
+    Cells that are text may hold numbers, with a decimal sign still to be found out.
     """
 
     source: str
     columns: dict[str, list[Any]]
     place: Callable[[int], str]
-    text: bool = False
 
 
 def read_table(path: Path) -> Table:
@@ -66,14 +65,21 @@ def table_from_frame(frame: IntoFrame) -> Table:
 
     try:
         native = nw.from_native(frame)
+        eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+        columns = {str(name): _known_missing(eager[name].to_list()) for name in eager.columns}
     except TypeError:
         raise InputError(
             f"a data frame must be of pandas, Polars, Arrow or another library that narwhals knows, "
             f"got {type(frame).__name__}."
         ) from None
-    eager = native.collect() if isinstance(native, nw.LazyFrame) else native
-    columns = {str(name): eager[name].to_list() for name in eager.columns}
+    except nw.exceptions.NarwhalsError:
+        raise InputError("the data frame must have one column of each name.") from None
     return Table("the data frame", columns, lambda row: f"row {row + 1}")
+
+
+def _known_missing(cells: list[Any]) -> list[Any]:
+    """Replace pandas' own marks for a missing value, which cannot even be compared, by ``None``."""
+    return [None if type(cell).__name__ in ("NAType", "NaTType") else cell for cell in cells]
 
 
 def _read_text(path: Path) -> Table:
@@ -94,7 +100,7 @@ def _read_text(path: Path) -> Table:
                 lines.append(reader.line_num)
     except csv.Error as error:
         raise InputError(f"{path} is not a readable CSV file: line {reader.line_num}: {error}.") from None
-    return _table_of_rows(path, rows, lambda row: f"line {lines[row + 1]}", text=True)
+    return _table_of_rows(path, rows, lambda row: f"line {lines[row + 1]}")
 
 
 def _read_parquet(path: Path) -> Table:
@@ -104,9 +110,12 @@ def _read_parquet(path: Path) -> Table:
     except ImportError:
         raise MissingExtraError("Parquet files need", "files") from None
     try:
-        arrow = parquet.read_table(path)
+        arrow = parquet.ParquetFile(path).read()
     except pyarrow.ArrowInvalid:
         raise InputError(f"{path} is not a readable Parquet file.") from None
+    doubles = sorted({name for name in arrow.column_names if arrow.column_names.count(name) > 1})
+    if doubles:
+        raise InputError(f"{path}: column {doubles[0]!r} stands twice.")
     columns = {str(name): arrow.column(name).to_pylist() for name in arrow.column_names}
     return Table(str(path), columns, lambda row: f"row {row + 1}")
 
@@ -131,9 +140,7 @@ def _read_excel(path: Path) -> Table:
     return _table_of_rows(path, rows, lambda row: f"row {lines[row + 1]}")
 
 
-def _table_of_rows(
-    path: Path, rows: Sequence[Sequence[Any]], place: Callable[[int], str], *, text: bool = False
-) -> Table:
+def _table_of_rows(path: Path, rows: Sequence[Sequence[Any]], place: Callable[[int], str]) -> Table:
     """Turn a header row and data rows into columns; every row must be as long as the header."""
     if not rows:
         raise InputError(f"{path} must have a header row and a row per stratum, got an empty file.")
@@ -150,4 +157,4 @@ def _table_of_rows(
     if problems:
         raise StrataError(problems, source=str(path))
     columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(header) if name}
-    return Table(str(path), columns, place, text)
+    return Table(str(path), columns, place)

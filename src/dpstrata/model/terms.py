@@ -23,8 +23,8 @@ from typing import Any, Literal
 import numpy as np
 
 from dpstrata.arrays import ALL, BLOCK, BoolArray, FloatArray, IntArray, Rows, blocks
-from dpstrata.privacy.mechanisms import Mechanism
-from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, Point, Step
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, Point, Step, point
 from dpstrata.privacy.promise import Promise
 
 Objective = Literal["mean", "trace", "unit_free", "custom"]
@@ -33,9 +33,7 @@ EXACT_DIGITS = 100
 # Digits that f(n) − f(n+1) may lose by plain subtraction: 24 at n = 1e12, 26 at ε = 1e-6, and a margin.
 _WORKING_DIGITS = EXACT_DIGITS + 60
 
-# Rounding error of a gain, in units of the spacing of doubles at 1. Measured below 16 over the whole
-# range of budgets (tests/model/test_terms.py); anything closer than this is settled in mpmath.
-_ERROR = 64 * np.finfo(float).eps
+_SPACING = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,9 +180,13 @@ class Terms:
         One bound for each of ``rows``; for a single gain and equal tilts, one for all.
         """
         if self.slope is None:
-            return np.asarray(_ERROR * np.abs(gain))
+            return np.asarray(self._error * np.abs(gain))
         slope = self.slope[rows]
-        return np.asarray(_ERROR * (np.abs(gain + slope) + np.abs(slope)))
+        return np.asarray(self._error * (np.abs(gain + slope) + np.abs(slope)))
+
+    @property
+    def _error(self) -> float:
+        return self.mechanism.rounding * _SPACING
 
     def is_straight(self, rows: Rows = ALL) -> BoolArray:
         """Whether f is a straight line: each further person is worth exactly the same."""
@@ -208,6 +210,23 @@ class Terms:
             ratio = x / self._C[rows]
             W += (2.0 * self.mechanism.weight) * ratio * ratio
         return W, 2.0 * base + (4.0 - z) * lift + z * z * second
+
+    def marginal(self, x: FloatArray) -> FloatArray:
+        """-f' + origin at real sample sizes ``x``."""
+        W, _ = self.curve(x)
+        marginal = self._A * W / (x * x)
+        return marginal if self.slope is None else marginal - self.slope
+
+    @property
+    def falls_like_inverse(self) -> bool:
+        """Whether every core is exactly A·W/n with W constant, so that the relaxation has a closed form."""
+        return self.mechanism.constant_remainder is not None
+
+    def core_weights(self, total: int) -> FloatArray:
+        """√(A·W), W held at the budget that everyone would have if all sampling rates were equal."""
+        rate = total / float(self._population)
+        remainder = self.mechanism.remainder(point(np.log1p(np.array([self.promise.odds_minus_one / rate]))))
+        return np.sqrt(self._A * (self._V + remainder))
 
     @property
     def scale(self) -> FloatArray:

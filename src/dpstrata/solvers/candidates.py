@@ -1,5 +1,6 @@
 """Lists of candidate allocations, and the best of them."""
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -13,11 +14,18 @@ _CHUNK = 1 << 18
 _CLOSE = 1e-13  # relative distance of two objectives that plain summation does not settle
 
 
-def count_compositions(lower: IntArray, upper: IntArray, total: int) -> int:
-    """Count the whole-number allocations within the bounds that add up to ``total``."""
+def count_compositions(lower: IntArray, upper: IntArray, total: int, *, enough: int) -> int:
+    """Count the whole-number allocations within the bounds that add up to ``total``.
+
+    Stops counting beyond ``enough``, and then returns some larger number.
+    """
     room = total - int(lower.sum())
+    widths = sorted(min(int(width), room) for width in upper - lower)
+    at_most = math.prod(width + 1 for width in widths[:-1])  # the widest stratum makes up the total
+    if at_most <= enough or room * len(widths) > 10**7:
+        return at_most
     ways = [1] + [0] * room
-    for width in (upper - lower).tolist():
+    for width in widths:
         sums, running = [], 0
         for used in range(room + 1):
             running += ways[used] - (ways[used - width - 1] if used > width else 0)
@@ -62,19 +70,15 @@ def every_product(
 
 def pick_best(problem: Problem, candidates: Iterator[IntArray]) -> IntArray:
     """Return the candidate with the least objective; ties go to the earlier stratum."""
-    room = problem.total - int(problem.lower.sum())
-    widths = np.minimum(problem.upper - problem.lower, room).tolist()
-    tables = [
-        problem.terms.values(low + np.arange(width + 1.0), np.full(width + 1, i))
-        for i, (low, width) in enumerate(zip(problem.lower.tolist(), widths, strict=True))
-    ]
     best, close = np.inf, []
     for rows in candidates:
         if not len(rows):
             continue
         value = np.zeros(len(rows))
-        for i, table in enumerate(tables):
-            value += table[rows[:, i] - problem.lower[i]]
+        for i in range(rows.shape[1]):
+            low, high = int(rows[:, i].min()), int(rows[:, i].max())
+            table = problem.terms.values(np.arange(low, high + 1.0), np.full(high - low + 1, i))
+            value += table[rows[:, i] - low]
         best = min(best, float(value.min()))
         near = value <= best + _CLOSE * abs(best)
         close.append((rows[near], value[near]))

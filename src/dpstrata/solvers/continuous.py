@@ -15,7 +15,6 @@ from dpstrata.errors import PrecisionError
 from dpstrata.model.balance import balance
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
-from dpstrata.privacy.mechanisms.kernels import point
 from dpstrata.solvers.solution import Solution
 
 _MOST_STEPS = 60
@@ -42,23 +41,17 @@ def solve_relaxation(problem: Problem) -> Solution:
 def relax(problem: Problem) -> Relaxation:
     r"""Solve the relaxation.
 
-    Closed forms come first: where the remainder of the mechanism does not depend on the budget (Discrete
-    Laplace on two answers, TuLap), :math:`x_i \propto a_i \sqrt{S_i^2 + R^2\rho}` is the solution up to
-    bounds and tilts, and where no stratum has any spread, the population mean has :math:`x_i \propto N_i`.
+    The start is the closed form where there is one: :math:`x_i \propto a_i \sqrt{S_i^2 + R^2\rho}`, up to
+    bounds and tilts, where the remainder of the mechanism does not depend on the budget (Discrete Laplace on
+    two answers, TuLap), and :math:`x_i \propto N_i` for the population mean where no stratum has any spread.
     """
     terms = problem.terms
     for bound, extreme in ((problem.lower, np.max), (problem.upper, np.min)):
         if problem.total == int(bound.sum()):
             return _at_the_bounds(terms, bound.astype(float), extreme)
     search = _Search(problem)
-    # Hold the remainder at the budget that everyone would have under equal rates.
-    rate = problem.total / float(terms.sizes.sum())
-    e = np.log1p(np.array([terms.promise.odds_minus_one / rate]))
-    remainder = terms.mechanism.remainder(point(e))
-    x = search.balance(None, np.sqrt(terms.scale * (terms.relative_variance + remainder)))
-    if terms.mechanism.constant_remainder is not None or (
-        terms.objective == "mean" and not terms.relative_variance.any()
-    ):
+    x = search.balance(None, terms.core_weights(problem.total))
+    if terms.falls_like_inverse:
         return search.result(x)
     base, weight = np.empty(len(x)), np.empty(len(x))
     root = np.sqrt(terms.scale)
@@ -81,11 +74,7 @@ def relax(problem: Problem) -> Relaxation:
 
 def _at_the_bounds(terms: Terms, x: FloatArray, extreme: Callable[[FloatArray], float]) -> Relaxation:
     """Nothing is left to choose; the price is that of the first person who could still move."""
-    W, _ = terms.curve(x)
-    marginal = terms.scale * W / (x * x)
-    if terms.slope is not None:
-        marginal -= terms.slope
-    return Relaxation(x, float(extreme(marginal)), terms)
+    return Relaxation(x, float(extreme(terms.marginal(x))), terms)
 
 
 class _Search:

@@ -26,11 +26,11 @@ def solve_exhaustively(problem: Problem, *, most_candidates: int = MOST_CANDIDAT
     InputError
         If there are too many allocations.
     """
-    number = count_compositions(problem.lower, problem.upper, problem.total)
+    number = count_compositions(problem.lower, problem.upper, problem.total, enough=most_candidates)
     if number > most_candidates:
         raise InputError(
-            f"exhaustive search tries at most {most_candidates:,} allocations, "
-            f"got a problem with {number:.4g}. Use method='exact'."
+            f"exhaustive search tries at most {most_candidates:,} allocations, got a problem with more. "
+            "Use method='exact'."
         )
     best: IntArray = pick_best(problem, every_composition(problem.lower, problem.upper, problem.total))
     return Solution(np.asarray(best, dtype=np.int64), None, None)

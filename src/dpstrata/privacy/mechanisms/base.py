@@ -45,6 +45,8 @@ class Mechanism(ABC):
     title: ClassVar[str]
     weight: ClassVar[float]
     """w: how many times s(e) the variance contains, in units of R²."""
+    rounding: float = 64.0
+    """Bound on the rounding error of a gain, in spacings of doubles; closer gains are settled in mpmath."""
     constant_remainder: float | None = None
     """The remainder, where it does not depend on the budget; then closed forms hold."""
 
@@ -92,7 +94,7 @@ class Mechanism(ABC):
 
         Examples
         --------
-        >>> from dpstrata.privacy.mechanisms import get_mechanism
+        >>> from dpstrata.privacy.registry import get_mechanism
         >>> round(float(get_mechanism("laplace", answer_range=1, steps=None).variance(5.153)), 4)
         0.0753
         """

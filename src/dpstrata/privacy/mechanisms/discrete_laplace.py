@@ -33,6 +33,8 @@ class DiscreteLaplace(Mechanism):
         self._steps = self.steps
         if self.steps == 1:
             self.constant_remainder = 0.0
+        else:
+            self.rounding = 256.0  # exp(−e/K) magnifies the rounding of e by e/K, which can be 64
 
     # The variance in units of R² is s(e/K)/K². Less s(e) it is r(e) − r(e/K)/K², which keeps its digits
     # while e is small; from SERIES_BELOW on the plain difference does.

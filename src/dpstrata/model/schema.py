@@ -1,0 +1,16 @@
+"""Print the JSON Schema of the design document: ``python -m dpstrata.model.schema``."""
+
+import json
+
+from dpstrata.model.document import DesignDocument
+
+
+def design_schema() -> str:
+    """Return the schema as JSON text."""
+    return json.dumps(DesignDocument.model_json_schema(), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(design_schema())

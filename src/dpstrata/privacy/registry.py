@@ -1,0 +1,33 @@
+"""The mechanisms by name: a line each. Loading this module loads none of them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from dpstrata.errors import InputError
+
+if TYPE_CHECKING:
+    from dpstrata.privacy.mechanisms.base import Mechanism
+
+# name: the class, in the module of the same name in ``mechanisms/``
+MECHANISMS = {
+    "laplace": "Laplace",
+    "discrete_laplace": "DiscreteLaplace",
+    "tulap": "TruncatedUniformLaplace",
+}
+
+
+def get_mechanism(name: str, *, answer_range: float, steps: int | None) -> Mechanism:
+    """Return the mechanism called ``name`` for such answers.
+
+    Raises
+    ------
+    InputError
+        If there is no such mechanism, or it cannot protect such answers.
+    """
+    if name not in MECHANISMS:
+        raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {name!r}.")
+    module = import_module(f"dpstrata.privacy.mechanisms.{name}")
+    mechanism: Mechanism = getattr(module, MECHANISMS[name])(answer_range, steps)
+    return mechanism
