@@ -10,6 +10,7 @@ import numpy as np
 
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
+from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promise import Promise
 from dpstrata.privacy.registry import get_mechanism
 
@@ -39,6 +40,7 @@ def make_problem(
     lower: Any = None,
     upper: Any = None,
     answer_range: float = 1.0,
+    questions: int = 1,
 ) -> Problem:
     sizes = np.asarray(sizes, dtype=np.int64)
     sds = np.asarray(sds, dtype=float)
@@ -49,14 +51,10 @@ def make_problem(
             coefficients = np.ones(len(sizes))
         case "unit_free":
             coefficients = 1 / sds
-    terms = Terms(
-        sizes,
-        sds,
-        np.asarray(coefficients, dtype=float),
-        objective,
-        Promise(epsilon),
-        get_mechanism(mechanism, answer_range=answer_range, steps=steps),
-    )
+    noise = get_mechanism(mechanism, answer_range=answer_range, steps=steps)
+    if questions > 1:
+        noise = SharedBudget(noise, questions)
+    terms = Terms(sizes, sds, np.asarray(coefficients, dtype=float), objective, Promise(epsilon), noise)
     lower = np.ones_like(sizes) if lower is None else np.asarray(lower, dtype=np.int64)
     upper = sizes if upper is None else np.asarray(upper, dtype=np.int64)
     return Problem(terms, lower, upper, int(total))
@@ -85,7 +83,7 @@ def random_problem(rng: np.random.Generator, *, most_strata: int = 5, room: int 
     return make_problem(
         sizes,
         sds,
-        epsilon=float(10 ** rng.uniform(-6, 1.69)),
+        epsilon=float(10 ** rng.uniform(-6, 2)),
         total=int(rng.integers(lower.sum(), upper.sum() + 1)),
         mechanism=mechanism,
         steps=steps,
@@ -94,6 +92,7 @@ def random_problem(rng: np.random.Generator, *, most_strata: int = 5, room: int 
         lower=lower,
         upper=upper,
         answer_range=float(rng.choice([1.0, 0.3, 100.0])),
+        questions=int(rng.choice([1, 1, 1, 2, 5])),
     )
 
 
@@ -122,6 +121,7 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
         case _:
             a = mp.mpf(float(terms.coefficients[i]))
     e = mp.log(1 + (mp.exp(mp.mpf(terms.promise.epsilon)) - 1) * N / size)
+    e /= getattr(terms.mechanism, "questions", 1)
     v = plain_variance(terms.mechanism.name, e, mp.mpf(terms.mechanism.answer_range), terms.mechanism.steps)
     return a**2 * (S**2 + v) / size
 

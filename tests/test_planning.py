@@ -66,6 +66,7 @@ def test_variance_is_the_textbook_one():
     assert uncorrected.sample_sizes.tolist() == plan.sample_sizes.tolist()
 
 
+@pytest.mark.filterwarnings("ignore:total=34,000 is more than helps")
 def test_a_census_without_correction_has_only_privacy_variance():
     plan = dps.design(PAPER, epsilon=1, total=PAPER.population)
     assert plan.variance_parts.sampling == 0
@@ -124,7 +125,11 @@ def test_fractions_are_taken_as_written():
             dps.InfeasibleError,
             r"at most the sum of the maximums \(34,000\), got total=40,000",
         ),
-        ({}, dps.InputError, "give total"),
+        (
+            {},
+            dps.InputError,
+            "a design needs one of total, at_most, target_se and target_margin, got none of them",
+        ),
         ({"total": 10.5}, dps.InputError, "total must be a whole number, got total=10.5"),
         ({"total": 0}, dps.InputError, "total must be at least 1 and"),
         (
@@ -160,13 +165,18 @@ def test_fractions_are_taken_as_written():
         ({"total": 1e400}, dps.InputError, "total must be a whole number"),
         ({"total": 200, "trust": "nobody"}, dps.InputError, "trust must be 'local' or 'curator'"),
         ({"total": 200, "confidence": 1}, dps.InputError, "confidence must lie between 0 and 1"),
-        ({"total": 200, "at_most": 300}, dps.NotAvailableError, "at_most is not available in this version"),
+        ({"total": 200, "at_most": 300}, dps.InputError, "got total and at_most"),
         ({"budget": 300}, dps.NotAvailableError, "budget is not available"),
-        ({"target_se": 0.1}, dps.NotAvailableError, "target_se is not available"),
-        ({"target_margin": 0.1}, dps.NotAvailableError, "target_margin is not available"),
+        (
+            {"at_most": 3},
+            dps.InfeasibleError,
+            r"at_most must be at least the sum of the minimums \(4\), got at_most=3",
+        ),
+        ({"target_se": -1}, dps.InputError, "target_se must be positive, got target_se=-1"),
+        ({"target_se": 1, "objective": "trace"}, dps.InputError, "target_se is for objective='mean'"),
         ({"target_cv": 0.1}, dps.NotAvailableError, "target_cv is not available"),
         ({"total": 200, "delta": 1e-6}, dps.NotAvailableError, "delta is not available"),
-        ({"total": 200, "questions": 2}, dps.NotAvailableError, "questions is not available"),
+        ({"total": 200, "questions": 0}, dps.InputError, "questions must be at least 1"),
         ({"total": 200, "trust": "curator"}, dps.NotAvailableError, "trust='curator' is not available"),
         ({"total": 200, "local_epsilon_cap": 3}, dps.NotAvailableError, "local_epsilon_cap is not available"),
         ({"total": 200, "domains": ["region"]}, dps.NotAvailableError, "domains is not available"),
@@ -228,6 +238,7 @@ def test_whole_numbers_keep_every_digit():
         dps.design(PAPER, epsilon=1, total=2**53 + 1)
 
 
+@pytest.mark.filterwarnings("ignore:total=999,999,999 is more than helps")
 def test_near_a_census_the_correction_keeps_its_digits():
     plan = dps.design(dps.Strata([10**9], [0.3]), epsilon=1, total=10**9 - 1)
     n, N = 10**9 - 1, 10**9

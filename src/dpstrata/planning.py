@@ -11,7 +11,7 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs, Trust
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective
-from dpstrata.solvers import solve
+from dpstrata.solvers.questions import answer
 
 
 def design(
@@ -64,10 +64,11 @@ def design(
         Central budget, from 1e-6 to 100.
     delta : float
         Not available yet; 0.
-    total : int
-        People to invite in all strata together.
-    at_most, budget, target_se, target_margin, target_cv
-        Other questions than a total; not available yet.
+    total, at_most, target_se, target_margin
+        Exactly one of them: people to invite in all strata together; the most to invite, fewer if that is
+        better; the standard error, or the margin of error at ``confidence``, to reach with as few as can be.
+    budget, target_cv
+        Not available yet.
     mechanism : {"laplace", "discrete_laplace", "tulap"}
         What noises an answer.
     objective : {"mean", "trace", "unit_free", "custom"}
@@ -75,7 +76,9 @@ def design(
         own variance; or the strata's own coefficients.
     answers : (lower, upper), (lower, upper, step) or "binary"
         What can be answered; a step makes it a grid.
-    questions, trust, local_epsilon_cap, domains
+    questions : int
+        How many questions the same people are asked; each answer spends its share of the local budget.
+    trust, local_epsilon_cap, domains
         Not available yet.
     min_per_stratum : int
         Fewest people to invite in a stratum, >= 1; smaller strata are taken whole.
@@ -96,8 +99,15 @@ def design(
     ------
     InputError
         For input that cannot be used, with one clear sentence.
+    InfeasibleError
+        For requests that no design meets together, naming both sides.
     NotAvailableError
         For what this version does not carry out.
+
+    Warns
+    -----
+    DpstrataWarning
+        If ``total`` is beyond the best number of interviews, with both standard errors.
 
     Examples
     --------
@@ -136,7 +146,4 @@ def design(
         confidence=confidence,
         finite_population=finite_population,
     )
-    problem = inputs.problem(strata)
-    solution = solve(problem)
-    assert solution.relaxed_sizes is not None
-    return Design.certified(strata, inputs, problem, solution.sizes, solution.relaxed_sizes)
+    return answer(strata, inputs)

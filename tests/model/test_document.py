@@ -72,6 +72,7 @@ def test_the_document_has_its_published_form():
         "standard_error",
         "variance_parts",
         "certificate",
+        "outcome",
         "comparison",
         "privacy",
     ]
@@ -108,8 +109,8 @@ def test_the_document_has_its_published_form():
         ),
         (lambda d: d["strata"][0].update(size=50), "does not describe a possible design"),
         (lambda d: d["inputs"].update(epsilon=-1.0), "does not describe a possible design: epsilon must lie"),
-        (lambda d: d["inputs"].update(at_most=300), "at_most is not available"),
-        (lambda d: d.update(total=199), "contradicts itself at total"),
+        (lambda d: d["inputs"].update(at_most=300), "needs one of total, at_most"),
+        (lambda d: d.update(total=199), "must add up to the total, got 200 and 199"),
     ],
 )
 def test_documents_that_do_not_hold_are_refused(tmp_path, change, words):

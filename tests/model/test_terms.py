@@ -41,7 +41,10 @@ def exact_tilt(problem, row):
         terms.objective, mp.mpf(float(terms.coefficients[row]))
     )
     c = mp.expm1(mp.mpf(terms.promise.epsilon))
-    return 2 * (mp.mpf(terms.mechanism.answer_range) * a / (c * N)) ** 2
+    return (
+        2
+        * (mp.mpf(terms.mechanism.answer_range) * getattr(terms.mechanism, "questions", 1) * a / (c * N)) ** 2
+    )
 
 
 @pytest.mark.parametrize("seed", range(60))

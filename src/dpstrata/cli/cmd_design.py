@@ -86,13 +86,19 @@ def _command(show: Callable[[Design], None], json_of: Callable[[Design], str]) -
             _option("Write the design document (.json) or its table (.csv, .parquet, .xlsx).", OUTPUT),
         ] = None,
         json: Annotated[bool, _option("Print JSON alone on standard output.", OUTPUT)] = False,
-        at_most: Annotated[int | None, _option("Largest number of people to invite.", LATER)] = None,
+        at_most: Annotated[
+            int | None, _option("Most people to invite; fewer if that is better.", QUESTION)
+        ] = None,
         budget: Annotated[float | None, _option("Most that all invitations may cost.", LATER)] = None,
-        target_se: Annotated[float | None, _option("Standard error to reach.", LATER)] = None,
-        target_margin: Annotated[float | None, _option("Margin of error to reach.", LATER)] = None,
+        target_se: Annotated[
+            float | None, _option("Standard error to reach with as few people as can be.", QUESTION)
+        ] = None,
+        target_margin: Annotated[
+            float | None, _option("Margin of error at --confidence to reach.", QUESTION)
+        ] = None,
         target_cv: Annotated[float | None, _option("Coefficient of variation to reach.", LATER)] = None,
         delta: Annotated[float, _option("Probability with which the promise may fail.", LATER)] = 0.0,
-        questions: Annotated[int, _option("Questions asked of the same people.", LATER)] = 1,
+        questions: Annotated[int, _option("Questions asked of the same people.", SURVEY)] = 1,
         trust: Annotated[Trust, _option("Who may see raw answers.", LATER)] = Trust.local,
         local_epsilon_cap: Annotated[
             float | None, _option("Most that one noised answer may spend.", LATER)

@@ -14,6 +14,7 @@ from dpstrata.errors import InputError
 from dpstrata.model.certificate import Certificate, certify
 from dpstrata.model.comparison import Comparison, VarianceParts, compare_designs, variance_parts
 from dpstrata.model.inputs import Inputs
+from dpstrata.model.outcome import Outcome
 from dpstrata.model.problem import Problem
 from dpstrata.model.statement import privacy_statement
 from dpstrata.model.strata import Strata
@@ -46,6 +47,8 @@ class Design:
         The best real numbers.
     certificate : Certificate
         The proof of optimality.
+    outcome : Outcome or None
+        How the total came about, where it was not simply given.
     """
 
     strata: Strata
@@ -54,6 +57,7 @@ class Design:
     sample_sizes: IntArray
     relaxed_sizes: FloatArray
     certificate: Certificate
+    outcome: Outcome | None = None
 
     @classmethod
     def certified(
@@ -63,10 +67,12 @@ class Design:
         problem: Problem,
         sample_sizes: IntArray | FloatArray,
         relaxed_sizes: FloatArray,
+        outcome: Outcome | None = None,
     ) -> Design:
         """Build a design and check its certificate."""
         sizes = read_only(np.asarray(sample_sizes, dtype=np.int64))
-        return cls(strata, inputs, problem, sizes, read_only(relaxed_sizes), certify(problem, sizes))
+        proof = certify(problem, sizes)
+        return cls(strata, inputs, problem, sizes, read_only(relaxed_sizes), proof, outcome)
 
     # --- what was designed --------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from dpstrata.errors import DpstrataError, InputError
 from dpstrata.model.answers import Answers
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs
+from dpstrata.model.outcome import Outcome
 from dpstrata.model.output import plain_cell
 from dpstrata.model.strata import Strata
 from dpstrata.version import __version__
@@ -112,6 +113,17 @@ class VariancePart(_Part):
     privacy: Real
 
 
+class OutcomePart(_Part):
+    """How the total came about, where it was not simply given."""
+
+    best_total: Count
+    best_variance: Real
+    limit: Count | None
+    variance_at_limit: Real | None
+    target_variance: Real | None
+    variance_with_one_fewer: Real | None
+
+
 class DesignDocument(_Part):
     """A design, with everything needed to check it and to carry out the survey."""
 
@@ -125,6 +137,7 @@ class DesignDocument(_Part):
     standard_error: Real | None
     variance_parts: VariancePart
     certificate: CertificatePart
+    outcome: OutcomePart | None
     comparison: list[ComparisonPart]
     privacy: dict[str, Any]
 
@@ -150,6 +163,7 @@ def design_document(plan: Design) -> dict[str, Any]:
         "standard_error": plan.standard_error,
         "variance_parts": asdict(parts),
         "certificate": asdict(plan.certificate),
+        "outcome": None if plan.outcome is None else asdict(plan.outcome),
         "comparison": [
             {
                 "design": row.design,
@@ -229,13 +243,15 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
             extra={name: [row.extra.get(name) for row in rows] for name in rows[0].extra},
         )
         inputs = _inputs(document.inputs.model_dump())
-        problem = inputs.problem(strata)
+        problem = inputs.problem(strata, document.total)
+        outcome = None if document.outcome is None else Outcome(**document.outcome.model_dump())
         plan = Design.certified(
             strata,
             inputs,
             problem,
             np.array([row.sample_size for row in rows], dtype=np.int64),
             np.array([row.relaxed_size for row in rows], dtype=float),
+            outcome,
         )
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None

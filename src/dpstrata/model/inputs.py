@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral, Real
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from dpstrata.model.objectives import coefficients
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective, Terms
+from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promise import Promise
 from dpstrata.privacy.registry import get_mechanism
 
@@ -56,12 +58,37 @@ class Inputs:
                 object.__setattr__(self, name, _as_number(name, value, kind))
         self._check_ranges()
         self._check_available()
-        if self.total is None:
-            raise InputError("a design needs a total number of interviews: give total.")
+        self._check_question()
+
+    def _check_question(self) -> None:
+        """Require exactly one of total, at_most and a precision target."""
+        asked = {
+            name: getattr(self, name)
+            for name in ("total", "at_most", "target_se", "target_margin")
+            if getattr(self, name) is not None
+        }
+        if len(asked) != 1:
+            got = " and ".join(asked) or "none of them"
+            raise InputError(f"a design needs one of total, at_most, target_se and target_margin, got {got}.")
+        (name, value), *_ = asked.items()
+        if name in ("total", "at_most") and not 1 <= value <= LARGEST_POPULATION:
+            raise InputError(f"{name} must be at least 1 and at most 2^62.")
+        if name.startswith("target"):
+            if not (math.isfinite(value) and value > 0):
+                raise InputError(f"{name} must be positive, got {name}={value:g}.")
+            if self.objective != "mean":
+                raise InputError(f"{name} is for objective='mean', got objective={self.objective!r}.")
+
+    @property
+    def target_variance(self) -> float | None:
+        """Variance of the population mean to reach, if a precision was asked for."""
+        if self.target_se is not None:
+            return self.target_se**2
+        if self.target_margin is not None:
+            return (self.target_margin / NormalDist().inv_cdf(0.5 + self.confidence / 2)) ** 2
+        return None
 
     def _check_ranges(self) -> None:
-        if self.total is not None and not 1 <= self.total <= LARGEST_POPULATION:
-            raise InputError("total must be at least 1 and at most 2^62.")
         if self.min_per_stratum < 1:
             raise InputError(
                 f"min_per_stratum must be at least 1, got min_per_stratum={self.min_per_stratum}: "
@@ -82,13 +109,9 @@ class Inputs:
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""
         asked = {
-            "at_most": self.at_most is not None,
             "budget": self.budget is not None,
-            "target_se": self.target_se is not None,
-            "target_margin": self.target_margin is not None,
             "target_cv": self.target_cv is not None,
             "delta": self.delta != 0.0,
-            "questions": self.questions != 1,
             "trust='curator'": self.trust == "curator",
             "local_epsilon_cap": self.local_epsilon_cap is not None,
             "domains": self.domains is not None,
@@ -97,13 +120,23 @@ class Inputs:
             if wanted:
                 raise NotAvailableError(f"{name} is not available in this version of dpstrata; leave it out.")
 
-    def problem(self, strata: Strata) -> Problem:
-        """State the optimisation problem that these inputs pose for ``strata``."""
+    def problem(self, strata: Strata, total: int | None = None) -> Problem:
+        """State the optimisation problem that these inputs pose for ``strata``.
+
+        Parameters
+        ----------
+        strata : Strata
+            The population.
+        total : int, optional
+            Where the inputs do not fix it; by default the least that the bounds allow.
+        """
         if strata.response_rates is not None and not np.all(strata.response_rates == 1.0):
             raise NotAvailableError(
                 "response rates below 1 are not available in this version of dpstrata; leave the column out."
             )
         mechanism = get_mechanism(self.mechanism, answer_range=self.answers.range, steps=self.answers.steps)
+        if self.questions > 1:
+            mechanism = SharedBudget(mechanism, self.questions)
         sds = strata.spreads(self.answers)
         terms = Terms(
             sizes=strata.sizes,
@@ -114,8 +147,9 @@ class Inputs:
             mechanism=mechanism,
         )
         lower, upper = self._bounds(strata)
-        assert self.total is not None
-        return Problem(terms, lower, upper, self.total)
+        if total is None:
+            total = int(lower.sum()) if self.total is None else self.total
+        return Problem(terms, lower, upper, total)
 
     def _bounds(self, strata: Strata) -> tuple[IntArray, IntArray]:
         """Fewest and most people to invite in each stratum, from all that binds them."""

@@ -105,7 +105,10 @@ def sentences(plan: Design) -> list[str]:
             f"{plan.total:,} interviews give an objective ({plan.inputs.objective}) of {plan.variance:.4g}; "
             f"{share:.1%} of it comes from privacy, the rest from sampling."
         )
-    return [result, plan.certificate.in_words, plan.privacy["in_words"]]
+    outcome = []
+    if plan.outcome is not None:
+        outcome.append(plan.outcome.in_words(plan.total, mean=plan.inputs.objective == "mean"))
+    return [result, *outcome, plan.certificate.in_words, plan.privacy["in_words"]]
 
 
 def as_text(plan: Design) -> str:

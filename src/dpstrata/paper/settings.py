@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,16 +43,21 @@ def growing_strata(k: int) -> dps.Strata:
 def paper_design(
     strata: dps.Strata, *, epsilon: float, total: int, mechanism: str = "laplace", objective: str = "mean"
 ) -> dps.Design:
-    """Design as the paper does: answers between 0 and 1, no finite population correction."""
-    return dps.design(
-        strata,
-        epsilon=epsilon,
-        total=total,
-        mechanism=mechanism,
-        objective=objective,  # type: ignore[arg-type]
-        answers="binary" if mechanism == "discrete_laplace" else (0, 1),
-        finite_population=False,
-    )
+    """Design as the paper does: answers between 0 and 1, no finite population correction.
+
+    It fixes the total even where fewer interviews would be better, so the warning about that is left out.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dps.DpstrataWarning)
+        return dps.design(
+            strata,
+            epsilon=epsilon,
+            total=total,
+            mechanism=mechanism,
+            objective=objective,  # type: ignore[arg-type]
+            answers="binary" if mechanism == "discrete_laplace" else (0, 1),
+            finite_population=False,
+        )
 
 
 def naive_ratio(plan: dps.Design) -> float:

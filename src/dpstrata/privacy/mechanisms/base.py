@@ -43,7 +43,7 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    weight: ClassVar[float]
+    weight: float
     """w: how many times s(e) the variance contains, in units of R²."""
     rounding: float = 64.0
     """Bound on the rounding error of a gain, in spacings of doubles; closer gains are settled in mpmath."""

@@ -1,0 +1,58 @@
+"""How the total of a design came about, and what other numbers of interviews would give."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the total of a design came about, where it was not simply given.
+
+    Attributes
+    ----------
+    best_total : int
+        The number of interviews with the least variance at all; more of them hurt.
+    best_variance : float
+        The variance there.
+    limit : int or None
+        ``at_most`` of the request.
+    variance_at_limit : float or None
+        The variance with all of them.
+    target_variance : float or None
+        The variance to reach.
+    variance_with_one_fewer : float or None
+        What one interview less would have given; more than the target.
+    """
+
+    best_total: int
+    best_variance: float
+    limit: int | None = None
+    variance_at_limit: float | None = None
+    target_variance: float | None = None
+    variance_with_one_fewer: float | None = None
+
+    def in_words(self, total: int, *, mean: bool) -> str:
+        """Say it for a design with ``total`` interviews."""
+        measure = "standard error" if mean else "objective"
+
+        def show(variance: float) -> str:
+            return f"{math.sqrt(variance) if mean else variance:.6g}"
+
+        if self.limit is not None and self.variance_at_limit is not None:
+            if total < self.limit:
+                return (
+                    f"{total:,} interviews are best: {self.limit - total:,} of the {self.limit:,} are saved, "
+                    f"and with all of them the {measure} would be {show(self.variance_at_limit)}."
+                )
+            return f"All {self.limit:,} interviews help; the best number would be {self.best_total:,}."
+        if self.target_variance is not None:
+            fewer = self.variance_with_one_fewer
+            reason = "the minimums ask for as many" if fewer is None else f"one fewer gives {show(fewer)}"
+            goal = show(self.target_variance)
+            return f"{total:,} interviews are the fewest that reach a {measure} of {goal}; {reason}."
+        return (
+            f"{self.best_total:,} interviews would be best, with a {measure} of {show(self.best_variance)}; "
+            "beyond that, more interviews lose secrecy and hurt."
+        )
