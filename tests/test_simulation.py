@@ -116,9 +116,59 @@ def test_populations_that_do_not_fit(population, words):
         dps.simulate(plan, population)
 
 
+def test_no_answer_appears_in_an_error():
+    plan = dps.design(dps.Strata([2, 3], [0.3, 0.1]), epsilon=1, total=2)
+    with pytest.raises(dps.InputError) as caught:
+        dps.simulate(plan, [["secret-diagnosis"] * 2, [0.1] * 3])
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("size", [4, 20])
+def test_without_the_correction_small_strata_agree_too(size):
+    strata = dps.Strata([size, size + 1], [0.4, 0.3])
+    plan = dps.design(strata, epsilon=5, total=size, finite_population=False)
+    result = dps.simulate(plan, dps.synthetic_population(plan), replications=100_000, seed=3)
+    assert abs(result.variance_z) < 4
+
+
+@pytest.mark.parametrize(("mechanism", "answers"), MECHANISMS)
+def test_synthetic_populations_agree_for_every_mechanism(mechanism, answers):
+    strata = dps.Strata([7000, 9001, 3000], [0.3, 0.45, 0.2])
+    plan = dps.design(strata, epsilon=2, total=300, mechanism=mechanism, answers=answers)
+    population = dps.synthetic_population(plan)
+    for values, sd in zip(population, plan.sds, strict=True):
+        assert values.std(ddof=1) == pytest.approx(sd, rel=0.01)
+    assert dps.simulate(plan, population, replications=3000, seed=5).agrees()
+
+
+def test_a_grid_too_coarse_for_the_spread_is_named():
+    strata = dps.Strata([7000, 10000], [0.283, 0.0064], names=["A", "D"])
+    plan = dps.design(strata, epsilon=1, total=100, mechanism="discrete_laplace", answers="binary")
+    with pytest.raises(
+        dps.InputError, match=r"stratum 'D' would need a standard deviation of 0.0064 on the grid"
+    ):
+        dps.synthetic_population(plan)
+
+
 def test_other_wrong_arguments():
     grid = dps.design(dps.Strata([700, 901], [0.3, 0.1]), epsilon=1, total=40, answers=(0, 1, 0.1))
     with pytest.raises(dps.InputError, match="answers must lie on the grid"):
         dps.simulate(grid, [np.full(700, 0.55), np.full(901, 0.5)])
-    with pytest.raises(dps.InputError, match="replications must be at least 2"):
-        dps.simulate(grid, [], replications=1)
+    good = [np.full(700, 0.5), np.full(901, 0.5)]
+    for options in (
+        {"replications": 1},
+        {"replications": 10.0},
+        {"seed": -1},
+        {"seed": None},
+        {"seed": True},
+    ):
+        with pytest.raises(dps.InputError, match="must be a whole number >="):
+            dps.simulate(grid, good, **options)
+    for wrong in (None, iter(good), "text"):
+        with pytest.raises(dps.InputError, match="population must"):
+            dps.simulate(grid, wrong)
+    with pytest.raises(dps.InputError, match="got 2 dimensions"):
+        dps.simulate(grid, [np.full((7, 100), 0.5), np.full(901, 0.5)])
+    with pytest.raises(dps.InputError, match="must have 2 strata, got 3"):
+        dps.simulate(grid, {"1": good[0], "2": good[1], "3": good[1]})

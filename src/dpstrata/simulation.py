@@ -31,8 +31,7 @@ class Simulation:
     replications, seed : int
         How many surveys, and the seed that repeats them.
     bias, bias_error : float
-        Mean error of the estimate; for objectives other than ``mean``, the largest in size over the strata,
-        in units of its own standard error, with ``bias_error`` 1.
+        Mean error of the estimate; for objectives other than ``mean``, of Σ a times the stratum means.
     variance, variance_error : float
         Empirical variance of the estimate; for other objectives Σ a² times that of the stratum means.
     predicted_variance : float
@@ -62,10 +61,13 @@ class Simulation:
 
     def agrees(self, errors: float = 4.0) -> bool:
         """Whether bias, variance and coverage are within so many Monte Carlo errors of the prediction."""
-        distances = [abs(self.bias) / self.bias_error, abs(self.variance_z)]
+        pairs = [
+            (self.bias, 0.0, self.bias_error),
+            (self.variance, self.predicted_variance, self.variance_error),
+        ]
         if self.coverage is not None and self.coverage_error and self.predicted_coverage is not None:
-            distances.append(abs(self.coverage - self.predicted_coverage) / self.coverage_error)
-        return max(distances) <= errors
+            pairs.append((self.coverage, self.predicted_coverage, self.coverage_error))
+        return all(abs(got - predicted) <= errors * error for got, predicted, error in pairs)
 
     def __repr__(self) -> str:
         lines = [
@@ -91,9 +93,10 @@ def simulate(
 ) -> Simulation:
     """Carry out a design many times on a known population, with simulated noise that protects nobody.
 
-    Each survey draws the design's sample sizes without replacement from each stratum (with replacement if
-    the design leaves out the finite population correction, which is what that prediction is for), adds noise
-    of the design's mechanism at the design's local budgets, and estimates.
+    Each survey draws the design's sample sizes without replacement from each stratum, adds noise of the
+    design's mechanism at the design's local budgets, and estimates. If the design leaves out the finite
+    population correction, its prediction is for an endless population with the same spread: people are then
+    drawn with replacement, and deviations from the mean are stretched by √(N/(N−1)) to make up for it.
 
     Parameters
     ----------
@@ -103,7 +106,7 @@ def simulate(
         Answers of everyone, by stratum name or in the order of the strata; real or synthetic, never noised.
         The prediction holds if their standard deviations are those of the design.
     replications : int
-        How many surveys, >= 2.
+        How many surveys, >= 10.
     seed : int
         Repeats the simulation exactly.
 
@@ -125,8 +128,8 @@ def simulate(
     >>> result.agrees()
     True
     """
-    if replications < 2:
-        raise InputError(f"replications must be at least 2, got {replications}.")
+    _check_whole("replications", replications, least=10)
+    _check_whole("seed", seed, least=0)
     answers = _check_population(plan, population)
     generator = np.random.default_rng(seed)
     errors = np.empty((replications, len(answers)))
@@ -139,29 +142,66 @@ def simulate(
 
 
 def synthetic_population(plan: Design) -> list[FloatArray]:
-    """Make answers that have exactly the design's standard deviations.
+    """Make answers that have the design's standard deviations.
 
-    Half of each stratum lies as far above the middle of the answer range as the other half lies below, and a
-    person left over sits in the middle. On a grid, answers are moved to it, which changes the deviations.
+    Each stratum has two groups of people who answer alike, around the middle of the answer range: halves for
+    real answers, where the deviation is met exactly; on a grid, groups and answers that meet it best.
 
     Parameters
     ----------
     plan : Design
         Sizes, standard deviations and answer range.
+
+    Raises
+    ------
+    InputError
+        If no two such groups on the grid come within 1% of a stratum's standard deviation.
     """
     answers = plan.inputs.answers
-    middle = (answers.lower + answers.upper) / 2
     population = []
-    for size, sd in zip(plan.strata.sizes.tolist(), plan.sds.tolist(), strict=True):
-        half = size // 2
-        distance = sd * np.sqrt((size - 1) / (2 * half)) if half else 0.0
-        distance = min(distance, answers.range / 2)
-        values = np.concatenate([np.full(half, middle - distance), np.full(half, middle + distance)])
-        values = np.append(values, [middle] * (size % 2))
-        if answers.step is not None:
-            values = answers.lower + np.rint((values - answers.lower) / answers.step) * answers.step
-        population.append(read_only(values))
+    for i, (size, sd) in enumerate(zip(plan.strata.sizes.tolist(), plan.sds.tolist(), strict=True)):
+        above = size // 2
+        if answers.steps is None:
+            distance = sd * np.sqrt(size * (size - 1) / (above * (size - above))) if above else 0.0
+            low = (answers.lower + answers.upper - distance) / 2
+        else:
+            steps, above = _two_groups(size, sd * answers.steps / answers.range, answers.steps)
+            unit = answers.range / answers.steps
+            low, distance = answers.lower + unit * ((answers.steps - steps) // 2), unit * steps
+            got = distance * np.sqrt(above * (size - above) / (size * max(size - 1, 1)))
+            if abs(got - sd) > 0.01 * sd:
+                raise InputError(
+                    f"a synthetic population of stratum {plan.strata.name(i)!r} would need a standard "
+                    f"deviation of {sd:g} on the grid {answers}; the nearest is {got:g}. "
+                    "Give a population of your own."
+                )
+        values = np.full(size, low)
+        values[size - above :] += distance
+        population.append(read_only(np.clip(values, answers.lower, answers.upper)))
     return population
+
+
+def _check_whole(name: str, value: object, *, least: int) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or int(value) < least:  # type: ignore[call-overload]
+        raise InputError(f"{name} must be a whole number >= {least}, got {value!r}.")
+
+
+def _two_groups(size: int, sd: float, most_steps: int) -> tuple[int, int]:
+    """Distance in steps, and size of the upper group, whose deviation is nearest to ``sd`` steps."""
+    best, choice = abs(sd), (0, 0)
+    for steps in range(max(1, int(sd)), most_steps + 1):
+        share = 4 * sd**2 * (size - 1) / (size * steps**2)
+        if share > 1.05:
+            continue
+        exact = size / 2 * (1 - np.sqrt(max(1 - share, 0.0)))
+        for above in {int(exact), int(exact) + 1} & set(range(size)):
+            miss = abs(steps * np.sqrt(above * (size - above) / (size * max(size - 1, 1))) - sd)
+            if miss < best:
+                best, choice = miss, (steps, above)
+        if best <= 1e-9 * sd:
+            break
+    return choice
 
 
 def _check_population(
@@ -172,14 +212,23 @@ def _check_population(
         missing = [name for name in names if name not in population]
         if missing:
             raise InputError(f"the population must have every stratum, got none for {missing[0]!r}.")
+        if len(population) > len(names):
+            raise InputError(f"the population must have {len(names)} strata, got {len(population)}.")
         population = [population[name] for name in names]
+    if not isinstance(population, Sequence | np.ndarray):
+        raise InputError("the population must be a mapping or a sequence of arrays, one for each stratum.")
     if len(population) != len(names):
         raise InputError(f"the population must have {len(names)} strata, got {len(population)}.")
     allowed = plan.inputs.answers
     checked = []
     for name, size, given in zip(names, plan.strata.sizes.tolist(), population, strict=True):
-        values = np.asarray(given, dtype=float)
-        if values.shape != (size,):
+        try:
+            values = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):  # the cause would show an answer
+            raise InputError(f"answers must be numbers, got something else in stratum {name!r}.") from None
+        if values.ndim != 1:
+            raise InputError(f"stratum {name!r} must be a list of answers, got {values.ndim} dimensions.")
+        if len(values) != size:
             raise InputError(f"stratum {name!r} must have {size:,} answers, got {values.size:,}.")
         if not np.all((values >= allowed.lower) & (values <= allowed.upper)):
             raise InputError(f"answers must lie in {allowed}, got one outside in stratum {name!r}.")
@@ -198,6 +247,9 @@ def _stratum_means(
 ) -> FloatArray:
     """Mean of the noised answers of one stratum in each survey."""
     n, e = int(plan.sample_sizes[row]), float(plan.local_epsilons[row])
+    if not plan.inputs.finite_population and len(values) > 1:
+        # One person drawn with replacement has variance S²(N−1)/N; the prediction without correction has S².
+        values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))
     means = np.empty(replications)
     per_survey = max(n, 1)
     rows = max(1, _CHUNK // per_survey)
@@ -261,13 +313,12 @@ def _summarise_strata(plan: Design, errors: FloatArray, seed: int) -> Simulation
     weight = plan.problem.terms.coefficients**2
     centred = errors - errors.mean(axis=0)
     value = (centred**2) @ weight * replications / (replications - 1)
-    standard = errors.std(axis=0, ddof=1) / np.sqrt(replications)
-    shift = errors.mean(axis=0) / np.where(standard > 0, standard, 1.0)
+    combined = errors @ plan.problem.terms.coefficients
     return Simulation(
         replications=replications,
         seed=seed,
-        bias=float(shift[np.argmax(np.abs(shift))]),
-        bias_error=1.0,
+        bias=float(combined.mean()),
+        bias_error=float(combined.std(ddof=1) / np.sqrt(replications)),
         variance=float(value.mean()),
         variance_error=float(value.std(ddof=1) / np.sqrt(replications)),
         predicted_variance=plan.variance,

@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
+import dpstrata as dps
 from dpstrata.paper.items import QUICK, Extent
+from dpstrata.paper.reproduction import reproduce
 from dpstrata.solvers import algorithm1
 from dpstrata.solvers.exhaustive import MOST_CANDIDATES
 
@@ -60,22 +62,23 @@ def test_table_1_has_no_differing_digit(results):
 def test_claims_are_judged(results):
     verdicts = {row["claim"].split(":")[0]: row["holds"] for row in rows(results, "claims")}
     by_claim = {row["claim"]: row["holds"] for row in rows(results, "claims")}
-    assert len(by_claim) == 12
+    assert len(by_claim) == 17
     assert verdicts["Table 1, all ten ratios"] == "yes"
     assert verdicts["TuLap, mean"] == "yes"
     assert verdicts["Discrete Laplace, mean"] == "yes"
     # claims of the paper that do not hold as printed
-    assert verdicts["Laplace, mean"] == "2.5 is not reached"
-    assert verdicts["Laplace, A-optimal"] == "a little more"
+    assert verdicts["Laplace, mean"] == "no: 2.5 is not reached"
+    assert verdicts["Laplace, A-optimal"] == "partly: a little more"
     assert verdicts["TuLap, A-optimal"] == "no"
-    assert by_claim["Exhaustive search grows exponentially with the total"] == "polynomially, with degree 9"
+    assert (
+        by_claim["Exhaustive search grows exponentially with the total"] == "no: polynomially, with degree 9"
+    )
 
 
 def test_the_limit_of_strong_privacy_is_not_pure_noise():
     """n ∝ N·√(S² + R²/6) as ε → 0, which the paper's figure approaches but its text calls pure noise."""
     import numpy as np
 
-    import dpstrata as dps
     from dpstrata.paper.settings import three_strata
 
     strata = three_strata()
@@ -103,3 +106,10 @@ def test_the_extents_stay_within_what_the_solvers_accept(extent):
     assert set(extent.exhaustive_totals) <= set(extent.totals)
     assert all(math.comb(total - 1, 9) <= MOST_CANDIDATES for total in extent.exhaustive_totals)
     assert 2 ** (max(extent.first_stage_strata) - 1) <= algorithm1.MOST_CANDIDATES
+
+
+def test_a_missing_extra_is_told_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(dps.MissingExtraError, match="charts need an extra"):
+        reproduce(tmp_path / "results", quick=True)
+    assert not (tmp_path / "results").exists()

@@ -70,3 +70,21 @@ def test_a_missing_extra_names_its_install_command(monkeypatch):
         dps.MissingExtraError, match=r"charts need an extra: pip install 'dpstrata\[charts\]'"
     ):
         Chart({}).svg()
+
+
+def test_long_names_get_room():
+    names = [f"a rather long name of stratum number {i}" for i in range(5)]
+    chart = dps.plot(dps.design(dps.Strata([700] * 5, [0.3] * 5, names=names), epsilon=1, total=100))
+    assert chart.spec["encoding"]["y"]["field"] == "stratum"
+    svg = chart.svg()
+    assert all(name in svg for name in names)
+
+
+def test_a_log_axis_within_one_decade_still_has_marks():
+    rows = [{"x": x, "y": x, "s": "a"} for x in (12, 90)]
+    spec = lines(rows, x=("x", "x"), y=("y", "y"), series=("s", "s"), title="t").spec
+    assert "axis" not in spec["encoding"]["x"]
+    with pytest.raises(dps.InputError, match="log axis needs positive numbers"):
+        lines([{"x": 0, "y": 1, "s": "a"}], x=("x", "x"), y=("y", "y"), series=("s", "s"), title="t")
+    with pytest.raises(dps.InputError, match="at least one row"):
+        lines([], x=("x", "x"), y=("y", "y"), series=("s", "s"), title="t")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import dpstrata as dps
 from dpstrata.paper import settings
 from dpstrata.report.chart import Chart
@@ -16,6 +18,7 @@ from dpstrata.report.charts import lines
 from dpstrata.solvers import Method
 
 Row = dict[str, Any]
+EXHAUSTIVE = "exhaustive search"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Extent:
     first_stage_strata: tuple[int, ...] = (14, 16, 18, 20, 22, 24, 26)
     exact_strata: tuple[int, ...] = (2, 6, 12, 26, 100, 1_000, 10_000, 100_000, 1_000_000)
     gap_totals: tuple[int, ...] = (48, 200, 1_000, 10_000)
+    gap_strata: tuple[int, ...] = (14, 20, 26)
     repeats: int = 5
 
 
@@ -65,6 +69,7 @@ QUICK = Extent(
     algorithm1_strata=(2, 4, 6, 8, 10, 12),
     first_stage_strata=(14, 16, 18),
     exact_strata=(2, 12, 100, 10_000, 1_000_000),
+    gap_strata=(14, 16, 18),
     repeats=2,
 )
 
@@ -176,7 +181,7 @@ def interplay(extent: Extent, progress: Progress) -> Item:
         x=("epsilon", "epsilon (central)"),
         y=("people", "people invited"),
         series=("design", "design"),
-        title="The optimum lies between no noise and pure noise",
+        title="Optimal design, no noise and pure noise",
         subtitle="Three strata, 200 interviews, Laplace",
         from_zero=True,
         panels=("stratum", ""),
@@ -209,28 +214,36 @@ def _time(function: Callable[[], Any], repeats: int) -> float:
 def computation_time(extent: Extent, progress: Progress) -> Item:
     """Exhaustive search, Algorithm 1 and the exact solver as the total grows, at k = 10."""
     strata = settings.growing_strata(10)
-    unit = None
-    rows: list[Row] = []
+    seconds: dict[tuple[str, int], float] = {}
+    optimal: dict[int, bool] = {}
     for total in extent.totals:
         problem = settings.paper_design(strata, epsilon=1, total=total).problem
-        timings = {
-            "exact solver": _time(partial(dps.solve, problem), extent.repeats * 4),
-            "Algorithm 1": _time(partial(dps.solve, problem, "algorithm1"), extent.repeats),
-        }
-        unit = unit or timings["exact solver"]
+        seconds["exact solver", total] = _time(partial(dps.solve, problem), extent.repeats * 4)
+        seconds["Algorithm 1", total] = _time(partial(dps.solve, problem, "algorithm1"), extent.repeats)
+        found = np.asarray(dps.solve(problem, "algorithm1").sizes, dtype=np.int64)
+        optimal[total] = dps.certify(problem, found).optimal
         if total in extent.exhaustive_totals:
-            timings["exhaustive search"] = _time(partial(dps.solve, problem, "exhaustive"), 1)
-        rows += [
-            {
-                "total": total,
-                "solver": solver,
-                "time_in_exact_solves_at_the_first_total": seconds / unit,
-                "candidates": math.comb(total - 1, 9) if solver == "exhaustive search" else None,
-            }
-            for solver, seconds in timings.items()
-        ]
+            seconds[EXHAUSTIVE, total] = _time(partial(dps.solve, problem, "exhaustive"), 1)
         progress.advance(f"computation time, total {total:,}")
-    rows.sort(key=lambda row: str(row["solver"]))
+    base = extent.exhaustive_totals[0]
+    per_candidate = seconds[EXHAUSTIVE, base] / math.comb(base - 1, 9)
+    for total in (t for t in extent.totals if t <= 48 and (EXHAUSTIVE, t) not in seconds):
+        seconds[f"{EXHAUSTIVE} (extrapolated)", total] = per_candidate * math.comb(total - 1, 9)
+    unit = seconds["exact solver", extent.totals[0]]
+    order = ("exact solver", "Algorithm 1", EXHAUSTIVE, f"{EXHAUSTIVE} (extrapolated)")
+    rows: list[Row] = [
+        {
+            "total": total,
+            "solver": solver,
+            "time_in_exact_solves_at_the_first_total": taken / unit,
+            "seconds_on_this_machine": taken,
+            "candidates": math.comb(total - 1, 9) if solver.startswith(EXHAUSTIVE) else None,
+            "optimal": optimal[total] if solver == "Algorithm 1" else None,
+        }
+        for (solver, total), taken in sorted(
+            seconds.items(), key=lambda item: (order.index(item[0][0]), item[0][1])
+        )
+    ]
     chart = lines(
         rows,
         x=("total", "interviews (total)"),
@@ -249,7 +262,8 @@ def computation_time(extent: Extent, progress: Progress) -> Item:
         rows,
         chart,
         "Exhaustive search has C(total − 1, 9) candidates, a polynomial of degree 9 in the total: 10 million "
-        "at 30, and 1.4 thousand million at 48, beyond what this run tries. Times are ratios in this run.",
+        "at 30, and 1.4 thousand million at 48. Beyond what this run tries, its time is extrapolated from "
+        "the number of candidates. Ratios within this run are what counts; seconds describe one machine.",
     )
 
 
@@ -270,12 +284,32 @@ def growth(extent: Extent, progress: Progress) -> Item:
             yield "first stage of Algorithm 1", k, "algorithm1_first_stage", 1
 
     for solver, k, method, repeats in parts():
-        seconds = _time(partial(dps.solve, problem_of(k), method), repeats)
+        problem = problem_of(k)
+        seconds = _time(partial(dps.solve, problem, method), repeats)
         unit = unit or seconds
-        rows.append({"strata": k, "solver": solver, "time_in_exact_solves_of_two_strata": seconds / unit})
+        radius = dps.solve(problem, method).radius if method == "algorithm1" else None
+        rows.append(
+            {
+                "strata": k,
+                "solver": solver,
+                "time_in_exact_solves_of_two_strata": seconds / unit,
+                "seconds_on_this_machine": seconds,
+                "radius": radius,
+            }
+        )
         progress.advance(f"growth with strata, {solver}, k = {k:,}")
+    relaxation = max(_time(partial(dps.solve, problem_of(k), "continuous"), 1) for k in (2, 26, 10_000))
+    rows.append(
+        {
+            "strata": 10_000,
+            "solver": "relaxation",
+            "time_in_exact_solves_of_two_strata": relaxation / unit if unit else 0.0,
+            "seconds_on_this_machine": relaxation,
+            "radius": None,
+        }
+    )
     chart = lines(
-        rows,
+        [row for row in rows if row["solver"] != "relaxation"],
         x=("strata", "strata (k)"),
         y=("time_in_exact_solves_of_two_strata", "time, in exact solves of two strata"),
         series=("solver", "solver"),
@@ -291,5 +325,6 @@ def growth(extent: Extent, progress: Progress) -> Item:
         rows,
         chart,
         "The paper's sizes for k other than 10 are ambiguous (10000 + 1000k, 10000 + 900k, …, 11000): read "
-        "as steps of 1,000 down to 11,000. Its total is not stated: 20 interviews per stratum are used.",
+        "as steps of 1,000 down to 11,000. Its total is not stated: 20 interviews per stratum are used. "
+        "Beyond k = 100 the exponents of the variances start again.",
     )

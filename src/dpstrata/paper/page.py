@@ -26,7 +26,7 @@ figure { margin: 1rem 0; overflow-x: auto; }
 .paper { background: #f6f3e8; padding: .5rem .8rem; border-left: 4px solid #b8860b; }
 .yes { color: #00664b; font-weight: 600; }
 .no { color: #a33b00; font-weight: 600; }
-svg { max-width: 100%; height: auto; }
+figure svg { min-width: 36rem; max-width: 100%; height: auto; }
 @media print { table { display: table; } }
 """
 
@@ -36,7 +36,8 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror or error}.") from None
+        reason = "it is a file" if folder.is_file() else error.strerror or str(error)
+        raise InputError(f"the folder {folder} cannot be made: {reason}.") from None
 
 
 def write_results(items: Sequence[Item], folder: Path, *, quick: bool) -> Path:

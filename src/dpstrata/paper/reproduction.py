@@ -9,6 +9,7 @@ from dpstrata.paper import items
 from dpstrata.paper.claims import claims
 from dpstrata.paper.items import QUICK, Extent, Item, Progress
 from dpstrata.paper.page import make_folder, write_results
+from dpstrata.report.chart import require_charts
 
 
 def steps(*, quick: bool) -> int:
@@ -39,6 +40,7 @@ def reproduce(
     items : dict
         What was computed, by key.
     """
+    require_charts()
     make_folder(Path(folder))
     extent = QUICK if quick else Extent()
     progress = Progress(advance) if advance is not None else Progress()

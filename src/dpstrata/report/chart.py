@@ -53,6 +53,11 @@ class Chart:
         return {"image/svg+xml": self.svg(), "application/vnd.vegalite.v6+json": self.spec}
 
 
+def require_charts() -> None:
+    """Raise :class:`MissingExtraError` at once if charts could not be drawn later."""
+    _converter()
+
+
 def _converter() -> Any:
     try:
         import vl_convert

@@ -1,7 +1,7 @@
 """The charts of dpstrata, each one definition for notebook, report and page.
 
-Strata keep their given order, log axes are not padded, and series differ in colour, dash and shape at once,
-so that a grey print can be read. The colours are those of Okabe and Ito, safe for colour-blind readers.
+Strata keep their given order, log axes are not padded, and series differ in colour and in dash, shape or
+lightness, so that a grey print can be read. Colours are Okabe and Ito's, safe for colour-blind readers.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.summary import TITLES
 from dpstrata.report.chart import SCHEMA, Chart
@@ -73,32 +74,27 @@ def plot(plan: Design) -> Chart:
     people = {"field": "people", "type": "quantitative", "title": "people invited"}
     if len(names) > MOST_BARS:
         encoding = {
-            "x": {
-                "field": "size",
-                "type": "quantitative",
-                "title": "people in the stratum",
-                "scale": {"type": "log", "nice": False},
-            },
-            "y": {**people, "scale": {"type": "log", "nice": False}},
+            "x": _number_axis(rows, ("size", "people in the stratum"), log=True, zero=False),
+            "y": _number_axis(rows, ("people", "people invited"), log=True, zero=False),
             "color": _colour(series, "allocation"),
-            "shape": {"field": "allocation", "type": "nominal", "sort": None, "title": "allocation"},
+            "shape": {
+                "field": "allocation",
+                "type": "nominal",
+                "sort": None,
+                "title": "allocation",
+                "scale": {"domain": series, "range": ["circle", "triangle-up", "square"]},
+            },
         }
         return _chart(rows, {"type": "point", "opacity": 0.6}, encoding, title)
-    encoding = {
-        "x": {
-            "field": "stratum",
-            "type": "nominal",
-            "sort": None,
-            "title": "stratum",
-            "axis": {"labelAngle": 0 if len(names) <= 8 else -40},
-        },
-        "xOffset": {"field": "allocation", "type": "nominal", "sort": None},
-        "y": people,
-        "color": _colour(series, "allocation", colours=FILLS),
-    }
-    return _chart(
-        rows, {"type": "bar", "tooltip": True, "stroke": "#333", "strokeWidth": 0.6}, encoding, title
-    )
+    stratum: dict[str, Any] = {"field": "stratum", "type": "nominal", "sort": None, "title": "stratum"}
+    offset = {"field": "allocation", "type": "nominal", "sort": None}
+    bars: dict[str, Any] = {"type": "bar", "tooltip": True, "stroke": "#333", "strokeWidth": 0.6}
+    colour = _colour(series, "allocation", colours=FILLS)
+    if len(names) > 8 or max(map(len, names)) > 10:  # names need room: bars lie down
+        encoding = {"y": stratum, "yOffset": offset, "x": people, "color": colour}
+        return _chart(rows, bars, encoding, title, height=max(320, 42 * len(names)))
+    stratum["axis"] = {"labelAngle": 0}
+    return _chart(rows, bars, {"x": stratum, "xOffset": offset, "y": people, "color": colour}, title)
 
 
 def lines(
@@ -130,11 +126,13 @@ def lines(
     panels : (field, title), optional
         Draw one panel for each value of this column, side by side.
     """
+    if not rows:
+        raise InputError("a chart needs at least one row of data.")
     order = list(dict.fromkeys(row[series[0]] for row in rows))
     encoding = {
         "x": _number_axis(rows, x, log=log_x, zero=False),
         "y": _number_axis(rows, y, log=log_y, zero=from_zero),
-        "color": _colour(order, series[1], field=series[0]),
+        "color": _colour(order, series[1], field=series[0]) | {"legend": {"symbolType": "stroke"}},
         "strokeDash": {
             "field": series[0],
             "type": "nominal",
@@ -143,7 +141,7 @@ def lines(
             "scale": {"domain": order, "range": [DASHES[i % len(DASHES)] for i in range(len(order))]},
         },
     }
-    mark: dict[str, Any] = {"type": "line", "strokeWidth": 2, "clip": True}
+    mark: dict[str, Any] = {"type": "line", "strokeWidth": 2}
     if points:
         mark["point"] = {"size": 45, "filled": True}
     width = 560
@@ -162,11 +160,11 @@ def _number_axis(
     if not log:
         return axis | {"scale": {"zero": zero, "nice": True}}
     values = [row[column[0]] for row in rows]
+    if min(values) <= 0:
+        raise InputError(f"a log axis needs positive numbers, got {min(values):g} for {column[1]!r}.")
     decades = range(math.ceil(math.log10(min(values)) - 1e-9), math.floor(math.log10(max(values)) + 1e-9) + 1)
-    return axis | {
-        "scale": {"type": "log", "nice": False},
-        "axis": {"values": [float(10**decade) for decade in decades]},
-    }
+    marks = {"axis": {"values": [float(10**decade) for decade in decades]}} if len(decades) > 1 else {}
+    return axis | {"scale": {"type": "log", "nice": False}} | marks
 
 
 def _colour(
@@ -188,13 +186,14 @@ def _chart(
     title: dict[str, Any],
     *,
     width: int = 560,
+    height: int = 320,
 ) -> Chart:
     return Chart(
         {
             "$schema": SCHEMA,
             "title": title,
             "width": width,
-            "height": 320,
+            "height": height,
             "data": {"values": list(rows)},
             "mark": mark,
             "encoding": encoding,

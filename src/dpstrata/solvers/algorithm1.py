@@ -52,7 +52,7 @@ def first_stage(problem: Problem, *, most_candidates: int = MOST_CANDIDATES) -> 
 def solve_by_first_stage(problem: Problem) -> Solution:
     """Run the first stage alone: the best way to round all sizes but the last up or down."""
     stage = first_stage(problem)
-    return Solution(stage.sizes, stage.relaxed_sizes, stage.price)
+    return Solution(stage.sizes, stage.relaxed_sizes, stage.price, stage.radius)
 
 
 def solve_by_algorithm1(problem: Problem, *, most_candidates: int = MOST_CANDIDATES) -> Solution:
@@ -68,7 +68,7 @@ def solve_by_algorithm1(problem: Problem, *, most_candidates: int = MOST_CANDIDA
     low = np.maximum(np.ceil(stage.relaxed_sizes - reach), problem.lower).astype(np.int64)
     high = np.minimum(np.floor(stage.relaxed_sizes + reach), problem.upper).astype(np.int64)
     best = _search(problem, np.minimum(low, stage.sizes), np.maximum(high, stage.sizes), most_candidates)
-    return Solution(best, stage.relaxed_sizes, stage.price)
+    return Solution(best, stage.relaxed_sizes, stage.price, stage.radius)
 
 
 def _search(problem: Problem, low: IntArray, high: IntArray, most_candidates: int) -> IntArray:

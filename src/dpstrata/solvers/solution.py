@@ -17,8 +17,11 @@ class Solution:
         The optimal real sizes, where the solver passed through them.
     price : float or None
         λ: what one more person would take off the objective. It can be negative.
+    radius : float or None
+        Radius of the ball that Algorithm 1 searches.
     """
 
     sizes: IntArray | FloatArray
     relaxed_sizes: FloatArray | None
     price: float | None
+    radius: float | None = None
