@@ -108,7 +108,9 @@ def sentences(plan: Design) -> list[str]:
     outcome = []
     if plan.outcome is not None:
         outcome.append(plan.outcome.in_words(plan.total, mean=plan.inputs.objective == "mean"))
-    return [result, *outcome, plan.certificate.in_words, plan.privacy["in_words"]]
+    privacy = plan.privacy
+    assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
+    return [result, *outcome, plan.certificate.in_words, privacy["in_words"], assumptions]
 
 
 def as_text(plan: Design) -> str:
