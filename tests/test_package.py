@@ -56,11 +56,13 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "central_epsilon",
         "certify",
         "design",
+        "evaluate",
         "load_design",
         "local_epsilon",
         "plot",
         "simulate",
         "solve",
+        "sweep",
         "synthetic_population",
     ]
     for name in dps.__all__:

@@ -243,3 +243,50 @@ def test_near_a_census_the_correction_keeps_its_digits():
     plan = dps.design(dps.Strata([10**9], [0.3]), epsilon=1, total=10**9 - 1)
     n, N = 10**9 - 1, 10**9
     assert plan.variance_parts.sampling == pytest.approx(0.09 / n / N, rel=1e-14)
+
+
+def test_evaluate_scores_an_allocation():
+    given = dps.evaluate(PAPER, [137, 44, 14, 5], epsilon=1, finite_population=False)
+    assert round(given.ratio, 3) == 2.269
+    assert not given.certificate.optimal
+    assert given.best.total == 200
+    best = dps.evaluate(PAPER, given.best.sample_sizes, epsilon=1, finite_population=False)
+    assert best.ratio == 1
+    assert best.certificate.optimal
+    assert best.standard_error == best.best.standard_error
+    assert dps.evaluate(PAPER, [50] * 4, epsilon=1, objective="trace").standard_error is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options", "words"),
+    [
+        ([1, 2], {}, "must be 4 whole numbers"),
+        ([1.5, 2, 3, 4], {}, "must be whole numbers >= 1"),
+        ([0, 2, 3, 4], {}, "must be whole numbers >= 1"),
+        (["a", "b", "c", "d"], {}, "must be 4 whole numbers"),
+        (
+            [5, 5, 5, 1],
+            {"min_per_stratum": 3},
+            "sample_size must lie between 3 and 10,000, got 1 in stratum 'D'",
+        ),
+        ([5, 5, 5, 5], {"total": 20}, "evaluate takes the total from sample_sizes, got total too"),
+    ],
+)
+def test_evaluate_refuses_what_does_not_fit(sizes, options, words):
+    with pytest.raises(dps.InputError, match=words):
+        dps.evaluate(PAPER, sizes, epsilon=1, **options)
+
+
+def test_sweep_is_the_same_as_single_designs():
+    rows = dps.sweep(
+        PAPER, epsilon=[0.1, 1.0], total=[200, 20_000], mechanism=["laplace", "tulap"], min_per_stratum=2
+    )
+    assert len(rows) == 8
+    for row in rows[::3]:
+        if row["total"] == 200:
+            plan = dps.design(
+                PAPER, epsilon=row["epsilon"], total=200, mechanism=row["mechanism"], min_per_stratum=2
+            )
+            assert row["sample_sizes"] == plan.sample_sizes.tolist()
+            assert row["standard_error"] == plan.standard_error
+    assert [row["total"] for row in dps.sweep(PAPER, epsilon=[0.1], at_most=[500, 2000])] == [500, 972]

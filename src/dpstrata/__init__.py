@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpstrata.model.document import load_design
     from dpstrata.model.problem import Problem
     from dpstrata.model.strata import Strata
-    from dpstrata.planning import design
+    from dpstrata.planning import design, evaluate, sweep
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.report.charts import plot
     from dpstrata.simulation import simulate, synthetic_population
@@ -49,11 +49,13 @@ _HOMES = {
     "central_epsilon": "privacy.amplification",
     "certify": "model.certificate",
     "design": "planning",
+    "evaluate": "planning",
     "load_design": "model.document",
     "local_epsilon": "privacy.amplification",
     "plot": "report.charts",
     "simulate": "simulation",
     "solve": "solvers",
+    "sweep": "planning",
     "synthetic_population": "simulation",
 }
 
@@ -75,11 +77,13 @@ __all__ = [
     "central_epsilon",
     "certify",
     "design",
+    "evaluate",
     "load_design",
     "local_epsilon",
     "plot",
     "simulate",
     "solve",
+    "sweep",
     "synthetic_population",
 ]
 

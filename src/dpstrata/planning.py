@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import warnings
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from dpstrata.errors import InputError
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.arrays import IntArray, read_only
+from dpstrata.errors import DpstrataWarning, InputError
 from dpstrata.model.answers import Answers, parse_answers
+from dpstrata.model.certificate import Certificate, certify
+from dpstrata.model.comparison import VarianceParts, variance_parts
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs, Trust
 from dpstrata.model.strata import Strata
@@ -147,3 +157,132 @@ def design(
         finite_population=finite_population,
     )
     return answer(strata, inputs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """An allocation that someone already has, scored under the same privacy as the best one.
+
+    Attributes
+    ----------
+    sample_sizes : array of int
+        The allocation.
+    variance_parts : VarianceParts
+        Its variance by cause.
+    certificate : Certificate
+        Whether it is optimal for its total, and if not, what moving one person would gain.
+    best : Design
+        The best design with the same total.
+    """
+
+    sample_sizes: IntArray
+    variance_parts: VarianceParts
+    certificate: Certificate
+    best: Design
+
+    @property
+    def variance(self) -> float:
+        """Variance of the estimate; for objectives other than ``mean`` the value of the objective."""
+        return self.variance_parts.total
+
+    @property
+    def standard_error(self) -> float | None:
+        """Root of the variance for the population mean, ``None`` for other objectives."""
+        return math.sqrt(self.variance) if self.best.inputs.objective == "mean" else None
+
+    @property
+    def ratio(self) -> float:
+        """Variance over that of the best design with the same total; 1 is best."""
+        return self.variance / self.best.variance if self.best.variance > 0 else 1.0
+
+
+def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Evaluation:
+    """Score an allocation under the same privacy as :func:`design` would give it.
+
+    Parameters
+    ----------
+    strata : Strata
+        The population.
+    sample_sizes : array of int
+        People to invite in each stratum, within the bounds of the options.
+    **options
+        As for :func:`design`, without ``total`` and the other questions.
+
+    Raises
+    ------
+    InputError
+        If the sizes do not fit strata and bounds.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
+    >>> round(dps.evaluate(strata, [50, 50, 50, 50], epsilon=1).ratio, 3)
+    1.015
+    """
+    sizes = np.asarray(sample_sizes)
+    if sizes.ndim != 1 or len(sizes) != len(strata) or not np.issubdtype(sizes.dtype, np.number):
+        raise InputError(f"sample_sizes must be {len(strata)} whole numbers, one for each stratum.")
+    if not np.all((sizes == np.floor(sizes)) & (sizes >= 1)):
+        raise InputError("sample_sizes must be whole numbers >= 1.")
+    questions = {"total", "at_most", "budget", "target_se", "target_margin", "target_cv"} & set(options)
+    if questions:
+        raise InputError(f"evaluate takes the total from sample_sizes, got {min(questions)} too.")
+    sizes = read_only(sizes.astype(np.int64))
+    best = design(strata, total=int(sizes.sum()), **options)
+    outside = np.flatnonzero((sizes < best.problem.lower) | (sizes > best.problem.upper))
+    if outside.size:
+        i = int(outside[0])
+        raise InputError(
+            f"sample_size must lie between {best.problem.lower[i]:,} and {best.problem.upper[i]:,}, "
+            f"got {sizes[i]:,} in stratum {strata.name(i)!r}."
+        )
+    parts = variance_parts(best.problem, sizes, finite_population=best.inputs.finite_population)
+    return Evaluation(sizes, parts, certify(best.problem, sizes), best)
+
+
+def sweep(strata: Strata, **options: Any) -> list[dict[str, Any]]:
+    """Design for every combination of the options that are given as lists.
+
+    Parameters
+    ----------
+    strata : Strata
+        The population.
+    **options
+        As for :func:`design`; an option given as a list is varied over its entries.
+
+    Returns
+    -------
+    list of dict
+        A row for each combination: the varied options, ``total``, ``variance``, ``standard_error``,
+        ``privacy_share`` and ``sample_sizes``; ``pandas.DataFrame(rows)`` makes a table of it. Warnings about
+        totals beyond the best one are left out, since a sweep is made to see that.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000], sds=[0.283, 0.08])
+    >>> rows = dps.sweep(strata, epsilon=[0.5, 1.0], total=[100, 200])
+    >>> [(row["epsilon"], row["total"], round(row["standard_error"], 3)) for row in rows]
+    [(0.5, 100, 0.036), (0.5, 200, 0.029), (1.0, 100, 0.032), (1.0, 200, 0.025)]
+    """
+    varied = {name: list(values) for name, values in options.items() if isinstance(values, list)}
+    fixed = {name: value for name, value in options.items() if name not in varied}
+    rows = []
+    for combination in itertools.product(*varied.values()):
+        chosen = dict(zip(varied, combination, strict=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DpstrataWarning)
+            plan = design(strata, **fixed, **chosen)
+        parts = plan.variance_parts
+        rows.append(
+            {
+                **chosen,
+                "total": plan.total,
+                "variance": parts.total,
+                "standard_error": plan.standard_error,
+                "privacy_share": parts.privacy / parts.total if parts.total > 0 else 0.0,
+                "sample_sizes": plan.sample_sizes.tolist(),
+            }
+        )
+    return rows
