@@ -51,6 +51,28 @@ def test_json_is_the_document_alone(tmp_path):
     assert plan == dps.design(dps.Strata.from_file(EXAMPLE), epsilon=1, total=200)
 
 
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (["--at-most", 2000], "972 interviews are best: 1,028 of the 2,000 are saved"),
+        (["--target-se", 0.05], "50 interviews are the fewest that reach a standard error of 0.05"),
+        (["--target-margin", 0.1, "--confidence", 0.9], "interviews are the fewest that reach"),
+        (["--total", 200, "--questions", 3], "200 interviews in 4 strata"),
+    ],
+)
+def test_other_questions(question, words):
+    result = run("design", EXAMPLE, "--epsilon", 0.1, *question)
+    assert result.returncode == 0
+    assert words in " ".join(result.stdout.split())
+
+
+def test_a_total_beyond_the_best_warns_and_goes_on():
+    result = run("design", EXAMPLE, "--epsilon", 0.1, "--total", 34_000, "--json")
+    assert result.returncode == 0
+    assert "Warning: total=34,000 is more than helps" in result.stderr
+    assert json.loads(result.stdout)["outcome"]["best_total"] == 972
+
+
 def test_compare():
     result = run("compare", EXAMPLE, "--epsilon", 1, "--total", 200)
     assert result.returncode == 0

@@ -233,11 +233,6 @@ class Terms:
         """A = a²R², the factor of every core."""
         return self._A
 
-    @property
-    def relative_variance(self) -> FloatArray:
-        """S²/R²."""
-        return self._V
-
     # --- exact arithmetic ---------------------------------------------------------------------
 
     def exact_gain(self, row: int, n: int) -> Any:
