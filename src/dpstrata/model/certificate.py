@@ -89,10 +89,10 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
     if (
         n.shape != problem.lower.shape
         or not np.all((n >= problem.lower) & (n <= problem.upper))
-        or not np.all(n == np.floor(n))
+        or not (np.issubdtype(n.dtype, np.integer) or np.all(n == np.floor(n)))
     ):
         raise InputError("a certificate needs one whole sample size per stratum, each within its bounds.")
-    n = n.astype(np.int64)
+    n = n.astype(np.int64, copy=False)
     can_grow, can_shrink = n < problem.upper, n > problem.lower
     if not (can_grow.any() and can_shrink.any()):
         return Certificate(True, None, None, None, "none")

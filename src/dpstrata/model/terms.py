@@ -75,10 +75,9 @@ class Terms:
         R, c = self.mechanism.answer_range, self.promise.odds_minus_one
         put(self, "_population", int(self.sizes.sum()))
         put(self, "_C", self.sizes * c)
-        scaled = self.coefficients * R
-        put(self, "_A", scaled * scaled)
-        relative = self.sds / R
-        put(self, "_V", relative * relative)
+        for name, root in (("_A", self.coefficients * R), ("_V", self.sds / R)):
+            root *= root
+            put(self, name, root)
         if self.objective == "mean":
             put(self, "origin", 2.0 * self.mechanism.weight * (R / c / self._population) ** 2)
         else:

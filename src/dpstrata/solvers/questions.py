@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from dpstrata.model.comparison import variance_parts
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import Outcome
+from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.solvers.exact import solve_exactly
 from dpstrata.solvers.free import best_sizes
@@ -35,20 +37,25 @@ class _Search:
     def __init__(self, strata: Strata, inputs: Inputs) -> None:
         self.strata = strata
         self.inputs = inputs
+        self._problem = inputs.problem(strata)
         self.solutions: dict[int, Solution] = {}
         self.variances: dict[int, float] = {}
+
+    def problem(self, total: int) -> Problem:
+        """Pose the problem for ``total``; terms and bounds are shared."""
+        return self._problem if total == self._problem.total else replace(self._problem, total=total)
 
     def solve(self, total: int) -> Solution:
         """Solve for ``total``."""
         if total not in self.solutions:
-            self.solutions[total] = solve_exactly(self.inputs.problem(self.strata, total))
+            self.solutions[total] = solve_exactly(self.problem(total))
         return self.solutions[total]
 
     def variance(self, total: int) -> float:
         """Variance of the best design with ``total`` interviews."""
         if total not in self.variances:
             parts = variance_parts(
-                self.inputs.problem(self.strata, total),
+                self.problem(total),
                 np.asarray(self.solve(total).sizes, dtype=np.int64),
                 finite_population=self.inputs.finite_population,
             )
@@ -57,15 +64,14 @@ class _Search:
 
     def best_total(self) -> int:
         """Return the number of interviews beyond which more hurt."""
-        return int(best_sizes(self.inputs.problem(self.strata)).sum())
+        return int(best_sizes(self._problem).sum())
 
     def design(self, total: int, outcome: Outcome | None) -> Design:
         """Wrap up the design with ``total`` interviews."""
         solution = self.solve(total)
         assert solution.relaxed_sizes is not None
-        problem = self.inputs.problem(self.strata, total)
         return Design.certified(
-            self.strata, self.inputs, problem, solution.sizes, solution.relaxed_sizes, outcome
+            self.strata, self.inputs, self.problem(total), solution.sizes, solution.relaxed_sizes, outcome
         )
 
     def with_total(self, total: int) -> Design:
@@ -87,8 +93,7 @@ class _Search:
 
     def with_at_most(self, limit: int) -> Design:
         """Design for the best number of interviews that is not above ``limit``."""
-        problem = self.inputs.problem(self.strata)
-        least, most = int(problem.lower.sum()), int(problem.upper.sum())
+        least, most = int(self._problem.lower.sum()), int(self._problem.upper.sum())
         if limit < least:
             raise InfeasibleError(
                 f"at_most must be at least the sum of the minimums ({least:,}), got at_most={limit:,}."
@@ -100,7 +105,7 @@ class _Search:
 
     def with_target(self, target: float) -> Design:
         """Design for the fewest interviews whose variance is at most ``target``."""
-        least = int(self.inputs.problem(self.strata).lower.sum())
+        least = int(self._problem.lower.sum())
         best = self.best_total()
         if self.variance(best) > target:
             asked = "target_se" if self.inputs.target_se is not None else "target_margin"
