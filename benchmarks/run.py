@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 import math
 import platform
+import statistics
 import sys
 import time
 import tracemalloc
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -59,13 +61,30 @@ def plain_objective(strata: dps.Strata, n: np.ndarray) -> Callable[[], float]:
     return lambda: float(np.sum(a**2 * (S**2 + 2 / np.log1p(c * N / sizes) ** 2) / sizes))
 
 
-def measure_design(k: int, repeats: int, *, scale: int = 1) -> tuple[float, float]:
+def measure_design(k: int, repeats: int) -> tuple[float, float]:
     """Time of one design, and of one evaluation of its objective."""
-    strata, total = survey(k, scale=scale)
+    strata, total = survey(k)
     plan = dps.design(strata, epsilon=1, total=total)
     assert plan.certificate.optimal
     unit = best_of(plain_objective(strata, plan.sample_sizes), 5 * repeats)
     return best_of(lambda: dps.design(strata, epsilon=1, total=total), repeats), unit
+
+
+def paired_ratio(
+    first: tuple[dps.Strata, int], second: tuple[dps.Strata, int], *, rounds: int, repeats: tuple[int, int]
+) -> float:
+    """Median over rounds of the time of one design over that of another, measured in turn.
+
+    Neighbouring measurements share whatever else the machine is doing.
+    """
+    designs = [partial(dps.design, strata, epsilon=1, total=total) for strata, total in (first, second)]
+    for run in designs:
+        run()
+    ratios = []
+    for _ in range(rounds):
+        times = [best_of(run, count) for run, count in zip(designs, repeats, strict=True)]
+        ratios.append(times[0] / times[1])
+    return statistics.median(ratios)
 
 
 def peak_arrays(k: int) -> float:
@@ -82,16 +101,15 @@ def peak_arrays(k: int) -> float:
 def measure_engine(largest: int) -> list[tuple[str, float, float]]:
     """Each figure with its limit."""
     million, million_unit = measure_design(10**6, 7)
-    large, _ = measure_design(largest, 3)
-    thousand, _ = measure_design(1000, 100)
-    scaled, _ = measure_design(1000, 100, scale=10**6)
+    growth = paired_ratio(survey(largest), survey(10**6), rounds=3, repeats=(3, 3))
+    scaling = paired_ratio(survey(1000, scale=10**6), survey(1000), rounds=9, repeats=(30, 30))
     ten, ten_unit = measure_design(10, 1000)
     factor = largest / 10**6
     return [
         ("design at k = 1,000,000, in evaluations of its objective", million / million_unit, 40),
         ("its peak memory, in arrays of k doubles", peak_arrays(10**6), 30),
-        (f"design at k = {largest:,}, in designs at k = 1,000,000", large / million, 1.2 * factor),
-        ("k = 1,000 with sizes and total a million times larger, in designs without", scaled / thousand, 1.5),
+        (f"design at k = {largest:,}, in designs at k = 1,000,000", growth, 1.2 * factor),
+        ("k = 1,000 with sizes and total a million times larger, in designs without", scaling, 1.5),
         ("design at k = 10, in evaluations of its objective", ten / ten_unit, 200),
     ]
 
