@@ -15,9 +15,10 @@ from typing import Literal
 
 import numpy as np
 
-from dpstrata.arrays import IntArray, blocks
+from dpstrata.arrays import BoolArray, FloatArray, IntArray, blocks
 from dpstrata.errors import InputError
 from dpstrata.model.problem import Problem
+from dpstrata.model.terms import Terms
 from dpstrata.model.ties import rank_exactly
 
 Tie = Literal["none", "equal", "open"]
@@ -100,16 +101,10 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
     if terms.tilts is not None:
         # Gains near the price of the optimum keep most digits when measured from the least tilted of these.
         terms = terms.measured_from(int(np.argmin(np.where(can_grow, terms.tilts, np.inf))))
-    gains, losses = np.empty(len(n)), np.empty(len(n))
     gain = most_gain = least_sure_gain = -np.inf
     loss = least_loss = most_sure_loss = np.inf
     for part in blocks(len(n)):
-        sizes = n[part].astype(float)
-        grows, shrinks = terms.gain(sizes, part), terms.gain(np.maximum(sizes - 1.0, 1.0), part)
-        grow_errors, shrink_errors = terms.gain_error(grows, part), terms.gain_error(shrinks, part)
-        grows[~can_grow[part]] = -np.inf
-        shrinks[~can_shrink[part]] = np.inf
-        gains[part], losses[part] = grows, shrinks
+        grows, grow_errors, shrinks, shrink_errors = _exchanges(terms, n, can_grow, can_shrink, part)
         gain, loss = max(gain, grows.max()), min(loss, shrinks.min())
         most_gain = max(most_gain, (grows + grow_errors).max())
         least_loss = min(least_loss, (shrinks - shrink_errors).min())
@@ -122,9 +117,11 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
     elif least_sure_gain > most_sure_loss:
         optimal = False
     else:
-        finite = np.where(can_grow, gains, 0.0), np.where(can_shrink, losses, 0.0)
-        growing = np.flatnonzero(gains + terms.gain_error(finite[0]) >= least_loss)
-        shrinking = np.flatnonzero(losses - terms.gain_error(finite[1]) <= most_gain)
+        grows, grow_errors, shrinks, shrink_errors = _exchanges(
+            terms, n, can_grow, can_shrink, slice(0, len(n))
+        )
+        growing = np.flatnonzero(grows + grow_errors >= least_loss)
+        shrinking = np.flatnonzero(shrinks - shrink_errors <= most_gain)
         ranking = rank_exactly(
             terms, np.concatenate([growing, shrinking]), np.concatenate([n[growing], n[shrinking] - 1])
         )
@@ -136,6 +133,18 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
     return Certificate(
         optimal, float(gain - terms.origin), float(loss - terms.origin), float(loss - gain), tie
     )
+
+
+def _exchanges(
+    terms: Terms, n: IntArray, can_grow: BoolArray, can_shrink: BoolArray, part: slice
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Gains of one person more and losses of one fewer with their errors, infinite where nobody can move."""
+    sizes = n[part].astype(float)
+    grows, shrinks = terms.gain(sizes, part), terms.gain(np.maximum(sizes - 1.0, 1.0), part)
+    grow_errors, shrink_errors = terms.gain_error(grows, part), terms.gain_error(shrinks, part)
+    grows[~can_grow[part]] = -np.inf
+    shrinks[~can_shrink[part]] = np.inf
+    return grows, grow_errors, shrinks, shrink_errors
 
 
 def _in_two_strata(growing: IntArray, shrinking: IntArray) -> bool:

@@ -225,7 +225,9 @@ class Terms:
         """√(A·W), W held at the budget that everyone would have if all sampling rates were equal."""
         rate = total / float(self._population)
         remainder = self.mechanism.remainder(point(np.log1p(np.array([self.promise.odds_minus_one / rate]))))
-        return np.sqrt(self._A * (self._V + remainder))
+        weights = self._V + remainder  # one array, in place: large problems wait for fresh memory
+        weights *= self._A
+        return np.sqrt(weights, out=weights)
 
     @property
     def scale(self) -> FloatArray:

@@ -50,10 +50,11 @@ def relax(problem: Problem) -> Relaxation:
         if problem.total == int(bound.sum()):
             return _at_the_bounds(terms, bound.astype(float), extreme)
     search = _Search(problem)
-    x = search.balance(None, terms.core_weights(problem.total))
+    weight = terms.core_weights(problem.total)
+    x = search.balance(None, weight)
     if terms.falls_like_inverse:
         return search.result(x)
-    base, weight = np.empty(len(x)), np.empty(len(x))
+    base = np.empty(len(x))
     root = np.sqrt(terms.scale)
     worthless = np.flatnonzero(root == 0)
     for _ in range(_MOST_STEPS):

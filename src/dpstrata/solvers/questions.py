@@ -77,9 +77,9 @@ class _Search:
     def with_total(self, total: int) -> Design:
         """Design for a given total; warn if it is beyond the best one."""
         price = self.solve(total).price
-        if price is None or price >= 0 or self.best_total() >= total:
+        best = self.best_total() if price is not None and price < 0 else total
+        if best >= total:
             return self.design(total, None)
-        best = self.best_total()
         outcome = Outcome(best, self.variance(best))
         plan = self.design(total, outcome)
         mean = self.inputs.objective == "mean"
