@@ -41,6 +41,8 @@ def make_problem(
     upper: Any = None,
     answer_range: float = 1.0,
     questions: int = 1,
+    response_rates: Any = None,
+    cap: float | None = None,
 ) -> Problem:
     sizes = np.asarray(sizes, dtype=np.int64)
     sds = np.asarray(sds, dtype=float)
@@ -54,14 +56,21 @@ def make_problem(
     noise = get_mechanism(mechanism, answer_range=answer_range, steps=steps)
     if questions > 1:
         noise = SharedBudget(noise, questions)
-    terms = Terms(sizes, sds, np.asarray(coefficients, dtype=float), objective, Promise(epsilon), noise)
+    rates = None if response_rates is None else np.asarray(response_rates, dtype=float)
+    weights = np.asarray(coefficients, dtype=float)
+    terms = Terms(sizes, sds, weights, objective, Promise(epsilon), noise, rates, cap)
     lower = np.ones_like(sizes) if lower is None else np.asarray(lower, dtype=np.int64)
     upper = sizes if upper is None else np.asarray(upper, dtype=np.int64)
     return Problem(terms, lower, upper, int(total))
 
 
-def random_problem(rng: np.random.Generator, *, most_strata: int = 5, room: int = 12) -> Problem:
-    """A small problem with all the awkwardness that users bring: ties, zeros, tiny and huge numbers."""
+def random_problem(
+    rng: np.random.Generator, *, most_strata: int = 5, room: int = 12, beyond: bool = False
+) -> Problem:
+    """A small problem with all the awkwardness that users bring: ties, zeros, tiny and huge numbers.
+
+    With ``beyond``, response rates and a cap as well.
+    """
     k = int(rng.integers(1, most_strata + 1))
     sizes = np.floor(10 ** rng.uniform(0, rng.choice([1, 2, 4, 8, 12]), k)).astype(np.int64)
     mechanism, steps = MECHANISMS[rng.integers(len(MECHANISMS))]
@@ -80,10 +89,21 @@ def random_problem(rng: np.random.Generator, *, most_strata: int = 5, room: int 
     else:
         lower = np.minimum(rng.integers(1, 4, k), sizes)
         upper = np.minimum(sizes, lower + rng.integers(0, room, k))
+    epsilon = float(10 ** rng.uniform(-6, 2))
+    rates = cap = None
+    if beyond:
+        rates = rng.choice([1.0, 0.5, 0.7, float(rng.uniform(0.01, 1))], k) if rng.random() < 0.6 else None
+        if rng.random() < 0.3 and rates is not None:
+            rates[:] = rates[0]
+        # somewhere among the budgets that occur, so that it binds for some people and not for others
+        place = rng.integers(k)
+        n = rng.uniform(lower[place], upper[place] + 1)
+        odds = math.expm1(epsilon) * sizes[place] * (1 if rates is None else rates[place]) / n
+        cap = min(math.log1p(odds) * float(rng.choice([1.0, rng.uniform(0.5, 1.5)])), 190.0)
     return make_problem(
         sizes,
         sds,
-        epsilon=float(10 ** rng.uniform(-6, 2)),
+        epsilon=epsilon,
         total=int(rng.integers(lower.sum(), upper.sum() + 1)),
         mechanism=mechanism,
         steps=steps,
@@ -93,6 +113,8 @@ def random_problem(rng: np.random.Generator, *, most_strata: int = 5, room: int 
         upper=upper,
         answer_range=float(rng.choice([1.0, 0.3, 100.0])),
         questions=int(rng.choice([1, 1, 1, 2, 5])),
+        response_rates=rates,
+        cap=cap,
     )
 
 
@@ -120,10 +142,13 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
             a = 1 / S
         case _:
             a = mp.mpf(float(terms.coefficients[i]))
-    e = mp.log(1 + (mp.exp(mp.mpf(terms.promise.epsilon)) - 1) * N / size)
+    r = mp.mpf(1 if terms.response_rates is None else float(terms.response_rates[i]))
+    e = mp.log(1 + (mp.exp(mp.mpf(terms.promise.epsilon)) - 1) * r * N / size)
+    if terms.cap is not None:
+        e = min(e, mp.mpf(terms.cap))
     e /= getattr(terms.mechanism, "questions", 1)
     v = plain_variance(terms.mechanism.name, e, mp.mpf(terms.mechanism.answer_range), terms.mechanism.steps)
-    return a**2 * (S**2 + v) / size
+    return a**2 * (S**2 + v) / (r * size)
 
 
 def plain_objective(problem: Problem, sizes: Any) -> Any:

@@ -14,15 +14,18 @@ from problems import (
 EPS = np.finfo(float).eps
 
 
+@pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("seed", range(300))
-def test_gains_keep_their_digits(seed):
+def test_gains_keep_their_digits(seed, beyond):
     """Each gain is within a quarter of its stated error, at any size, budget, mechanism and objective."""
-    problem = random_problem(np.random.default_rng(seed))
+    problem = random_problem(np.random.default_rng(seed), beyond=beyond)
     terms = problem.terms
     rng = np.random.default_rng(seed + 10**6)
     k = len(terms)
     terms = terms.measured_from(int(rng.integers(k)))
     n = np.maximum(1, np.floor(terms.sizes ** rng.random(k)).astype(np.int64))
+    if beyond and rng.random() < 0.5:  # the person whose gain spans the kink, or a neighbour
+        n = np.clip(terms.kinks + rng.integers(-1, 2, k), 1, terms.sizes).astype(np.int64)
     gain = terms.gain(n.astype(float))
     error = terms.gain_error(gain)
     with mpmath.workdps(80):
@@ -41,15 +44,15 @@ def exact_tilt(problem, row):
         terms.objective, mp.mpf(float(terms.coefficients[row]))
     )
     c = mp.expm1(mp.mpf(terms.promise.epsilon))
-    return (
-        2
-        * (mp.mpf(terms.mechanism.answer_range) * getattr(terms.mechanism, "questions", 1) * a / (c * N)) ** 2
-    )
+    r = mp.mpf(1 if terms.response_rates is None else float(terms.response_rates[row]))
+    R = mp.mpf(terms.mechanism.answer_range) * getattr(terms.mechanism, "questions", 1)
+    return 2 * (R * a / (c * N)) ** 2 / r**3
 
 
+@pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("seed", range(60))
-def test_values_and_exact_gains_agree_with_the_plain_formula(seed):
-    problem = random_problem(np.random.default_rng(seed))
+def test_values_and_exact_gains_agree_with_the_plain_formula(seed, beyond):
+    problem = random_problem(np.random.default_rng(seed), beyond=beyond)
     n = problem.lower.copy()
     with mpmath.workdps(150):
         plain = plain_objective(problem, n)

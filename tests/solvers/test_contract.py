@@ -21,11 +21,12 @@ def check_feasible(problem, sizes):
     assert sizes.sum() == pytest.approx(problem.total, rel=1e-12)
 
 
+@pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("batch", range(40))
-def test_exact_equals_exhaustive(batch):
-    """2,000 random problems over all mechanisms, objectives, bounds, K and epsilon."""
+def test_exact_equals_exhaustive(batch, beyond):
+    """2,000 random problems over all mechanisms, objectives, bounds, K and epsilon; then with caps too."""
     for seed in range(50):
-        problem = random_problem(np.random.default_rng([batch, seed]))
+        problem = random_problem(np.random.default_rng([batch, seed]), beyond=beyond)
         exact, judge = solve(problem), solve(problem, "exhaustive")
         check_feasible(problem, exact.sizes)
         assert exact.sizes.tolist() == judge.sizes.tolist(), (batch, seed)
@@ -34,8 +35,8 @@ def test_exact_equals_exhaustive(batch):
         check_feasible(problem, relaxed.sizes)
         with mpmath.workdps(60):
             best = plain_objective(problem, exact.sizes)
-            # doubles near 10^12 are 1e-4 people apart, so the sum can be off by that much
-            rounding = abs(relaxed.price) * problem.total * 1e-15
+            # shares add up to the total within 1e-14 of it, so the value can be off by that many people
+            rounding = abs(relaxed.price) * problem.total * 1e-14
             assert plain_objective(problem, relaxed.sizes) <= best * (1 + mpmath.mpf(10) ** -13) + rounding
 
 

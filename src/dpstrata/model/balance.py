@@ -1,12 +1,22 @@
 """The one-dimensional search under every allocation: a price at which the shares add up to the total."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from dpstrata.arrays import FloatArray, blocks
 
 _MOST_STEPS = 200
+
+
+class Capped(NamedTuple):
+    r"""Shares below a kink: :math:`g_i / \sqrt{\lambda - o}` up to the kink, whatever they are above it."""
+
+    weight: FloatArray
+    origin: float
+    kinks: FloatArray
+    """Within the bounds."""
 
 
 def balance(
@@ -17,6 +27,7 @@ def balance(
     upper: FloatArray,
     total: float,
     start: float | None = None,
+    capped: Capped | None = None,
 ) -> tuple[FloatArray, float]:
     r"""Find shares that add up to ``total``.
 
@@ -33,6 +44,8 @@ def balance(
         The sum to reach.
     start : float, optional
         A price near the solution.
+    capped : Capped, optional
+        What shares are below a kink; those above are at least the kink.
 
     Returns
     -------
@@ -48,6 +61,9 @@ def balance(
     after a few steps; a bracket keeps it safe elsewhere.
     """
     out = np.empty(len(weight))
+    floor = lower
+    if capped is not None:
+        lower = capped.kinks
 
     def fill(price: float) -> float:
         """Set ``out`` to the shares at ``price`` and return their sum."""
@@ -64,6 +80,9 @@ def balance(
                 x += base[part]
             np.maximum(x, lower[part], out=x)
             np.minimum(x, upper[part], out=x)
+            if capped is not None and price > capped.origin:
+                below = np.maximum(capped.weight[part] / np.sqrt(price - capped.origin), floor[part])
+                x[:] = np.where(below < capped.kinks[part], below, x)
             sum_ += float(x.sum())
         return sum_
 
@@ -78,6 +97,9 @@ def balance(
                 room = np.where(inside, slope[part] + price, 1.0)
                 rate = rate * (price / room) ** 1.5
             total_rate += float(rate.sum() if inside.all() else np.dot(rate, inside))
+            if capped is not None and price > capped.origin:
+                inside = (x > floor[part]) & (x < capped.kinks[part])
+                total_rate += np.dot(capped.weight[part], inside) * (price / (price - capped.origin)) ** 1.5
         return float(total_rate * price**-0.5)
 
     price = start or (float(weight.sum()) / total) ** 2 or 1.0

@@ -1,17 +1,19 @@
 r"""One term per stratum: how much variance its sample size costs.
 
-For stratum i with size N, standard deviation S, coefficient a and sample size n,
+For stratum i with size N, response rate r (of N people at least rN would answer), standard deviation S,
+coefficient a and n people invited,
 
-.. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{n}, \quad e(n) = \ln(1 + C/n), \quad C = (e^{\varepsilon} - 1) N .
+.. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{r n}, \quad e(n) = \ln(1 + C/n), \quad C = (e^{\varepsilon} - 1) r N .
 
 A mechanism's variance is :math:`v = R^2 (w\,s(e) + \rho(e))`, and under this e(n) the first part is a
 straight line in n: :math:`s(e(n))/n = 2/C + 2n/C^2`. So, up to a constant,
 
-.. math:: f(n) = a^2\, \frac{S^2 + R^2 \rho(e(n))}{n} + t\,n, \qquad t = 2 w R^2 a^2 / C^2 ,
+.. math:: f(n) = a^2\, \frac{S^2 + R^2 \rho(e(n))}{r n} + t\,n, \qquad t = 2 w R^2 a^2 / (r C^2) ,
 
 a *core* that falls like 1/n plus a *tilt*, the price of lost secrecy. For the population mean all tilts
-are equal and drop out of every comparison; elsewhere they are taken relative to the tilt of one stratum
-(the origin). Gains and prices below are measured from that origin: ``gain = f(n) - f(n + 1) + origin``.
+are equal (unless response rates differ) and drop out of every comparison; elsewhere they are taken relative
+to the tilt of one stratum (the origin). Gains and prices below are measured from that origin:
+``gain = f(n) - f(n + 1) + origin``. A cap on the local budget changes f below its kink (see ``cap``).
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from typing import Any, Literal
 import numpy as np
 
 from dpstrata.arrays import ALL, BLOCK, BoolArray, FloatArray, IntArray, Rows, blocks
+from dpstrata.model.cap import Cap
+from dpstrata.model.precision import difference_of_products
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, Point, Step, point
 from dpstrata.privacy.promise import Promise
@@ -52,6 +56,10 @@ class Terms:
         What is promised to everyone.
     mechanism : Mechanism
         What noises an answer.
+    response_rates : array, optional
+        r of each stratum, 0 < r <= 1; ``None`` where everyone answers.
+    cap : float, optional
+        The most that the answers of one person may spend.
     """
 
     sizes: IntArray
@@ -60,15 +68,21 @@ class Terms:
     objective: Objective
     promise: Promise
     mechanism: Mechanism
+    response_rates: FloatArray | None = None
+    cap: float | None = None
     tilts: FloatArray | None = field(init=False, default=None)
     """t of each stratum, or ``None`` where all are equal."""
     slope: FloatArray | None = field(init=False, default=None)
     """Tilts less the origin, each to its own full precision, or ``None`` where all are equal."""
     origin: float = field(init=False, default=0.0)
+    kinks: FloatArray | None = field(init=False, default=None)
+    """Sample size below which the cap binds, or ``None`` without a cap."""
     _population: int = field(init=False, default=0)
     _C: FloatArray = field(init=False)
-    _A: FloatArray = field(init=False)  # a²R²
+    _A: FloatArray = field(init=False)  # a²R²/r
     _V: FloatArray = field(init=False)  # S²/R²
+    _cap: Cap | None = field(init=False, default=None)
+    _slope_terms: FloatArray | None = field(init=False, default=None)  # what slopes are differences of
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -78,8 +92,18 @@ class Terms:
         for name, root in (("_A", self.coefficients * R), ("_V", self.sds / R)):
             root *= root
             put(self, name, root)
-        if self.objective == "mean":
-            put(self, "origin", 2.0 * self.mechanism.weight * (R / c / self._population) ** 2)
+        if self.response_rates is not None:
+            self._C.__imul__(self.response_rates)
+            self._A.__itruediv__(self.response_rates)
+        if self.cap is not None:
+            cap = Cap(self.cap, self.promise, self.mechanism)
+            put(self, "_cap", cap)
+            put(self, "kinks", self._C / cap.odds_minus_one)
+        if self._equal_tilts:
+            answering = 1.0 if self.response_rates is None else float(self.response_rates[0])
+            put(
+                self, "origin", 2.0 * self.mechanism.weight * (R / c / self._population) ** 2 / answering**3
+            )
         else:
             ratio = self._A / self._C / self._C
             tilts = 2.0 * self.mechanism.weight * ratio
@@ -89,11 +113,21 @@ class Terms:
     def __len__(self) -> int:
         return len(self.sizes)
 
+    @property
+    def _equal_tilts(self) -> bool:
+        rates = self.response_rates
+        return self.objective == "mean" and (rates is None or bool(np.all(rates == rates[0])))
+
     def _measure_from(self, reference: int) -> None:
         if self.tilts is not None:
             put = object.__setattr__
             put(self, "origin", float(self.tilts[reference]))
-            put(self, "slope", self._tilt_differences(reference))
+            by_size, by_response = self._tilt_differences(reference)
+            if by_response is None:
+                put(self, "slope", by_size)
+                return
+            put(self, "slope", by_size + by_response)
+            put(self, "_slope_terms", np.abs(by_size) + np.abs(by_response))
 
     def measured_from(self, reference: int) -> Terms:
         """Return the same terms with the origin at the tilt of stratum ``reference``."""
@@ -103,32 +137,51 @@ class Terms:
         other._measure_from(reference)
         return other
 
-    def _tilt_differences(self, j: int) -> FloatArray:
-        """Tilts less that of stratum ``j``, without cancellation.
+    def _tilt_differences(self, j: int) -> tuple[FloatArray, FloatArray | None]:
+        """Tilts less that of stratum ``j``, in two parts that are each free of cancellation.
 
-        A tilt is K·q² with q = a/N, so the difference is K·(q_i − q_j)(q_i + q_j), and q_i − q_j comes from a
-        difference of two products that is taken in twice the working precision.
+        A tilt is K·q²/r³ with q = a/N, so the difference is K·(q_i − q_j)(q_i + q_j)/r_i³, where q_i − q_j
+        comes from a difference of two products in twice the working precision, plus what the response rates
+        add, K·q_j²·(r_j³ − r_i³)/(r_i·r_j)³.
         """
         N = self.sizes.astype(float)
         if self.objective == "unit_free":  # q = 1/(S·N)
             below, above = self.sds * N, np.ones(1)
-            difference = _difference_of_products(self.sds[j], N[j], self.sds, N)
+            difference = difference_of_products(self.sds[j], N[j], self.sds, N)
+        elif self.objective == "mean":  # q = 1/ΣN
+            below, above = np.full(len(N), float(self._population)), np.ones(1)
+            difference = np.zeros(len(N))
         else:
             below, above = N, np.abs(self.coefficients)
-            difference = _difference_of_products(above, N[j], above[j], N)
+            difference = difference_of_products(above, N[j], above[j], N)
         q = above / below
         constant = (
             2.0 * self.mechanism.weight * (self.mechanism.answer_range / self.promise.odds_minus_one) ** 2
         )
-        slope: FloatArray = constant * (difference / (below * below[j])) * (q + q[j])
-        return slope
+        by_size: FloatArray = constant * (difference / (below * below[j])) * (q + q[j])
+        if self.response_rates is None:
+            return by_size, None
+        r, r_j = self.response_rates, self.response_rates[j]
+        by_response = constant * q[j] ** 2 * (r_j - r) * (r_j**2 + r_j * r + r**2) / (r * r_j) ** 3
+        return by_size / r**3, by_response
 
     # --- budgets and values -------------------------------------------------------------------
 
     def budgets(self, n: FloatArray, rows: Rows = ALL) -> Point:
-        """Local budgets at sample sizes ``n``."""
+        """Local budgets at sample sizes ``n``, at most the cap."""
+        return self._uncapped(n if self.kinks is None else np.maximum(n, self.kinks[rows]), rows)
+
+    def _uncapped(self, n: FloatArray, rows: Rows) -> Point:
         C = self._C[rows]
         return Point(np.log1p(C / n), n, C)
+
+    def central_epsilons(self, n: FloatArray) -> FloatArray:
+        """What is spent against whoever sees the release: the promise, or less where the cap binds."""
+        promised = np.full(len(n), self.promise.epsilon)
+        if self.kinks is None or self._cap is None:
+            return promised
+        spent = np.log1p(n / self.kinks * self.promise.odds_minus_one)
+        return np.where(n < self.kinks, np.minimum(spent, promised), promised)
 
     def noise_variances(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """v(e(n)): the noise variance of one answer."""
@@ -169,9 +222,29 @@ class Terms:
                 core += self.origin if self.tilts is None else self.tilts[part]
             if self.slope is not None:
                 core -= self.slope[part]
+            if self._cap is not None:
+                self._correct_below_the_kink(self._cap, core, before, m, part)
             return core
 
         return self._blockwise(gain, n, rows)
+
+    def _correct_below_the_kink(
+        self, cap: Cap, gain: FloatArray, before: Point, n: FloatArray, rows: Rows
+    ) -> None:
+        """Put the gains of people below the kink in place of those without a cap."""
+        assert self.kinks is not None
+        near = np.flatnonzero(n < self.kinks[rows] * (1.0 + 1e-12))
+        if not near.size:
+            return
+        m, A = n[near], self._A[rows][near]
+        rates = 1.0 if self.response_rates is None else self.response_rates[rows][near]
+        excess = cap.excess(m, self.sizes[rows][near].astype(float), rates)
+        # n and n + 1 below it: A(V + v)/(n(n + 1)).
+        below = A * ((self._V[rows][near] + cap.variance) / (m * (m + 1.0))) + self.origin
+        # Only n below it: f(n) is larger than without the cap by A times the lift over n.
+        at = Point(before.e[near], m, self._C[rows][near])
+        across = gain[near] + A * (cap.lift(at, m, np.maximum(excess, 0.0)) / m)
+        gain[near] = np.where(excess >= cap.odds_minus_one, below, np.where(excess > 0, across, gain[near]))
 
     def gain_error(self, gain: FloatArray | float, rows: Rows = ALL) -> FloatArray:
         """Bound on the rounding error of :meth:`gain` where it is near ``gain``.
@@ -181,7 +254,8 @@ class Terms:
         if self.slope is None:
             return np.asarray(self._error * np.abs(gain))
         slope = self.slope[rows]
-        return np.asarray(self._error * (np.abs(gain + slope) + np.abs(slope)))
+        terms = np.abs(slope) if self._slope_terms is None else self._slope_terms[rows]
+        return np.asarray(self._error * (np.abs(gain + slope) + terms))
 
     @property
     def _error(self) -> float:
@@ -189,26 +263,42 @@ class Terms:
 
     def is_straight(self, rows: Rows = ALL) -> BoolArray:
         """Whether f is a straight line: each further person is worth exactly the same."""
-        straight: BoolArray = self._A[rows] == 0
-        if self.mechanism.constant_remainder == 0:
-            straight |= self._V[rows] == 0
+        straight: BoolArray = self._V[rows] == 0
+        if self.mechanism.constant_remainder != 0:
+            straight[:] = False
+        elif self.kinks is not None:
+            straight &= self.kinks[rows] <= 1.0
+        straight |= self._A[rows] == 0
         return straight
 
     # --- derivatives --------------------------------------------------------------------------
 
     def curve(self, x: FloatArray, rows: Rows = ALL) -> tuple[FloatArray, FloatArray]:
-        """W and H with -f' = A·W/x² - tilt and f'' = A·H/x³, at real sample sizes ``x``."""
-        at = self.budgets(x, rows)
+        """W and H with -f' = A·W/x² - tilt and f'' = A·H/x³, at real sample sizes ``x``.
+
+        At a kink both are those of its right side.
+        """
+        at = self._uncapped(x, rows)
         whole = self._whole(at)
         rho, first, second = self.mechanism.remainder_slopes(at, whole=whole)
         base = self._V[rows] + rho
         z = at.z
         lift = z * first
         W = base + lift
-        if whole:  # take the tilt out: t·x²/A = 2w(x/C)²
-            ratio = x / self._C[rows]
-            W += (2.0 * self.mechanism.weight) * ratio * ratio
-        return W, 2.0 * base + (4.0 - z) * lift + z * z * second
+        if whole:
+            W += self._tilt_part(x, rows)
+        H = 2.0 * base + (4.0 - z) * lift + z * z * second
+        if self._cap is not None and self.kinks is not None:
+            capped = x < self.kinks[rows]
+            base = self._V[rows] + self._cap.variance
+            W = np.where(capped, base + self._tilt_part(x, rows), W)
+            H = np.where(capped, 2.0 * base, H)
+        return W, H
+
+    def _tilt_part(self, x: FloatArray, rows: Rows) -> FloatArray:
+        """t·x²/A = 2w(x/C)²: what the tilt takes off W."""
+        ratio = x / self._C[rows]
+        return (2.0 * self.mechanism.weight) * ratio * ratio
 
     def marginal(self, x: FloatArray) -> FloatArray:
         """-f' + origin at real sample sizes ``x``."""
@@ -230,8 +320,16 @@ class Terms:
         return np.sqrt(weights, out=weights)
 
     @property
+    def capped_weights(self) -> FloatArray:
+        """√(A(V + v)) at the cap: below the kink -f' is its square over x²."""
+        assert self._cap is not None
+        weights = self._V + self._cap.variance
+        weights *= self._A
+        return np.sqrt(weights, out=weights)
+
+    @property
     def scale(self) -> FloatArray:
-        """A = a²R², the factor of every core."""
+        """A = a²R²/r, the factor of every core."""
         return self._A
 
     # --- exact arithmetic ---------------------------------------------------------------------
@@ -256,8 +354,11 @@ class Terms:
                     a = 1 / S
                 case _:
                     a = mp.mpf(float(self.coefficients[row]))
-            e = mp.log1p(mp.expm1(mp.mpf(self.promise.epsilon)) * N / n)
-            return a**2 * (S**2 + self.mechanism.exact_variance(e)) / n
+            r = mp.mpf(1 if self.response_rates is None else float(self.response_rates[row]))
+            e = mp.log1p(mp.expm1(mp.mpf(self.promise.epsilon)) * r * N / n)
+            if self.cap is not None:
+                e = min(e, mp.mpf(self.cap))
+            return a**2 * (S**2 + self.mechanism.exact_variance(e)) / (r * n)
 
     # --- blocks -------------------------------------------------------------------------------
 
@@ -272,22 +373,3 @@ class Terms:
             out[part] = function(n[part], part if isinstance(rows, slice) else rows[part])
         return out
 
-
-def _difference_of_products(x: Any, y: Any, u: Any, v: Any) -> FloatArray:
-    """x·y − u·v in twice the working precision (Dekker 1971)."""
-    first, first_rest = _product(x, y)
-    second, second_rest = _product(u, v)
-    return np.asarray((first - second) + (first_rest - second_rest))
-
-
-def _product(x: Any, y: Any) -> tuple[Any, Any]:
-    """x·y and what rounding left out."""
-    product = x * y
-    x_high, y_high = _upper_half(x), _upper_half(y)
-    x_low, y_low = x - x_high, y - y_high
-    return product, ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
-
-
-def _upper_half(x: Any) -> Any:
-    shifted = x * 134217729.0  # 2^27 + 1
-    return shifted - (shifted - x)

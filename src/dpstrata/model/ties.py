@@ -25,16 +25,19 @@ def rank_exactly(terms: Terms, rows: IntArray, n: IntArray) -> Ranking:
     evaluation; different inputs are compared to 100 digits.
     """
     straight = terms.is_straight(rows)
-    if terms.slope is None:
-        # One tilt for all: every straight stratum has the same constant gain, whatever its size.
-        size = np.where(straight, 0, terms.sizes[rows])
-        coefficient = np.where(straight, 0.0, terms.coefficients[rows])
-    else:
-        worthless = terms.coefficients[rows] == 0
-        size = np.where(worthless, 0, terms.sizes[rows])
-        coefficient = terms.coefficients[rows]
+    # What a gain does not depend on is left out: the size for the mean where the gain is constant, and
+    # everything where the coefficient is zero.
+    worthless = terms.coefficients[rows] == 0
+    constant = straight if terms.objective == "mean" else worthless
+    rates = 1.0 if terms.response_rates is None else terms.response_rates[rows]
     keys = np.column_stack(
-        [size, np.where(straight, 0.0, terms.sds[rows]), coefficient, np.where(straight, 0, n)]
+        [
+            np.where(constant, 0, terms.sizes[rows]),
+            np.where(straight, 0.0, terms.sds[rows]),
+            np.where(constant, 0.0, terms.coefficients[rows]),
+            np.where(straight, 0, n),
+            np.where(worthless, 0.0, rates),
+        ]
     )
     if np.all(keys == keys[0]):
         return Ranking(np.zeros(len(rows), dtype=np.int64), False)

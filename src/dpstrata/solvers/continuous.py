@@ -12,7 +12,7 @@ import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray, blocks
 from dpstrata.errors import PrecisionError
-from dpstrata.model.balance import balance
+from dpstrata.model.balance import Capped, balance
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
 from dpstrata.solvers.solution import Solution
@@ -59,15 +59,17 @@ def relax(problem: Problem) -> Relaxation:
     worthless = np.flatnonzero(root == 0)
     for _ in range(_MOST_STEPS):
         for part in blocks(len(x)):
-            W, H = terms.curve(x[part], part)
+            at = search.above_kinks(x, part)
+            W, H = terms.curve(at, part)
             share = W / H
             share *= 2.0
-            np.multiply(x[part], 1.0 - share, out=base[part])
+            np.multiply(at, 1.0 - share, out=base[part])
             share *= root[part]
             np.multiply(share, np.sqrt(W), out=weight[part])
         base[worthless] = 0.0
         previous = x
         x = search.balance(base, weight)
+        previous[worthless] = x[worthless]  # they may trade places for ever
         if _left_over(previous, x) <= _ENOUGH:
             return search.result(x)
     raise PrecisionError(f"the relaxation did not settle within {_MOST_STEPS} steps.")
@@ -87,13 +89,25 @@ class _Search:
         self.total = float(problem.total)
         self.price: float | None = None
         self.by_tilt = None if self.terms.tilts is None else np.argsort(self.terms.tilts, kind="stable")
+        self.kinks = self.capped_weight = None
+        if self.terms.kinks is not None:
+            worthless = self.terms.scale == 0
+            self.kinks = np.where(worthless, self.lower, np.clip(self.terms.kinks, self.lower, self.upper))
+            self.capped_weight = self.terms.capped_weights
+
+    def above_kinks(self, x: FloatArray, part: slice) -> FloatArray:
+        """Return the sizes in ``part``, or their kinks where those are larger: what lies below is exact."""
+        return x[part] if self.kinks is None else np.maximum(x[part], self.kinks[part])
 
     def balance(self, base: FloatArray | None, weight: FloatArray) -> FloatArray:
         """Find the shares of one step."""
         if self.by_tilt is not None:
             self._choose_origin(base, weight, self.by_tilt)
+        capped = None
+        if self.kinks is not None and self.capped_weight is not None:
+            capped = Capped(self.capped_weight, self.terms.origin, self.kinks)
         shares, self.price = balance(
-            base, weight, self.terms.slope, self.lower, self.upper, self.total, start=self.price
+            base, weight, self.terms.slope, self.lower, self.upper, self.total, self.price, capped
         )
         return shares
 
@@ -123,7 +137,8 @@ class _Search:
         shares = np.where((terms.slope == 0) & (weight == 0), 0.0, shares)
         if base is not None:
             shares += base
-        return float(np.minimum(np.maximum(shares, self.lower), self.upper).sum())
+        lower = self.lower if self.kinks is None else self.kinks
+        return float(np.minimum(np.maximum(shares, lower), self.upper).sum())
 
     def result(self, x: FloatArray) -> Relaxation:
         """Wrap up."""

@@ -19,6 +19,8 @@ def best_sizes(problem: Problem) -> IntArray:
     tilts = zero if terms.tilts is None else terms.tilts
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         guess = terms.core_weights(problem.total) / np.sqrt(tilts)
+    if terms.kinks is not None:
+        guess = np.maximum(guess, terms.kinks)  # below the kink everyone helps
     guess = np.nan_to_num(np.clip(guess, problem.lower, problem.upper), nan=1.0)
     sizes = integer_sizes(
         terms,

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
-from dpstrata.privacy.mechanisms.kernels import Point, Step, point, s
+from dpstrata.privacy.mechanisms.kernels import Point, Step, point, s, s_step
 
 
 class Mechanism(ABC):
@@ -83,6 +83,10 @@ class Mechanism(ABC):
     def variance_at(self, at: Point) -> FloatArray:
         """Variance of the noise of one answer at a described budget."""
         return self.answer_range**2 * (self.weight * s(at) + self.remainder(at))
+
+    def variance_step(self, step: Step) -> FloatArray:
+        """Increase of the variance over a step, in units of R², without cancellation."""
+        return self.weight * s_step(step) + self.remainder_step(step)
 
     def variance(self, local_epsilon: npt.ArrayLike) -> FloatArray:
         """Variance of the noise that one answer gets.
