@@ -94,8 +94,8 @@ def balance(
             inside = (x > lower[part]) & (x < upper[part])
             rate = weight[part]
             if slope is not None:
-                room = np.where(inside, slope[part] + price, 1.0)
-                rate = rate * (price / room) ** 1.5
+                ratio = price / np.where(inside, slope[part] + price, 1.0)
+                rate = rate * (ratio * np.sqrt(ratio))
             total_rate += float(rate.sum() if inside.all() else np.dot(rate, inside))
             if capped is not None and price > capped.origin:
                 inside = (x > floor[part]) & (x < capped.kinks[part])

@@ -233,18 +233,23 @@ class Terms:
     ) -> None:
         """Put the gains of people below the kink in place of those without a cap."""
         assert self.kinks is not None
-        near = np.flatnonzero(n < self.kinks[rows] * (1.0 + 1e-12))
-        if not near.size:
+        kinks = self.kinks[rows]
+        near = n < kinks * (1.0 + 1e-12)
+        if not near.any():
             return
-        m, A = n[near], self._A[rows][near]
-        rates = 1.0 if self.response_rates is None else self.response_rates[rows][near]
-        excess = cap.excess(m, self.sizes[rows][near].astype(float), rates)
         # n and n + 1 below it: A(V + v)/(n(n + 1)).
-        below = A * ((self._V[rows][near] + cap.variance) / (m * (m + 1.0))) + self.origin
-        # Only n below it: f(n) is larger than without the cap by A times the lift over n.
-        at = Point(before.e[near], m, self._C[rows][near])
-        across = gain[near] + A * (cap.lift(at, m, np.maximum(excess, 0.0)) / m)
-        gain[near] = np.where(excess >= cap.odds_minus_one, below, np.where(excess > 0, across, gain[near]))
+        below = self._A[rows] * ((self._V[rows] + cap.variance) / (n * (n + 1.0)))
+        below += self.origin
+        across = np.flatnonzero(near & (n + 1.0 > kinks * (1.0 - 1e-12)))
+        if across.size:
+            # Only n below it: f(n) is larger than without the cap by A times the lift over n.
+            m, A = n[across], self._A[rows][across]
+            rates = 1.0 if self.response_rates is None else self.response_rates[rows][across]
+            excess = cap.excess(m, self.sizes[rows][across].astype(float), rates)
+            at = Point(before.e[across], m, self._C[rows][across])
+            lifted = gain[across] + A * (cap.lift(at, m, np.maximum(excess, 0.0)) / m)
+            below[across] = np.where(excess >= cap.odds_minus_one, below[across], lifted)
+        np.copyto(gain, below, where=near)
 
     def gain_error(self, gain: FloatArray | float, rows: Rows = ALL) -> FloatArray:
         """Bound on the rounding error of :meth:`gain` where it is near ``gain``.

@@ -88,7 +88,8 @@ class _Search:
         self.lower, self.upper = problem.lower.astype(float), problem.upper.astype(float)
         self.total = float(problem.total)
         self.price: float | None = None
-        self.by_tilt = None if self.terms.tilts is None else np.argsort(self.terms.tilts, kind="stable")
+        self._rank = 0
+        self._order: IntArray | None = None
         self.kinks = self.capped_weight = None
         if self.terms.kinks is not None:
             worthless = self.terms.scale == 0
@@ -101,8 +102,8 @@ class _Search:
 
     def balance(self, base: FloatArray | None, weight: FloatArray) -> FloatArray:
         """Find the shares of one step."""
-        if self.by_tilt is not None:
-            self._choose_origin(base, weight, self.by_tilt)
+        if self.terms.tilts is not None:
+            self._choose_origin(base, weight)
         capped = None
         if self.kinks is not None and self.capped_weight is not None:
             capped = Capped(self.capped_weight, self.terms.origin, self.kinks)
@@ -111,34 +112,51 @@ class _Search:
         )
         return shares
 
-    def _choose_origin(self, base: FloatArray | None, weight: FloatArray, by_tilt: IntArray) -> None:
-        """Find by bisection the least tilted stratum that need not be filled to its maximum."""
+    def _choose_origin(self, base: FloatArray | None, weight: FloatArray) -> None:
+        """Find the least tilted stratum that need not be filled to its maximum; mostly it is the first."""
         before = self.terms.origin
-        low, high = 0, len(by_tilt) - 1
-        while low < high:
-            middle = (low + high) // 2
-            terms = self.terms.measured_from(int(by_tilt[middle]))
-            low, high = (
-                (low, middle)
-                if self._at_zero_price(terms, base, weight) >= self.total
-                else (middle + 1, high)
-            )
-        self.terms = self.terms.measured_from(int(by_tilt[low]))
+        rank = self._rank
+        if not self._fills(rank, base, weight) or (rank and self._fills(rank - 1, base, weight)):
+            low, high = 0, len(self.lower) - 1
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if self._fills(middle, base, weight) else (middle + 1, high)
+            rank = low
+        self._rank = rank
+        self.terms = self.terms.measured_from(self._by_tilt(rank))
         if self.price is not None:
             moved = self.price + self.terms.origin - before
             self.price = moved if moved > 0 else None
 
+    def _by_tilt(self, rank: int) -> int:
+        """Return the stratum at place ``rank`` in the order of the tilts."""
+        assert self.terms.tilts is not None
+        if rank == 0:
+            return int(np.argmin(self.terms.tilts))
+        if self._order is None:
+            self._order = np.argsort(self.terms.tilts, kind="stable")
+        return int(self._order[rank])
+
+    def _fills(self, rank: int, base: FloatArray | None, weight: FloatArray) -> bool:
+        """Whether the total is reached before the stratum at that place, unbounded, takes all the rest."""
+        terms = self.terms.measured_from(self._by_tilt(rank))
+        return self._at_zero_price(terms, base, weight) >= self.total
+
     def _at_zero_price(self, terms: Terms, base: FloatArray | None, weight: FloatArray) -> float:
         """Sum of the shares just above the price at which the stratum at the origin is unbounded."""
         assert terms.slope is not None
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = weight / np.sqrt(terms.slope)
-        shares = np.where((terms.slope < 0) | ((terms.slope == 0) & (weight > 0)), np.inf, shares)
-        shares = np.where((terms.slope == 0) & (weight == 0), 0.0, shares)
-        if base is not None:
-            shares += base
         lower = self.lower if self.kinks is None else self.kinks
-        return float(np.minimum(np.maximum(shares, lower), self.upper).sum())
+        sum_ = 0.0
+        for part in blocks(len(weight)):
+            slope, share = terms.slope[part], weight[part]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                shares = share / np.sqrt(slope)
+            shares[(slope < 0) | ((slope == 0) & (share > 0))] = np.inf
+            shares[(slope == 0) & (share == 0)] = 0.0
+            if base is not None:
+                shares += base[part]
+            sum_ += float(np.minimum(np.maximum(shares, lower[part]), self.upper[part]).sum())
+        return sum_
 
     def result(self, x: FloatArray) -> Relaxation:
         """Wrap up."""

@@ -64,15 +64,29 @@ class Crowd:
     def _narrow(
         self, surely: IntArray, possibly: IntArray, needed: int, low: float, high: float
     ) -> tuple[IntArray, IntArray]:
-        """Bisect the price until few enough people are left to be listed one by one."""
+        """Move both prices towards each other until few enough people are left to be listed one by one.
+
+        Counts are nearly straight in the price, so a straight line between the two aims at a price that
+        leaves just enough people on either side in turn; every third aim is the middle, in case they are not.
+        """
+        aims = 0
         while int(self._entries(surely, possibly).sum()) > self._most_listed:
-            middle = float(np.sqrt(low) * np.sqrt(high)) if low > 0 else (low + high) / 2
+            least, most = int(surely.sum()), int(possibly.sum())
+            side = 0.4 * self._most_listed * (1 if aims % 3 == 0 else -1)
+            share = (needed + side - least) / max(most - least, 1)
+            middle = high - share * (high - low)
+            if aims % 3 == 2 or not 0.0 < share < 1.0:
+                middle = float(np.sqrt(low) * np.sqrt(high)) if low > 0 else (low + high) / 2
+            aims += 1
             if not low < middle < high:
-                break
-            if int(self.sizes(middle, inclusive=True).sum()) >= needed:
-                low, possibly = middle, self.possibly(middle)
+                if aims % 3 == 0:
+                    break
+                continue
+            enough = self.surely(middle)
+            if int(enough.sum()) <= needed:
+                high, surely = middle, enough
             else:
-                high, surely = middle, self.surely(middle)
+                low, possibly = middle, self.possibly(middle)
         return surely, possibly
 
     def _list(self, surely: IntArray, possibly: IntArray) -> _People:
