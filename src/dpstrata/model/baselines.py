@@ -5,6 +5,7 @@ import numpy as np
 from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.model.balance import balance
 from dpstrata.model.problem import Problem
+from dpstrata.model.terms import Terms
 
 BASELINES = ("neyman", "proportional", "equal")
 
@@ -12,13 +13,14 @@ BASELINES = ("neyman", "proportional", "equal")
 def baseline_sizes(problem: Problem, name: str) -> IntArray:
     """Sample sizes of a classical allocation for the problem's total and bounds.
 
-    ``neyman`` is what is optimal without noise for the same objective, n ∝ a·S (for the population mean
-    N·S; if no stratum has any spread, n ∝ N); ``proportional`` is n ∝ N; ``equal`` the same everywhere.
+    ``neyman`` is what is optimal without noise for the same objective, n ∝ a·S/√r (for the population mean
+    N·S where everyone answers; if no stratum has any spread, n ∝ N); ``proportional`` is n ∝ N; ``equal`` the
+    same everywhere.
     """
     terms = problem.terms
     match name:
         case "neyman":
-            weights = np.abs(terms.coefficients) * terms.sds
+            weights = neyman_weights(terms)
             if not weights.any():
                 weights = terms.sizes.astype(float)
         case "proportional":
@@ -26,6 +28,12 @@ def baseline_sizes(problem: Problem, name: str) -> IntArray:
         case _:
             weights = np.ones(len(terms))
     return largest_remainders(weights, problem.lower, problem.upper, problem.total)
+
+
+def neyman_weights(terms: Terms) -> FloatArray:
+    """|a|·S/√r: what sample sizes are proportional to when nothing is noised."""
+    weights = np.abs(terms.coefficients) * terms.sds
+    return weights if terms.response_rates is None else weights / np.sqrt(terms.response_rates)
 
 
 def largest_remainders(weights: FloatArray, lower: IntArray, upper: IntArray, total: int) -> IntArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
-from dpstrata.model.baselines import BASELINES, baseline_sizes
+from dpstrata.model.baselines import BASELINES, baseline_sizes, neyman_weights
 from dpstrata.model.problem import Problem
 
 
@@ -66,16 +66,24 @@ class Comparison:
 def variance_parts(problem: Problem, sizes: IntArray, *, finite_population: bool) -> VarianceParts:
     """Split the variance at ``sizes`` into sampling and privacy."""
     terms = problem.terms
-    n = sizes.astype(float)
     weight = terms.coefficients**2
-    spread = weight * terms.sds**2
-    sampling = spread / n
+    sampling, privacy = stratum_variances(problem, sizes, finite_population=finite_population)
+    return VarianceParts(sampling=float((weight * sampling).sum()), privacy=float((weight * privacy).sum()))
+
+
+def stratum_variances(
+    problem: Problem, sizes: IntArray, *, finite_population: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Variance of each stratum's mean at ``sizes``, from sampling and from privacy."""
+    terms = problem.terms
+    answers = sizes.astype(float)
+    noise = terms.noise_variances(answers)
+    if terms.response_rates is not None:
+        answers = answers * terms.response_rates
+    sampling = terms.sds**2 / answers
     if finite_population:
-        sampling = sampling * ((terms.sizes - sizes) / terms.sizes)
-    return VarianceParts(
-        sampling=float(sampling.sum()),
-        privacy=float((weight * (terms.noise_variances(n) / n)).sum()),
-    )
+        sampling = sampling * ((terms.sizes - answers) / terms.sizes)
+    return sampling, noise / answers
 
 
 def compare_designs(problem: Problem, sizes: IntArray, *, finite_population: bool) -> tuple[Comparison, ...]:
@@ -100,7 +108,7 @@ def compare_designs(problem: Problem, sizes: IntArray, *, finite_population: boo
 
 
 def _effective_size(problem: Problem, sizes: IntArray | FloatArray) -> float | None:
-    """Solve (Σ|a|S)²/m = Σf for m: Neyman's variance without noise, the correction being on both sides."""
+    """Solve (Σ|a|S/√r)²/m = Σf for m: Neyman's variance without noise, the correction being on both sides."""
     terms = problem.terms
-    spread = float((np.abs(terms.coefficients) * terms.sds).sum())
+    spread = float(neyman_weights(terms).sum())
     return spread**2 / problem.objective(sizes) if spread > 0 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral, Real
@@ -11,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpstrata.arrays import IntArray, read_only
+from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError
 from dpstrata.model.answers import Answers
 from dpstrata.model.checks import LARGEST_POPULATION
@@ -24,6 +25,13 @@ from dpstrata.privacy.promise import Promise
 from dpstrata.privacy.registry import get_mechanism
 
 Trust = Literal["local", "curator"]
+Target = float | Mapping[str, float] | None
+"""What the domains of a column must reach: the same for all, one for each that has one, or nothing."""
+
+QUESTIONS = ("total", "at_most", "budget", "target_se", "target_margin", "target_cv")
+TARGETS = ("target_se", "target_margin", "target_cv")
+# No local budget that epsilon and sizes allow comes near this, so a larger cap changes nothing.
+_NO_CAP = 200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,7 @@ class Inputs:
     target_se: float | None = None
     target_margin: float | None = None
     target_cv: float | None = None
+    expected_mean: float | None = None
     mechanism: str = "laplace"
     objective: Objective = "mean"
     answers: Answers = field(default_factory=lambda: Answers(0.0, 1.0))
@@ -47,7 +56,7 @@ class Inputs:
     min_per_stratum: int = 1
     min_fraction: float = 0.0
     max_fraction: float = 1.0
-    domains: tuple[str, ...] | None = None
+    domains: Mapping[str, Target] | None = None
     confidence: float = 0.95
     finite_population: bool = True
 
@@ -61,32 +70,71 @@ class Inputs:
         self._check_question()
 
     def _check_question(self) -> None:
-        """Require exactly one of total, at_most and a precision target."""
-        asked = {
-            name: getattr(self, name)
-            for name in ("total", "at_most", "target_se", "target_margin")
-            if getattr(self, name) is not None
-        }
-        if len(asked) != 1:
-            got = " and ".join(asked) or "none of them"
-            raise InputError(f"a design needs one of total, at_most, target_se and target_margin, got {got}.")
-        (name, value), *_ = asked.items()
-        if name in ("total", "at_most") and not 1 <= value <= LARGEST_POPULATION:
-            raise InputError(f"{name} must be at least 1 and at most 2^62.")
-        if name.startswith("target"):
+        """Require one of total, at_most, budget and a precision target; a budget may join a target."""
+        asked = [name for name in QUESTIONS if getattr(self, name) is not None]
+        targets = [name for name in asked if name in TARGETS]
+        alone = asked if not targets else [name for name in asked if name != "budget"]
+        if len(alone) > 1 or (not asked and not self.has_domain_targets):
+            got = " and ".join(alone) or "none of them"
+            raise InputError(f"a design needs one of {', '.join(QUESTIONS)}, got {got}.")
+        if self.has_domain_targets and not set(alone) <= set(TARGETS) and alone != ["budget"]:
+            raise InputError(f"targets for domains ask for the fewest interviews, got {alone[0]} too.")
+        for name in asked:
+            value = getattr(self, name)
+            if name in ("total", "at_most") and not 1 <= value <= LARGEST_POPULATION:
+                raise InputError(f"{name} must be at least 1 and at most 2^62.")
             if not (math.isfinite(value) and value > 0):
                 raise InputError(f"{name} must be positive, got {name}={value:g}.")
-            if self.objective != "mean":
-                raise InputError(f"{name} is for objective='mean', got objective={self.objective!r}.")
+        if (targets or self.domains) and self.objective != "mean":
+            name = targets[0] if targets else "domains"
+            raise InputError(f"{name} is for objective='mean', got objective={self.objective!r}.")
+        self._check_expected_mean()
+
+    def _check_expected_mean(self) -> None:
+        mean = self.expected_mean
+        if (self.target_cv is None) != (mean is None):
+            raise InputError(
+                "target_cv needs expected_mean, the mean it is relative to, and nothing else does; "
+                f"got {'target_cv' if mean is None else 'expected_mean'} alone."
+            )
+        if mean is not None and (not self.answers.lower <= mean <= self.answers.upper or mean == 0):
+            raise InputError(
+                f"expected_mean must lie among the answers ({self.answers}) and not be 0, "
+                f"got expected_mean={mean:g}."
+            )
+        if self.target_cv is not None and self.has_domain_targets:
+            raise InputError(
+                "targets for domains are standard errors or margins, got target_cv. "
+                "Use target_se or target_margin."
+            )
+
+    @property
+    def has_domain_targets(self) -> bool:
+        """Whether any domain has a precision to reach."""
+        return any(target is not None for target in (self.domains or {}).values())
 
     @property
     def target_variance(self) -> float | None:
         """Variance of the population mean to reach, if a precision was asked for."""
-        if self.target_se is not None:
-            return self.target_se**2
-        if self.target_margin is not None:
-            return (self.target_margin / NormalDist().inv_cdf(0.5 + self.confidence / 2)) ** 2
-        return None
+        target = next((value for name in TARGETS if (value := getattr(self, name)) is not None), None)
+        return None if target is None else self.variance_of(target)
+
+    def variance_of(self, target: float) -> float:
+        """Variance that a target of the kind asked for means; standard errors unless said otherwise."""
+        if self.target_cv is not None and self.expected_mean is not None:
+            target *= abs(self.expected_mean)
+        elif self.target_margin is not None:
+            target /= self.z
+        # The largest number whose root is the target, so that a design's own standard error can be asked for.
+        variance = target * target
+        while math.sqrt(following := math.nextafter(variance, math.inf)) <= target:
+            variance = following
+        return variance
+
+    @property
+    def z(self) -> float:
+        """Normal quantile of the confidence: a margin of error in standard errors."""
+        return NormalDist().inv_cdf(0.5 + self.confidence / 2)
 
     def _check_ranges(self) -> None:
         if self.min_per_stratum < 1:
@@ -105,16 +153,17 @@ class Inputs:
             raise InputError(f"questions must be at least 1, got questions={self.questions}.")
         if self.trust not in ("local", "curator"):
             raise InputError(f"trust must be 'local' or 'curator', got {self.trust!r}.")
+        cap = self.local_epsilon_cap
+        if cap is not None and not 1e-6 <= cap <= 1000.0:
+            raise InputError(
+                f"local_epsilon_cap must be at least 1e-6 and at most 1000, got local_epsilon_cap={cap:g}."
+            )
 
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""
         asked = {
-            "budget": self.budget is not None,
-            "target_cv": self.target_cv is not None,
             "delta": self.delta != 0.0,
             "trust='curator'": self.trust == "curator",
-            "local_epsilon_cap": self.local_epsilon_cap is not None,
-            "domains": self.domains is not None,
         }
         for name, wanted in asked.items():
             if wanted:
@@ -130,13 +179,11 @@ class Inputs:
         total : int, optional
             Where the inputs do not fix it; by default the least that the bounds allow.
         """
-        if strata.response_rates is not None and not np.all(strata.response_rates == 1.0):
-            raise NotAvailableError(
-                "response rates below 1 are not available in this version of dpstrata; leave the column out."
-            )
         mechanism = get_mechanism(self.mechanism, answer_range=self.answers.range, steps=self.answers.steps)
         if self.questions > 1:
             mechanism = SharedBudget(mechanism, self.questions)
+        cap = math.inf if self.local_epsilon_cap is None else self.questions * self.local_epsilon_cap
+        rates = strata.response_rates
         sds = strata.spreads(self.answers)
         terms = Terms(
             sizes=strata.sizes,
@@ -145,20 +192,29 @@ class Inputs:
             objective=self.objective,
             promise=Promise(self.epsilon, self.delta),
             mechanism=mechanism,
+            response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
+            cap=cap if cap < _NO_CAP else None,
         )
         lower, upper = self._bounds(strata)
         if total is None:
             total = int(lower.sum()) if self.total is None else self.total
+        if terms.response_rates is not None and total > int(upper.sum()):
+            raise InfeasibleError(
+                f"total must be at most what the maximums and the people who would answer allow "
+                f"({int(upper.sum()):,}), got total={total:,}."
+            )
         return Problem(terms, lower, upper, total)
 
     def _bounds(self, strata: Strata) -> tuple[IntArray, IntArray]:
         """Fewest and most people to invite in each stratum, from all that binds them."""
         sizes = strata.sizes
+        if strata.response_rates is not None:
+            sizes = _would_answer(strata, strata.response_rates)
         lower, upper = np.minimum(self.min_per_stratum, sizes), sizes
         if self.min_fraction > 0:
-            lower = np.maximum(lower, _fraction_of(sizes, self.min_fraction, up=True))
+            lower = np.maximum(lower, _fraction_of(strata.sizes, self.min_fraction, up=True))
         if self.max_fraction < 1:
-            upper = _fraction_of(sizes, self.max_fraction, up=False)
+            upper = np.minimum(upper, _fraction_of(strata.sizes, self.max_fraction, up=False))
         if strata.mins is not None:
             lower = np.maximum(lower, strata.mins)
         if strata.maxs is not None:
@@ -166,20 +222,33 @@ class Inputs:
         if np.any(lower > upper):
             wrong = np.flatnonzero(lower > upper)
             i = int(wrong[0])
+            reason = ", the people who would answer," if sizes[i] < min(lower[i], strata.sizes[i]) else ""
             raise InfeasibleError(
                 f"the minimum of a stratum must be at most its maximum, got minimum {lower[i]:,} and "
-                f"maximum {upper[i]:,} in stratum {strata.name(i)!r}"
+                f"maximum {upper[i]:,}{reason} in stratum {strata.name(i)!r}"
                 + (f" (and in {wrong.size - 1:,} more)." if wrong.size > 1 else ".")
             )
         return read_only(lower), read_only(upper)
 
 
+def _would_answer(strata: Strata, rates: FloatArray) -> IntArray:
+    """Return how many people of each stratum would answer, at least."""
+    people = _fraction_of(strata.sizes, rates, up=False)
+    if np.any(people < 1):
+        i = int(np.argmin(people))
+        raise InfeasibleError(
+            f"response_rate times size must be at least 1, so that someone would answer, got "
+            f"{rates[i]:g} times {strata.sizes[i]:,} in stratum {strata.name(i)!r}."
+        )
+    return people
+
+
 _KINDS: dict[str, type[int] | type[float]] = {
     **dict.fromkeys(("total", "at_most", "questions", "min_per_stratum"), int),
     **dict.fromkeys(
-        ("epsilon", "delta", "budget", "target_se", "target_margin", "target_cv", "local_epsilon_cap"), float
+        ("epsilon", "delta", "budget", "target_se", "target_margin", "target_cv", "expected_mean"), float
     ),
-    **dict.fromkeys(("min_fraction", "max_fraction", "confidence"), float),
+    **dict.fromkeys(("local_epsilon_cap", "min_fraction", "max_fraction", "confidence"), float),
 }
 
 
@@ -200,8 +269,13 @@ def _as_number(name: str, value: object, kind: type[int] | type[float]) -> int |
     return int(number)
 
 
-def _fraction_of(sizes: IntArray, fraction: float, *, up: bool) -> IntArray:
-    """Round fraction·N up or down, taking the fraction for the decimal number that was written."""
-    exact = Fraction(repr(float(fraction)))
+def _fraction_of(sizes: IntArray, fraction: float | FloatArray, *, up: bool) -> IntArray:
+    """Round fraction·N up or down, taking each fraction for the decimal number that was written."""
+    rough = sizes * fraction
+    rounded = np.ceil(rough) if up else np.floor(rough)
+    whole: IntArray = rounded.astype(np.int64)
     rounding = math.ceil if up else math.floor
-    return np.array([rounding(exact * size) for size in sizes.tolist()], dtype=np.int64)
+    shares = np.broadcast_to(fraction, sizes.shape)
+    for i in np.flatnonzero(np.abs(rough - np.rint(rough)) <= 1e-12 * rough + 1e-9).tolist():
+        whole[i] = rounding(Fraction(repr(float(shares[i]))) * int(sizes[i]))
+    return whole

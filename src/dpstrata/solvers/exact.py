@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray, IntArray, blocks
+from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
 from dpstrata.solvers.continuous import relax
 from dpstrata.solvers.crowd import Crowd
-from dpstrata.solvers.primitive import gains_around
+from dpstrata.solvers.primitive import round_at_price
 from dpstrata.solvers.solution import Solution
 
 _SPARSE = 64
@@ -30,38 +30,9 @@ def solve_exactly(problem: Problem) -> Solution:
     for bound in (problem.lower, problem.upper):
         if problem.total == int(bound.sum()):  # nothing is left to choose
             return Solution(bound, relaxed, price - terms.origin)
-    n, following, last = _round(problem, terms, relaxed, price)
+    n, following, last = round_at_price(problem, terms, relaxed, price)
     n = _settle(problem, terms, n, following, last, price)
     return Solution(n, relaxed, price - terms.origin)
-
-
-def _round(
-    problem: Problem, terms: Terms, relaxed: FloatArray, price: float
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Best whole numbers at ``price``, with the gains of the next and of the last person."""
-    lower, upper = problem.lower, problem.upper
-    n = np.empty(len(relaxed), dtype=np.int64)
-    following, last = np.empty(len(relaxed)), np.empty(len(relaxed))
-    misplaced = []
-    for part in blocks(len(relaxed)):
-        low, high = lower[part], upper[part]
-        guess = np.minimum(np.maximum(np.floor(relaxed[part]), low), high)
-        gain = terms.gain(guess, part)
-        up = (gain > price) & (guess < high)
-        other = terms.gain(np.maximum(np.where(up, guess + 1.0, guess - 1.0), 1.0), part)
-        guess += up
-        n[part] = guess
-        following[part] = np.where(up, other, gain)
-        last[part] = np.where(up, gain, other)
-        following[part][guess >= high] = -np.inf
-        last[part][guess <= low] = np.inf
-        misplaced.append(part.start + np.flatnonzero((following[part] > price) | (last[part] <= price)))
-    # Where rounding of the relaxation put the guess a few people off, the primitive finds them.
-    off = np.concatenate(misplaced)
-    if off.size:
-        n[off] = Crowd(problem, terms, off, n[off]).sizes(price, inclusive=False)
-        following[off], last[off] = gains_around(terms, n[off], lower[off], upper[off], off)
-    return n, following, last
 
 
 def _settle(

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from dpstrata.arrays import BoolArray, IntArray
+from dpstrata.arrays import IntArray
 from dpstrata.model.problem import Problem
-from dpstrata.solvers.primitive import integer_sizes
+from dpstrata.solvers.primitive import round_at_price
+from dpstrata.solvers.priced import real_sizes
 
 
 def best_sizes(problem: Problem) -> IntArray:
@@ -14,35 +15,21 @@ def best_sizes(problem: Problem) -> IntArray:
     sizes more interviews hurt.
     """
     terms = problem.terms
-    rows = np.arange(len(terms))
-    zero = np.full(len(rows), terms.origin)  # a gain of zero, measured from the origin
-    tilts = zero if terms.tilts is None else terms.tilts
+    lower, upper = problem.lower.astype(float), problem.upper.astype(float)
+    tilts = terms.origin if terms.tilts is None else terms.tilts
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        guess = terms.core_weights(problem.total) / np.sqrt(tilts)
-    if terms.kinks is not None:
-        guess = np.maximum(guess, terms.kinks)  # below the kink everyone helps
-    guess = np.nan_to_num(np.clip(guess, problem.lower, problem.upper), nan=1.0)
-    sizes = integer_sizes(
-        terms,
-        zero,
-        rows=rows,
-        start=np.clip(guess.astype(np.int64), problem.lower, problem.upper),
-        lower=problem.lower,
-        upper=problem.upper,
-        inclusive=False,
-    )
+        start = np.nan_to_num(terms.core_weights(problem.total) / np.sqrt(tilts), nan=1.0)
+    guess = real_sizes(terms, 0.0, lower=lower, upper=upper, start=start)
+    zero = terms.origin  # a gain of zero, measured from the origin
+    sizes, following, last = round_at_price(problem, terms, guess, zero)
     # Where rounding leaves the sign of a gain open, exact arithmetic decides; that is a person or two.
-    for step, movable in ((1, sizes < problem.upper), (-1, sizes > problem.lower)):
-        for i in np.flatnonzero(movable & _unclear(problem, sizes if step > 0 else sizes - 1)).tolist():
+    for step, gain in ((1, following), (-1, last)):
+        with np.errstate(invalid="ignore"):
+            unclear = np.abs(gain - zero) <= terms.gain_error(gain)
+        for i in np.flatnonzero(unclear & np.isfinite(gain)).tolist():
             while problem.lower[i] <= sizes[i] + step <= problem.upper[i]:
                 person = int(sizes[i]) if step > 0 else int(sizes[i]) - 1
                 if (terms.exact_gain(i, person) > 0) != (step > 0):
                     break
                 sizes[i] += step
     return sizes
-
-
-def _unclear(problem: Problem, before: IntArray) -> BoolArray:
-    terms = problem.terms
-    gain = terms.gain(np.maximum(before, 1).astype(float))
-    return np.abs(gain - terms.origin) <= terms.gain_error(gain)

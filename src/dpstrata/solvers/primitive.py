@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpstrata.arrays import BoolArray, FloatArray, IntArray, Rows
+from dpstrata.arrays import BoolArray, FloatArray, IntArray, blocks
+from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
 
 
@@ -93,12 +94,43 @@ def _gallop(
         step *= 2
 
 
-def gains_around(
-    terms: Terms, n: IntArray, lower: IntArray, upper: IntArray, rows: Rows
-) -> tuple[FloatArray, FloatArray]:
-    """Gains of the next and of the last person, -inf and +inf at the bounds."""
-    following = terms.gain(n.astype(float), rows)
-    last = terms.gain(np.maximum(n - 1, 1).astype(float), rows)
-    following[n >= upper] = -np.inf
-    last[n <= lower] = np.inf
-    return following, last
+def round_at_price(
+    problem: Problem, terms: Terms, guess: FloatArray, price: float
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Best whole numbers at one price for all strata, from real sizes that are nearly best.
+
+    Returns
+    -------
+    sizes : array of int
+        The smallest minimisers of f_i(n) + price·n.
+    following, last : array
+        Gains of the next and of the last person, -inf and +inf at the bounds.
+    """
+    lower, upper = problem.lower, problem.upper
+    n = np.empty(len(guess), dtype=np.int64)
+    following, last = np.empty(len(guess)), np.empty(len(guess))
+    misplaced = []
+    for part in blocks(len(guess)):
+        low, high = lower[part], upper[part]
+        size = np.minimum(np.maximum(np.floor(guess[part]), low), high)
+        gain = terms.gain(size, part)
+        up = (gain > price) & (size < high)
+        other = terms.gain(np.maximum(np.where(up, size + 1.0, size - 1.0), 1.0), part)
+        size += up
+        n[part] = size
+        following[part] = np.where(up, other, gain)
+        last[part] = np.where(up, gain, other)
+        following[part][size >= high] = -np.inf
+        last[part][size <= low] = np.inf
+        misplaced.append(part.start + np.flatnonzero((following[part] > price) | (last[part] <= price)))
+    # Where the guess was a few people off, the search finds them.
+    off = np.concatenate(misplaced)
+    if off.size:
+        low, high = lower[off], upper[off]
+        prices = np.full(len(off), price)
+        n[off] = integer_sizes(
+            terms, prices, rows=off, start=n[off], lower=low, upper=high, inclusive=False
+        )
+        following[off] = np.where(n[off] < high, terms.gain(n[off].astype(float), off), -np.inf)
+        last[off] = np.where(n[off] > low, terms.gain(np.maximum(n[off] - 1.0, 1.0), off), np.inf)
+    return n, following, last

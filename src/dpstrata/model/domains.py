@@ -1,0 +1,208 @@
+"""Domains: groups of strata whose own means are wanted, and the precision each must reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpstrata.arrays import FloatArray, IntArray, read_only
+from dpstrata.errors import InputError
+from dpstrata.model.inputs import Inputs
+from dpstrata.model.strata import Strata
+
+WHOLE = "all"
+_MOST_TARGETS = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """The strata grouped by one column, or all of them together.
+
+    Attributes
+    ----------
+    column : str or None
+        The column; ``None`` for the whole population.
+    groups : tuple of str
+        Its domains, in the order in which they appear.
+    codes : array of int
+        Position of each stratum's domain among the groups.
+    weights : array
+        (N_i / N of its domain)²: what the variance of the stratum's mean counts in the domain's.
+    populations : array of int
+        People in each domain.
+    limits : array
+        Variance that each domain may have at most; infinite without a target.
+    """
+
+    column: str | None
+    groups: tuple[str, ...]
+    codes: IntArray
+    weights: FloatArray
+    populations: IntArray
+    limits: FloatArray
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Add up a value of each stratum, weighted, within every domain."""
+        if self.column is None:
+            return np.array([(self.weights * values).sum()])
+        return np.bincount(self.codes, weights=self.weights * values, minlength=len(self.groups))
+
+    def variances(self, sampling: FloatArray, privacy: FloatArray) -> FloatArray:
+        """Variance of every domain's mean from those of its strata, to the last digit as it is reported."""
+        return self.sums(sampling) + self.sums(privacy)
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One domain in a design.
+
+    Attributes
+    ----------
+    column, group : str
+        Where it comes from; ``all`` for the whole population.
+    strata, population, sample_size : int
+        How many strata, people, and people to invite.
+    standard_error : float
+        Of its mean.
+    target : float or None
+        The standard error to reach.
+    shadow_price : float or None
+        What a target looser by 1% in the standard error would save, in interviews or cost; 0 where the
+        target does not bind.
+    """
+
+    column: str
+    group: str
+    strata: int
+    population: int
+    sample_size: int
+    standard_error: float
+    target: float | None
+    shadow_price: float | None
+
+    @property
+    def binds(self) -> bool:
+        """Whether its target costs anything."""
+        return bool(self.shadow_price)
+
+
+def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
+    """Group the strata by every column that the inputs name; the whole population comes first.
+
+    Raises
+    ------
+    InputError
+        If a column or a domain is not there, or a target is not a positive number.
+    """
+    target = inputs.target_variance
+    found = [_partition(strata, None, [WHOLE] * len(strata), {} if target is None else {WHOLE: target})]
+    for column, given in (inputs.domains or {}).items():
+        cells = _cells(strata, column)
+        if given is None:
+            targets = {}
+        elif isinstance(given, Mapping):
+            targets = {str(group): _variance(inputs, f"{column}={group}", value) for group, value in given.items()}
+        else:
+            targets = dict.fromkeys(cells, _variance(inputs, column, given))
+        unknown = [group for group in targets if group not in set(cells)]
+        if unknown:
+            raise InputError(f"column {column!r} must have the domain {unknown[0]!r}, which has a target.")
+        found.append(_partition(strata, column, cells, targets))
+    number = sum(int(np.isfinite(part.limits).sum()) for part in found)
+    if number > _MOST_TARGETS:
+        raise InputError(f"a design can meet at most {_MOST_TARGETS:,} targets, got {number:,}.")
+    return tuple(found)
+
+
+def describe_domains(
+    partitions: Sequence[Partition],
+    variances: tuple[FloatArray, FloatArray],
+    sizes: IntArray,
+    prices: Sequence[float] | None,
+) -> tuple[Domain, ...]:
+    """Say what every domain gets.
+
+    Parameters
+    ----------
+    partitions : sequence of Partition
+        As found.
+    variances : pair of arrays
+        Variance of each stratum's mean from sampling and from privacy.
+    sizes : array of int
+        People to invite.
+    prices : sequence of float or None
+        What a unit of each target's variance costs, for the targets in their order.
+    """
+    described = []
+    costs = iter(() if prices is None else prices)
+    for part in partitions:
+        invited = np.bincount(part.codes, weights=sizes, minlength=len(part.groups))
+        members = np.bincount(part.codes, minlength=len(part.groups))
+        for i, variance in enumerate(part.variances(*variances).tolist()):
+            limit = float(part.limits[i])
+            bound = math.isfinite(limit)
+            # V = se², so 1% of the standard error is 2% of the variance.
+            price = 0.02 * limit * next(costs) if bound and prices is not None else None
+            described.append(
+                Domain(
+                    column=part.column or WHOLE,
+                    group=part.groups[i],
+                    strata=int(members[i]),
+                    population=int(part.populations[i]),
+                    sample_size=int(invited[i]),
+                    standard_error=math.sqrt(variance),
+                    target=math.sqrt(limit) if bound else None,
+                    shadow_price=price,
+                )
+            )
+    return tuple(described)
+
+
+def _cells(strata: Strata, column: str) -> list[str]:
+    if column == "stratum":
+        return list(strata.names)
+    if column not in strata.extra:
+        known = ", ".join(["stratum", *strata.extra])
+        raise InputError(f"domains must name columns of the strata ({known}), got {column!r}.")
+    cells = []
+    for row, cell in enumerate(strata.extra[column]):
+        text = _text(cell)
+        if not text:
+            raise InputError(
+                f"column {column!r} must name a domain for every stratum, got nothing in {strata.name(row)!r}."
+            )
+        cells.append(text)
+    return cells
+
+
+def _text(cell: Any) -> str:
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell).strip()
+
+
+def _variance(inputs: Inputs, where: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < math.inf:
+        raise InputError(f"the target of {where} must be a positive number, got {value!r}.")
+    return inputs.variance_of(float(value))
+
+
+def _partition(
+    strata: Strata, column: str | None, cells: Sequence[str], targets: Mapping[str, float]
+) -> Partition:
+    groups = tuple(dict.fromkeys(cells))
+    place = {group: i for i, group in enumerate(groups)}
+    codes = np.array([place[cell] for cell in cells], dtype=np.int64)
+    populations = np.zeros(len(groups), dtype=np.int64)
+    np.add.at(populations, codes, strata.sizes)
+    share = strata.sizes / populations[codes]
+    limits = np.array([targets.get(group, math.inf) for group in groups])
+    return Partition(
+        column, groups, read_only(codes), read_only(share * share), read_only(populations), read_only(limits)
+    )
