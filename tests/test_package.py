@@ -40,6 +40,7 @@ def test_designing_loads_no_extra():
 def test_everything_exported_exists_and_nothing_else_is_public():
     assert dps.__all__ == [
         "Answers",
+        "Bound",
         "Certificate",
         "Design",
         "DpstrataError",
@@ -60,6 +61,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "load_design",
         "local_epsilon",
         "plot",
+        "sensitivity",
         "simulate",
         "solve",
         "sweep",

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
         StrataError,
     )
     from dpstrata.model.answers import Answers
+    from dpstrata.model.bound import Bound
     from dpstrata.model.certificate import Certificate, certify
     from dpstrata.model.design_record import Design
     from dpstrata.model.document import load_design
     from dpstrata.model.problem import Problem
     from dpstrata.model.strata import Strata
-    from dpstrata.planning import design, evaluate, sweep
+    from dpstrata.planning import design, evaluate, sensitivity, sweep
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.report.charts import plot
     from dpstrata.simulation import simulate, synthetic_population
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Answers": "model.answers",
+    "Bound": "model.bound",
     "Certificate": "model.certificate",
     "Design": "model.design_record",
     "DpstrataError": "errors",
@@ -53,6 +55,7 @@ _HOMES = {
     "load_design": "model.document",
     "local_epsilon": "privacy.amplification",
     "plot": "report.charts",
+    "sensitivity": "planning",
     "simulate": "simulation",
     "solve": "solvers",
     "sweep": "planning",
@@ -61,6 +64,7 @@ _HOMES = {
 
 __all__ = [
     "Answers",
+    "Bound",
     "Certificate",
     "Design",
     "DpstrataError",
@@ -81,6 +85,7 @@ __all__ = [
     "load_design",
     "local_epsilon",
     "plot",
+    "sensitivity",
     "simulate",
     "solve",
     "sweep",

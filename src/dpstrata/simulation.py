@@ -128,6 +128,10 @@ def simulate(
     >>> result.agrees()
     True
     """
+    if plan.problem.terms.response_rates is not None:
+        raise InputError(
+            "simulate carries out designs in which everyone answers, got response rates below 1."
+        )
     _check_whole("replications", replications, least=10)
     _check_whole("seed", seed, least=0)
     answers = _check_population(plan, population)

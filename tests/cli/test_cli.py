@@ -131,7 +131,7 @@ def test_out_by_ending(tmp_path, ending):
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--at-most", 9], "got total and at_most"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--trust", "curator"], "not available"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--delta", 0.1], "delta is not available"),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--domains", "x"], "domains is not available"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--domains", "x"], "got 'x'"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--out", "x.doc"], "written to .json"),
         (["design", EXAMPLE, "--epsilon", "much", "--total", 9], "Invalid value for '--epsilon'"),
         (["design", EXAMPLE, "--total", 9], "Missing option '--epsilon'"),

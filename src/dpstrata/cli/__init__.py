@@ -8,6 +8,7 @@ import typer
 
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
+from dpstrata.cli.cmd_what_if import evaluate_command, sensitivity_command, sweep_command
 
 app = typer.Typer(
     name="dpstrata",
@@ -23,7 +24,15 @@ app.command("design", help="Allocate a sample to strata: the exact optimum, with
 app.command("compare", help="Set the optimum beside Neyman, proportional and equal allocation.")(
     compare_command
 )
-
+app.command("evaluate", help="Score an allocation that someone already has, beside the best one.")(
+    evaluate_command
+)
+app.command("sweep", help="Design for many values of epsilon, total, mechanism and others at once.")(
+    sweep_command
+)
+app.command("sensitivity", help="Show what wrong standard deviations would do to a design.")(
+    sensitivity_command
+)
 app.command("paper", help="Reproduce the paper: every table, figure and claim, as files and one page.")(
     paper_command
 )

@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.model.comparison import stratum_variances
+from dpstrata.model.comparison import mean_variances
 from dpstrata.model.domains import Partition
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
@@ -76,8 +76,8 @@ class Bound:
         least = f"{self.lower_bound:,.6g}"
         if self.optimal and self.searched and self.lower_bound < self.value:
             return (
-                f"Proven optimal: prices prove that no design has less {self.measure} than {least}, and every "
-                "candidate that they leave was tried."
+                f"Proven optimal: prices prove that no design has less {self.measure} than {least}, and "
+                "every candidate that they leave was tried."
             )
         if self.optimal:
             return f"Proven optimal: prices prove that no design has less {self.measure} than this one."
@@ -101,15 +101,19 @@ def certify_budget(
     weights = problem.terms.coefficients**2
 
     def variance(n: IntArray) -> FloatArray:
-        return weights * sum(stratum_variances(problem, n, finite_population=finite_population))
+        return weights * mean_variances(problem, n, finite_population=finite_population)
 
-    best = best_at_prices(unit_terms(problem.terms), weights, price * costs, problem.lower, problem.upper, sizes)
+    best = best_at_prices(
+        unit_terms(problem.terms), weights, price * costs, problem.lower, problem.upper, sizes
+    )
     value, spread = float(variance(sizes).sum()), float(variance(best).sum())
     spent = float((costs * best).sum())
     bound = spread + price * (spent - budget)
     bound -= _ROUNDING * (problem.objective(best) + price * (spent + budget))
     bound = min(max(bound, 0.0), value)
-    return Bound(searched or value <= bound * (1 + 1e-11), "variance", value, bound, searched, (float(price),))
+    return Bound(
+        searched or value <= bound * (1 + 1e-11), "variance", value, bound, searched, (float(price),)
+    )
 
 
 def certify_targets(
@@ -126,18 +130,20 @@ def certify_targets(
     every = np.ones(len(sizes)) if costs is None else costs
     weights = combined_weights(partitions, prices)
     unit = unit_terms(problem.terms)
-    free = best_at_prices(unit, np.ones(len(sizes)), np.zeros(len(sizes)), problem.lower, problem.upper, sizes)
+    free = best_at_prices(
+        unit, np.ones(len(sizes)), np.zeros(len(sizes)), problem.lower, problem.upper, sizes
+    )
     lower = needed_sizes(problem, partitions, free, finite_population=finite_population)
     best = best_at_prices(unit, weights, every, lower, np.maximum(free, lower), sizes)
-    variances = sum(stratum_variances(problem, best, finite_population=finite_population))
+    variances = mean_variances(problem, best, finite_population=finite_population)
     limits = np.concatenate([part.limits[np.isfinite(part.limits)] for part in partitions])
     spent, allowed = float((every * best).sum()), float(np.dot(prices, limits))
     reached = float((weights * variances).sum())
     bound = spent + reached - allowed - _ROUNDING * (spent + reached + allowed)
     value = float((every * sizes).sum())
-    unit = _smallest_step(every)
-    if unit:  # what every design costs is a multiple of it
-        bound = math.ceil(bound / unit - 1e-9) * unit
+    step = _smallest_step(every)
+    if step:  # what every design costs is a multiple of it
+        bound = math.ceil(bound / step - 1e-9) * step
     bound = min(max(bound, float((every * lower).sum())), value)
     optimal = searched or value <= bound * (1 + 1e-12)
     measure: Literal["cost", "interviews"] = "interviews" if costs is None else "cost"
@@ -162,7 +168,7 @@ def needed_sizes(
     """
 
     def variances(n: IntArray) -> FloatArray:
-        return sum(stratum_variances(problem, n, finite_population=finite_population))
+        return mean_variances(problem, n, finite_population=finite_population)
 
     least = variances(most)
     allowed = np.full(len(most), np.inf)
@@ -209,7 +215,7 @@ def combined_weights(partitions: Sequence[Partition], prices: Sequence[float] | 
 def best_at_prices(
     terms: Terms, weights: FloatArray, price: FloatArray, lower: IntArray, upper: IntArray, guess: IntArray
 ) -> IntArray:
-    """Minimise weight·f(n) + price·n in every stratum by bisection: the first size whose gain is not worth it."""
+    """Minimise weight·f(n) + price·n in every stratum by bisection: the first size not worth exceeding."""
     with np.errstate(divide="ignore", invalid="ignore"):
         worth = np.where(weights > 0, price / weights, np.inf) + terms.origin
     low, high = lower.copy(), upper.copy()

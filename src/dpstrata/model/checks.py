@@ -8,7 +8,7 @@ import numpy as np
 from dpstrata.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.model.answers import Answers
 
-SdSource = Literal["public", "prior", "bound", "private_pilot"]
+SdSource = Literal["public", "prior", "bound", "private_pilot", "confidential"]
 SD_SOURCES: tuple[str, ...] = get_args(SdSource)
 LARGEST_SIZE = 10**12
 LARGEST_POPULATION = 2**62
@@ -22,6 +22,7 @@ COLUMN_OF = {
     "mins": "min",
     "maxs": "max",
     "response_rates": "response_rate",
+    "sd_epsilons": "sd_epsilon",
 }
 
 
@@ -61,6 +62,7 @@ def find_problems(
         ("mins", "min must be a whole number >= 0", lambda v: _whole(v, 0, LARGEST_SIZE)),
         ("maxs", "max must be a whole number >= 1", lambda v: _whole(v, 1, LARGEST_SIZE)),
         ("response_rates", "response_rate must be above 0 and at most 1", lambda v: (v > 0) & (v <= 1)),
+        ("sd_epsilons", "sd_epsilon must be a number >= 0", lambda v: np.isfinite(v) & (v >= 0)),
     ):
         if name in columns:
             found += _each(COLUMN_OF[name], columns[name], rule, holds(columns[name]))
@@ -72,7 +74,7 @@ def find_problems(
         for row, source in listed
         if source not in SD_SOURCES
     ]
-    return found
+    return found + _find_confidential(sources, columns.get("sd_epsilons"), len(sizes))
 
 
 def find_large_spreads(sds: FloatArray, sizes: IntArray, answers: Answers) -> list[Finding]:
@@ -127,6 +129,24 @@ def _find_doubles(names: Sequence[str] | None) -> list[Finding]:
             found.append(Finding(row, "stratum", "stratum names must differ", f"{name!r} again"))
         seen.add(name)
     return found
+
+
+def _find_confidential(
+    sources: str | Sequence[str], epsilons: FloatArray | None, count: int
+) -> list[Finding]:
+    """Find spreads computed from the confidential answers whose privacy cost is not given."""
+    listed = [sources] * count if isinstance(sources, str) else sources
+    return [
+        Finding(
+            row,
+            "sd_source",
+            "a standard deviation computed from the confidential answers breaks the promise unless its own "
+            "cost is given in sd_epsilon; otherwise use a public, prior or bounding value",
+            "'confidential' without sd_epsilon",
+        )
+        for row, source in enumerate(listed)
+        if source == "confidential" and (epsilons is None or not epsilons[row] > 0)
+    ]
 
 
 def _moderate(values: FloatArray) -> BoolArray:

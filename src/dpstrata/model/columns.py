@@ -19,7 +19,7 @@ from dpstrata.model.strata import Strata
 from dpstrata.model.tables import Table
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
-NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate")
+NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")
 KNOWN = ("stratum", "sd_source", *NUMBERS)
 _COUNTS = ("size", "min", "max")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f]\d{3})+")
@@ -32,8 +32,9 @@ def strata_from_columns(table: Table, *, answers: Answers | None = None) -> Stra
     if known.problems:
         raise StrataError(known.problems, source=table.source)
     sizes = known.numbers("size")
-    # An empty cell of these columns means that the stratum has no such bound and that everyone answers.
-    blanks = {"min": np.zeros_like(sizes), "max": sizes, "response_rate": np.ones_like(sizes)}
+    # An empty cell of these columns means: no such bound, everyone answers, nothing was spent.
+    zero = np.zeros_like(sizes)
+    blanks = {"min": zero, "max": sizes, "response_rate": np.ones_like(sizes), "sd_epsilon": zero}
     columns = {
         argument: sizes if column == "size" else known.numbers(column, blank=blanks.get(column))
         for argument, column in COLUMN_OF.items()

@@ -72,7 +72,7 @@ def variance_parts(problem: Problem, sizes: IntArray, *, finite_population: bool
 
 
 def stratum_variances(
-    problem: Problem, sizes: IntArray, *, finite_population: bool
+    problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Variance of each stratum's mean at ``sizes``, from sampling and from privacy."""
     terms = problem.terms
@@ -84,6 +84,12 @@ def stratum_variances(
     if finite_population:
         sampling = sampling * ((terms.sizes - answers) / terms.sizes)
     return sampling, noise / answers
+
+
+def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool) -> FloatArray:
+    """Variance of each stratum's mean at ``sizes``."""
+    sampling, privacy = stratum_variances(problem, sizes, finite_population=finite_population)
+    return sampling + privacy
 
 
 def compare_designs(problem: Problem, sizes: IntArray, *, finite_population: bool) -> tuple[Comparison, ...]:

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray, IntArray, read_only
+from dpstrata.arrays import BoolArray, FloatArray, IntArray, read_only
 from dpstrata.errors import InputError
+from dpstrata.model.bound import Bound, certify_budget, certify_targets
 from dpstrata.model.certificate import Certificate, certify
-from dpstrata.model.comparison import Comparison, VarianceParts, compare_designs, variance_parts
+from dpstrata.model.comparison import (
+    Comparison,
+    VarianceParts,
+    compare_designs,
+    stratum_variances,
+    variance_parts,
+)
+from dpstrata.model.domains import Domain, describe_domains, find_partitions
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.problem import Problem
@@ -45,8 +53,8 @@ class Design:
         People to invite.
     relaxed_sizes : array of float
         The best real numbers.
-    certificate : Certificate
-        The proof of optimality.
+    certificate : Certificate or Bound
+        The proof of optimality; with unequal costs or several targets, of a gap to it.
     outcome : Outcome or None
         How the total came about, where it was not simply given.
     """
@@ -56,7 +64,7 @@ class Design:
     problem: Problem
     sample_sizes: IntArray
     relaxed_sizes: FloatArray
-    certificate: Certificate
+    certificate: Certificate | Bound
     outcome: Outcome | None = None
 
     @classmethod
@@ -68,10 +76,33 @@ class Design:
         sample_sizes: IntArray | FloatArray,
         relaxed_sizes: FloatArray,
         outcome: Outcome | None = None,
+        *,
+        prices: tuple[float, ...] | None = None,
+        searched: bool = False,
     ) -> Design:
-        """Build a design and check its certificate."""
+        """Build a design and check its proof: the exchanges, or the bound that ``prices`` give."""
         sizes = read_only(np.asarray(sample_sizes, dtype=np.int64))
-        proof = certify(problem, sizes)
+        proof: Certificate | Bound
+        correct = inputs.finite_population
+        if prices is None:
+            proof = certify(problem, sizes)
+        elif inputs.target_variance is None and not inputs.has_domain_targets:
+            assert strata.costs is not None
+            assert inputs.budget is not None
+            proof = certify_budget(
+                problem,
+                strata.costs,
+                inputs.budget,
+                sizes,
+                prices[0],
+                finite_population=correct,
+                searched=searched,
+            )
+        else:
+            parts = find_partitions(strata, inputs)
+            proof = certify_targets(
+                problem, strata.costs, parts, sizes, prices, finite_population=correct, searched=searched
+            )
         return cls(strata, inputs, problem, sizes, read_only(relaxed_sizes), proof, outcome)
 
     # --- what was designed --------------------------------------------------------------------
@@ -93,8 +124,43 @@ class Design:
 
     @property
     def local_epsilons(self) -> FloatArray:
-        """Budget that one noised answer spends, in each stratum."""
-        return read_only(self.problem.terms.budgets(self.sample_sizes.astype(float)).e)
+        """Budget that the noised answers of one person spend together, in each stratum."""
+        budgets = self.problem.terms.budgets(self.sample_sizes.astype(float)).e
+        cap = self.problem.terms.cap
+        return read_only(budgets if cap is None else np.minimum(budgets, cap))
+
+    @property
+    def capped(self) -> BoolArray:
+        """Whether the cap on the local budget binds, in each stratum."""
+        kinks = self.problem.terms.kinks
+        if kinks is None:
+            return read_only(np.zeros(len(self.strata), dtype=bool))
+        return read_only(self.sample_sizes < kinks)
+
+    @property
+    def central_epsilons(self) -> FloatArray:
+        """What the release spends, in each stratum: epsilon, or less where the cap binds."""
+        return read_only(self.problem.terms.central_epsilons(self.sample_sizes.astype(float)))
+
+    @property
+    def cost(self) -> float | None:
+        """What all invitations cost, if the strata say what one does."""
+        return None if self.strata.costs is None else float((self.strata.costs * self.sample_sizes).sum())
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """What every domain gets, the whole population first; empty if none was asked for."""
+        if self.inputs.domains is None:
+            return ()
+        prices = self.certificate.prices if isinstance(self.certificate, Bound) else None
+        return describe_domains(
+            find_partitions(self.strata, self.inputs),
+            stratum_variances(
+                self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
+            ),
+            self.sample_sizes,
+            prices,
+        )
 
     @property
     def noise_sds(self) -> FloatArray:
@@ -121,8 +187,14 @@ class Design:
     @property
     def privacy(self) -> Mapping[str, Any]:
         """The promise, what must stay secret for it to hold, and what it does not cover."""
-        local = self.local_epsilons
-        return privacy_statement(self.inputs, float(local.min()), float(local.max()))
+        spent = self.strata.sd_epsilons
+        return privacy_statement(
+            self.inputs,
+            self.local_epsilons,
+            central=self.central_epsilons[self.capped],
+            on_deviations=0.0 if spent is None else float(spent.max()),
+            everyone_answers=self.problem.terms.response_rates is None,
+        )
 
     def compare(self) -> tuple[Comparison, ...]:
         """Score this design, Neyman, proportional and equal allocation under the same privacy."""
@@ -151,9 +223,13 @@ class Design:
             ("min", strata.mins),
             ("max", strata.maxs),
             ("response_rate", strata.response_rates),
+            ("sd_epsilon", strata.sd_epsilons),
         ):
             if values is not None:
                 columns[column] = values.tolist()
+        if self.inputs.local_epsilon_cap is not None:
+            columns["capped"] = self.capped.tolist()
+            columns["central_epsilon"] = self.central_epsilons.tolist()
         return columns
 
     def table(self) -> dict[str, list[Any]]:

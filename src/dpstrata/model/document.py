@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.model.answers import Answers
 from dpstrata.model.design_record import Design
+from dpstrata.model.domains import find_partitions
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.output import plain_cell
@@ -52,6 +53,7 @@ class InputsPart(_Part):
     target_se: Real | None
     target_margin: Real | None
     target_cv: Real | None
+    expected_mean: Real | None
     mechanism: str
     objective: Literal["mean", "trace", "unit_free", "custom"]
     answers: AnswersPart
@@ -61,7 +63,7 @@ class InputsPart(_Part):
     min_per_stratum: Count
     min_fraction: Real
     max_fraction: Real
-    domains: list[str] | None
+    domains: dict[str, Real | dict[str, Real] | None] | None
     confidence: Real
     finite_population: bool
 
@@ -72,7 +74,7 @@ class StratumPart(_Part):
     stratum: str
     size: Count
     sd: Real
-    sd_source: Literal["public", "prior", "bound", "private_pilot"]
+    sd_source: Literal["public", "prior", "bound", "private_pilot", "confidential"]
     sample_size: Count
     relaxed_size: Real
     local_epsilon: Real
@@ -82,6 +84,9 @@ class StratumPart(_Part):
     min: int | None = None
     max: Count | None = None
     response_rate: Real | None = None
+    sd_epsilon: Real | None = None
+    capped: bool | None = None
+    central_epsilon: Real | None = None
     extra: dict[str, str | int | float | bool | None] = {}
 
 
@@ -93,6 +98,30 @@ class CertificatePart(_Part):
     smallest_loss: Real | None
     margin: Real | None
     tie: Literal["none", "equal", "open"]
+
+
+class BoundPart(_Part):
+    """What no design can beat, where exchanges prove nothing."""
+
+    optimal: bool
+    measure: Literal["variance", "cost", "interviews"]
+    value: Real
+    lower_bound: Real
+    searched: bool
+    prices: list[Real]
+
+
+class DomainPart(_Part):
+    """A group of strata and the precision of its mean."""
+
+    column: str
+    group: str
+    strata: Count
+    population: Count
+    sample_size: Count
+    standard_error: Real
+    target: Real | None
+    shadow_price: Real | None
 
 
 class ComparisonPart(_Part):
@@ -122,6 +151,8 @@ class OutcomePart(_Part):
     variance_at_limit: Real | None
     target_variance: Real | None
     variance_with_one_fewer: Real | None
+    budget: Real | None
+    cost: Real | None
 
 
 class DesignDocument(_Part):
@@ -133,10 +164,12 @@ class DesignDocument(_Part):
     inputs: InputsPart
     strata: Annotated[list[StratumPart], Field(min_length=1)]
     total: Count
+    cost: Real | None
     variance: Real
     standard_error: Real | None
     variance_parts: VariancePart
-    certificate: CertificatePart
+    certificate: CertificatePart | BoundPart
+    domains: list[DomainPart]
     outcome: OutcomePart | None
     comparison: list[ComparisonPart]
     privacy: dict[str, Any]
@@ -145,10 +178,12 @@ class DesignDocument(_Part):
 def design_document(plan: Design) -> dict[str, Any]:
     """Write a design as plain data that JSON can hold."""
     inputs = asdict(plan.inputs)
-    inputs["domains"] = None if plan.inputs.domains is None else list(plan.inputs.domains)
     parts = plan.variance_parts
     columns = plan.columns()
     rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    proof = asdict(plan.certificate)
+    if "prices" in proof:
+        proof["prices"] = list(proof["prices"])
     for name, cells in plan.strata.extra.items():
         for row, cell in zip(rows, cells, strict=True):
             row.setdefault("extra", {})[name] = plain_cell(cell)
@@ -159,10 +194,12 @@ def design_document(plan: Design) -> dict[str, Any]:
         "inputs": inputs,
         "strata": rows,
         "total": plan.total,
+        "cost": plan.cost,
         "variance": parts.total,
         "standard_error": plan.standard_error,
         "variance_parts": asdict(parts),
-        "certificate": asdict(plan.certificate),
+        "certificate": proof,
+        "domains": [asdict(domain) for domain in plan.domains],
         "outcome": None if plan.outcome is None else asdict(plan.outcome),
         "comparison": [
             {
@@ -240,11 +277,15 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
             maxs=optional("max"),
             response_rates=optional("response_rate"),
             sd_sources=[row.sd_source for row in rows],
+            sd_epsilons=optional("sd_epsilon"),
             extra={name: [row.extra.get(name) for row in rows] for name in rows[0].extra},
         )
         inputs = _inputs(document.inputs.model_dump())
         problem = inputs.problem(strata, document.total)
         outcome = None if document.outcome is None else Outcome(**document.outcome.model_dump())
+        bound = document.certificate if isinstance(document.certificate, BoundPart) else None
+        if bound is not None:
+            _check_prices(bound, strata, inputs, path)
         plan = Design.certified(
             strata,
             inputs,
@@ -252,6 +293,8 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
             np.array([row.sample_size for row in rows], dtype=np.int64),
             np.array([row.relaxed_size for row in rows], dtype=float),
             outcome,
+            prices=None if bound is None else tuple(bound.prices),
+            searched=bound is not None and bound.searched,
         )
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
@@ -259,18 +302,45 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
         raise InputError(
             f"{path}: the sample sizes must add up to the total, got {plan.total:,} and {problem.total:,}."
         )
-    if not plan.certificate.optimal:
+    if bound is None and not plan.certificate.optimal:
         raise InputError(f"{path}: the certificate does not hold for the sample sizes; the file was changed.")
     relaxed = plan.relaxed_sizes
     inside = (relaxed >= problem.lower - 1e-6) & (relaxed <= problem.upper + 1e-6)
-    if not inside.all() or abs(relaxed.sum() - problem.total) > 1e-6 * problem.total:
+    off = 0.0 if bound is not None else abs(relaxed.sum() - problem.total)
+    if not inside.all() or off > 1e-6 * problem.total:
         raise InputError(
             f"{path}: the relaxed sizes do not fit the bounds and the total; the file was changed."
         )
+    _check_limits(plan, path)
     difference = _first_difference(document.model_dump(exclude_unset=True), plan.to_dict())
     if difference:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
     return plan
+
+
+def _check_prices(bound: BoundPart, strata: Strata, inputs: Inputs, path: Path) -> None:
+    """Require prices that can prove something: one for the budget or for each target, none negative."""
+    if inputs.target_variance is None and not inputs.has_domain_targets:
+        needed = 1 if inputs.budget is not None and strata.costs is not None else 0
+    else:
+        needed = sum(int(np.isfinite(part.limits).sum()) for part in find_partitions(strata, inputs))
+    if len(bound.prices) != needed or needed == 0 or min(bound.prices) < 0:
+        raise InputError(
+            f"{path}: the prices of the certificate do not fit the question; the file was changed."
+        )
+
+
+def _check_limits(plan: Design, path: Path) -> None:
+    """Require that the design keeps to its budget and meets its targets."""
+    budget, target = plan.inputs.budget, plan.inputs.target_variance
+    if budget is not None and plan.cost is not None and plan.cost > budget * (1 + 1e-12):
+        raise InputError(f"{path}: the design costs more than its budget; the file was changed.")
+    missed = target is not None and plan.variance > target * (1 + 1e-12)
+    if missed or any(
+        domain.target is not None and domain.standard_error > domain.target * (1 + 1e-12)
+        for domain in plan.domains
+    ):
+        raise InputError(f"{path}: the design misses its targets; the file was changed.")
 
 
 def _first_difference(written: Any, computed: Any, place: str = "") -> str | None:
@@ -294,6 +364,4 @@ def _inputs(data: Mapping[str, Any]) -> Inputs:
     known = {field.name for field in fields(Inputs)}
     values = {name: value for name, value in data.items() if name in known}
     values["answers"] = Answers(**values["answers"])
-    if values["domains"] is not None:
-        values["domains"] = tuple(values["domains"])
     return Inputs(**values)

@@ -49,7 +49,8 @@ class Partition:
         """Add up a value of each stratum, weighted, within every domain."""
         if self.column is None:
             return np.array([(self.weights * values).sum()])
-        return np.bincount(self.codes, weights=self.weights * values, minlength=len(self.groups))
+        sums = np.bincount(self.codes, weights=self.weights * values, minlength=len(self.groups))
+        return sums.astype(float, copy=False)
 
     def variances(self, sampling: FloatArray, privacy: FloatArray) -> FloatArray:
         """Variance of every domain's mean from those of its strata, to the last digit as it is reported."""
@@ -105,7 +106,9 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
         if given is None:
             targets = {}
         elif isinstance(given, Mapping):
-            targets = {str(group): _variance(inputs, f"{column}={group}", value) for group, value in given.items()}
+            targets = {
+                str(group): _variance(inputs, f"{column}={group}", value) for group, value in given.items()
+            }
         else:
             targets = dict.fromkeys(cells, _variance(inputs, column, given))
         unknown = [group for group in targets if group not in set(cells)]
@@ -173,7 +176,8 @@ def _cells(strata: Strata, column: str) -> list[str]:
         text = _text(cell)
         if not text:
             raise InputError(
-                f"column {column!r} must name a domain for every stratum, got nothing in {strata.name(row)!r}."
+                f"column {column!r} must name a domain for every stratum, "
+                f"got nothing in stratum {strata.name(row)!r}."
             )
         cells.append(text)
     return cells

@@ -24,6 +24,10 @@ class Outcome:
         The variance to reach.
     variance_with_one_fewer : float or None
         What one interview less would have given; more than the target.
+    budget : float or None
+        The most that all invitations might cost.
+    cost : float or None
+        What they cost.
     """
 
     best_total: int
@@ -32,6 +36,8 @@ class Outcome:
     variance_at_limit: float | None = None
     target_variance: float | None = None
     variance_with_one_fewer: float | None = None
+    budget: float | None = None
+    cost: float | None = None
 
     def in_words(self, total: int, *, mean: bool) -> str:
         """Say it for a design with ``total`` interviews."""
@@ -40,6 +46,16 @@ class Outcome:
         def show(variance: float) -> str:
             return f"{math.sqrt(variance) if mean else variance:.6g}"
 
+        if self.budget is not None and self.target_variance is None and self.cost is not None:
+            beyond = (
+                "more would not help, however much could be spent"
+                if total >= self.best_total
+                else f"{self.best_total:,} interviews would be best"
+            )
+            return (
+                f"The budget of {self.budget:,.10g} buys {total:,} interviews that cost {self.cost:,.10g}; "
+                f"{beyond}, with a {measure} of {show(self.best_variance)}."
+            )
         if self.limit is not None and self.variance_at_limit is not None:
             if total < self.limit:
                 return (
@@ -51,7 +67,8 @@ class Outcome:
             fewer = self.variance_with_one_fewer
             reason = "the minimums ask for as many" if fewer is None else f"one fewer gives {show(fewer)}"
             goal = show(self.target_variance)
-            return f"{total:,} interviews are the fewest that reach a {measure} of {goal}; {reason}."
+            spent = "" if self.cost is None else f", for a cost of {self.cost:,.10g}"
+            return f"{total:,} interviews are the fewest that reach a {measure} of {goal}{spent}; {reason}."
         return (
             f"{self.best_total:,} interviews would be best, with a {measure} of {show(self.best_variance)}; "
             "beyond that, more interviews lose secrecy and hurt."

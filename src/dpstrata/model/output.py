@@ -22,15 +22,33 @@ def write_design(plan: Design, path: Path) -> None:
     match path.suffix.lower():
         case ".json":
             content = (to_json(plan) + "\n").encode()
-        case ".csv":
-            content = _csv(plan.table())
-        case ".parquet":
-            content = _parquet(plan.table())
-        case ".xlsx":
-            content = _excel(plan.table())
         case _:
-            raise InputError(f"a design is written to .json, .csv, .parquet or .xlsx, got {path.name!r}.")
+            content = _table_content(plan.table(), path)
     write_atomically(path, content)
+
+
+def write_table(columns: dict[str, list[Any]], path: Path) -> None:
+    """Write a table, by the ending of ``path``; JSON has one object a row."""
+    if path.suffix.lower() == ".json":
+        rows = [
+            dict(zip(columns, map(plain_cell, row), strict=True))
+            for row in zip(*columns.values(), strict=True)
+        ]
+        content = (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode()
+    else:
+        content = _table_content(columns, path)
+    write_atomically(path, content)
+
+
+def _table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
+    match path.suffix.lower():
+        case ".csv":
+            return _csv(columns)
+        case ".parquet":
+            return _parquet(columns)
+        case ".xlsx":
+            return _excel(columns)
+    raise InputError(f"a result is written to .json, .csv, .parquet or .xlsx, got {path.name!r}.")
 
 
 def to_json(plan: Design) -> str:

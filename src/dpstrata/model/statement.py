@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
+from dpstrata.arrays import FloatArray
 from dpstrata.model.inputs import Inputs
 
 PUBLIC = (
@@ -18,10 +19,15 @@ SECRET = (
     "the answers before noise",
     "the key of the draw",
 )
+EVERYONE_ANSWERS = "everyone who is invited answers, or whether they do has nothing to do with who they are"
+SOME_ANSWER = (
+    "in each stratum at least the stated share of people would answer if invited, which is publicly known; "
+    "substitutes and reserves count as invited"
+)
 ASSUMPTIONS = (
     "inside each stratum a simple random sample is drawn without replacement, and nobody learns who is in it "
     "or who is not",
-    "everyone who is invited answers, or whether they do has nothing to do with who they are",
+    EVERYONE_ANSWERS,
     "nobody is listed twice in the frame",
     "strata, sample sizes and noise are fixed before any answer is seen, and the standard deviations are not "
     "computed from the confidential answers",
@@ -34,37 +40,76 @@ NOT_PROTECTED = (
 )
 
 
-def privacy_statement(inputs: Inputs, smallest_local: float, largest_local: float) -> Mapping[str, Any]:
+def privacy_statement(
+    inputs: Inputs,
+    local: FloatArray,
+    *,
+    central: FloatArray,
+    on_deviations: float,
+    everyone_answers: bool,
+) -> Mapping[str, Any]:
     """Put the promise of a design into a record and into words.
 
     Parameters
     ----------
     inputs : Inputs
         What the design was asked for.
-    smallest_local, largest_local : float
-        Least and largest local budget over the strata.
+    local : array
+        Local budget in each stratum.
+    central : array
+        What the release spends in the strata where the cap binds.
+    on_deviations : float
+        What was spent on the standard deviations before.
+    everyone_answers : bool
+        Whether no response rate is below 1.
     """
-    central, local = math.exp(inputs.epsilon), math.exp(largest_local)
+    smallest, largest = float(local.min()), float(local.max())
+    answers = "a single noised answer" if inputs.questions == 1 else "all noised answers of one person"
+    gave = "it" if inputs.questions == 1 else "them"
     words = (
         "If the assumptions hold, whoever sees the released results, and does not know who was invited, can "
         "change their odds about any one person's answer by a factor of at most "
-        f"{_factor(central)} (epsilon = {plain_number(inputs.epsilon)}), whether that person took part or "
-        "not. If answers are noised before anyone else sees them, whoever sees a single noised answer and "
-        f"knows who gave it can change their odds by a factor of at most {_factor(local)} "
-        f"(local epsilon at most {round_up(largest_local, 2)})."
+        f"{_factor(math.exp(inputs.epsilon))} (epsilon = {plain_number(inputs.epsilon)}), whether that "
+        "person took part or not. If answers are noised before anyone else sees them, whoever sees "
+        f"{answers} and knows who gave {gave} can change their odds by a factor of at most "
+        f"{_factor(math.exp(largest))} (local epsilon at most {round_up(largest, 2)})."
     )
+    if len(central):
+        words += (
+            f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer binds in "
+            f"{len(central):,} of {len(local):,} strata; there the release spends only "
+            f"{_range(float(central.min()), float(central.max()))} instead of "
+            f"{plain_number(inputs.epsilon)}."
+        )
+    if on_deviations > 0:
+        words += (
+            f" The standard deviations were computed from confidential answers and have cost "
+            f"{round_up(on_deviations, 4)} already, so the survey spends "
+            f"{round_up(inputs.epsilon + on_deviations, 4)} in all."
+        )
+    assumptions = [
+        SOME_ANSWER if words_ == EVERYONE_ANSWERS and not everyone_answers else words_
+        for words_ in ASSUMPTIONS
+    ]
     return {
         "unit": "one person's answers",
         "neighbours": "replace one person within a stratum",
         "central": {"epsilon": inputs.epsilon, "delta": inputs.delta},
-        "local": {"smallest_epsilon": smallest_local, "largest_epsilon": largest_local},
+        "local": {"smallest_epsilon": smallest, "largest_epsilon": largest},
+        "spent_on_deviations": on_deviations,
         "trust": inputs.trust,
-        "assumptions": list(ASSUMPTIONS),
+        "assumptions": assumptions,
         "public": list(PUBLIC),
         "secret": list(SECRET),
         "not_protected": list(NOT_PROTECTED),
         "in_words": words,
     }
+
+
+def _range(smallest: float, largest: float) -> str:
+    """Write a range of budgets, rounded upwards."""
+    low, high = round_up(smallest, 3), round_up(largest, 3)
+    return high if low == high else f"{low} to {high}"
 
 
 def round_up(value: float, digits: int) -> str:

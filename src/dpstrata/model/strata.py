@@ -42,8 +42,11 @@ class Strata:
     response_rates : array of float, optional
         Publicly known share of people who would answer, 0 < r <= 1.
     sd_sources : str or sequence of str, optional
-        Where each standard deviation comes from: ``public``, ``prior`` (the default), ``bound`` or
-        ``private_pilot``.
+        Where each standard deviation comes from: ``public``, ``prior`` (the default), ``bound``,
+        ``private_pilot``, or ``confidential``: computed from the answers to be protected, which is refused
+        unless ``sd_epsilons`` says what that cost.
+    sd_epsilons : array of float, optional
+        Privacy budget that was spent on each standard deviation, >= 0; it adds to that of the survey.
     sds_are_shares : bool
         Whether ``sds`` are in units of the answer range, as those that come from a proportion are.
     extra : mapping of str to sequence, optional
@@ -69,6 +72,7 @@ class Strata:
     mins: IntArray | None
     maxs: IntArray | None
     response_rates: FloatArray | None
+    sd_epsilons: FloatArray | None
     sd_sources: tuple[str, ...] | str
     sds_are_shares: bool
     extra: Mapping[str, Sequence[Any]] = field(repr=False)
@@ -85,6 +89,7 @@ class Strata:
         response_rates: npt.ArrayLike | None = None,
         *,
         sd_sources: str | Sequence[str] | None = None,
+        sd_epsilons: npt.ArrayLike | None = None,
         sds_are_shares: bool = False,
         extra: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
@@ -96,6 +101,7 @@ class Strata:
             "mins": mins,
             "maxs": maxs,
             "response_rates": response_rates,
+            "sd_epsilons": sd_epsilons,
         }
         problems: list[str] = []
         columns = {

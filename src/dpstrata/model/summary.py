@@ -30,10 +30,17 @@ class TextTable(NamedTuple):
     note: str = ""
 
 
+def tables(plan: Design) -> list[TextTable]:
+    """Return every table of a design."""
+    domains = [domain_table(plan)] if plan.domains else []
+    return [strata_table(plan), *domains, comparison_table(plan)]
+
+
 def strata_table(plan: Design) -> TextTable:
     """Sample sizes, local budgets and noise of each stratum."""
     shown = min(len(plan.strata), SHOWN_STRATA)
-    local, noise = plan.local_epsilons, plan.noise_sds
+    local, noise, central = plan.local_epsilons, plan.noise_sds, plan.central_epsilons
+    capped = plan.inputs.local_epsilon_cap is not None
     rows: list[tuple[str, ...]] = [
         (
             plan.strata.name(i),
@@ -43,17 +50,46 @@ def strata_table(plan: Design) -> TextTable:
             f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
             round_up(float(local[i]), 3),
             f"{noise[i]:.4g}",
+            *((("yes" if plan.capped[i] else "no"), round_up(float(central[i]), 3)) if capped else ()),
         )
         for i in range(shown)
     ]
     left = len(plan.strata) - shown
-    rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", "", "", ""))
+    rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
     return TextTable(
         f"{plan.total:,} interviews in {len(plan.strata):,} strata, "
         f"epsilon = {plain_number(plan.inputs.epsilon)}, {plan.mechanism.title} noise",
-        ("stratum", "size", "sd", "sample size", "rate", "local epsilon", "noise sd"),
+        (
+            *("stratum", "size", "sd", "sample size", "rate", "local epsilon", "noise sd"),
+            *(("capped", "central epsilon") if capped else ()),
+        ),
         rows,
         f"{left:,} more strata are not shown." if left else "",
+    )
+
+
+def domain_table(plan: Design) -> TextTable:
+    """Precision of every domain beside its target."""
+    found = plan.domains
+    priced = any(domain.shadow_price is not None for domain in found)
+    saved = "saved by 1% less" if plan.cost is None else "cost saved by 1% less"
+    rows = [
+        (
+            domain.group if domain.column == domain.group else f"{domain.column}: {domain.group}",
+            f"{domain.population:,}",
+            f"{domain.sample_size:,}",
+            f"{domain.standard_error:.4g}",
+            "" if domain.target is None else f"{domain.target:.4g}",
+            *((("" if domain.shadow_price is None else f"{domain.shadow_price:.3g}"),) if priced else ()),
+        )
+        for domain in found[:SHOWN_STRATA]
+    ]
+    left = len(found) - SHOWN_STRATA
+    return TextTable(
+        "Domains",
+        ("domain", "size", "sample size", "standard error", "target", *((saved,) if priced else ())),
+        rows,
+        f"{left:,} more domains are not shown." if left > 0 else "",
     )
 
 
@@ -106,26 +142,45 @@ def sentences(plan: Design) -> list[str]:
             f"{share:.1%} of it comes from privacy, the rest from sampling."
         )
     outcome = []
-    if plan.outcome is not None:
+    if plan.inputs.has_domain_targets:
+        outcome.append(_targets_in_words(plan))
+    elif plan.outcome is not None:
         outcome.append(plan.outcome.in_words(plan.total, mean=plan.inputs.objective == "mean"))
     privacy = plan.privacy
     assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
     return [result, *outcome, plan.certificate.in_words, privacy["in_words"], assumptions]
 
 
+def _targets_in_words(plan: Design) -> str:
+    targets = [domain for domain in plan.domains if domain.target is not None]
+    binding = [domain for domain in targets if domain.binds]
+    named = ", ".join(
+        domain.group if domain.column == domain.group else f"{domain.column} {domain.group}"
+        for domain in sorted(binding, key=lambda domain: -(domain.shadow_price or 0.0))[:5]
+    )
+    cost = "" if plan.cost is None else f", for a cost of {plan.cost:,.10g}"
+    few = "" if not binding else f": {named}{', ...' if len(binding) > 5 else ''}"
+    return (
+        f"{plan.total:,} interviews meet all {len(targets):,} targets{cost}; "
+        f"{len(binding):,} of them bind{few}."
+    )
+
+
 def as_text(plan: Design) -> str:
     """Everything as plain text."""
-    lines = []
-    for table in (strata_table(plan), comparison_table(plan)):
-        cells = [table.header, *table.rows]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(table.header))]
-        lines.append(table.title)
-        for first, *others in cells:
-            numbers = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-            lines.append("  ".join(["", first.ljust(widths[0]), *numbers]))
-        lines += [f"  {table.note}"] if table.note else []
-        lines.append("")
-    return "\n".join([*lines, *sentences(plan)])
+    shown = [f"{as_plain_text(table)}\n" for table in tables(plan)]
+    return "\n".join([*shown, *sentences(plan)])
+
+
+def as_plain_text(table: TextTable) -> str:
+    """One table as plain text."""
+    cells = [table.header, *table.rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(table.header))]
+    lines = [table.title]
+    for first, *others in cells:
+        numbers = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join(["", first.ljust(widths[0]), *numbers]))
+    return "\n".join([*lines, *([f"  {table.note}"] if table.note else [])])
 
 
 def as_html(plan: Design) -> str:
@@ -133,7 +188,7 @@ def as_html(plan: Design) -> str:
     return "".join(
         [
             "<div>",
-            *(_html_table(table) for table in (strata_table(plan), comparison_table(plan))),
+            *(_html_table(table) for table in tables(plan)),
             *(f"<p>{escape(sentence)}</p>" for sentence in sentences(plan)),
             "</div>",
         ]

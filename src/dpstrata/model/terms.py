@@ -3,7 +3,7 @@ r"""One term per stratum: how much variance its sample size costs.
 For stratum i with size N, response rate r (of N people at least rN would answer), standard deviation S,
 coefficient a and n people invited,
 
-.. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{r n}, \quad e(n) = \ln(1 + C/n), \quad C = (e^{\varepsilon} - 1) r N .
+.. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{r n}, \quad e(n) = \ln(1 + C/n), \; C = (e^\varepsilon - 1) r N .
 
 A mechanism's variance is :math:`v = R^2 (w\,s(e) + \rho(e))`, and under this e(n) the first part is a
 straight line in n: :math:`s(e(n))/n = 2/C + 2n/C^2`. So, up to a constant,
@@ -101,9 +101,7 @@ class Terms:
             put(self, "kinks", self._C / cap.odds_minus_one)
         if self._equal_tilts:
             answering = 1.0 if self.response_rates is None else float(self.response_rates[0])
-            put(
-                self, "origin", 2.0 * self.mechanism.weight * (R / c / self._population) ** 2 / answering**3
-            )
+            put(self, "origin", 2.0 * self.mechanism.weight * (R / c / self._population) ** 2 / answering**3)
         else:
             ratio = self._A / self._C / self._C
             tilts = 2.0 * self.mechanism.weight * ratio
@@ -176,7 +174,7 @@ class Terms:
         return Point(np.log1p(C / n), n, C)
 
     def central_epsilons(self, n: FloatArray) -> FloatArray:
-        """What is spent against whoever sees the release: the promise, or less where the cap binds."""
+        """Return what is spent against whoever sees the release: epsilon, or less where the cap binds."""
         promised = np.full(len(n), self.promise.epsilon)
         if self.kinks is None or self._cap is None:
             return promised
@@ -377,4 +375,3 @@ class Terms:
         for part in blocks(len(n)):
             out[part] = function(n[part], part if isinstance(rows, slice) else rows[part])
         return out
-

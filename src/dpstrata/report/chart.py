@@ -10,6 +10,7 @@ from typing import Any
 from dpstrata.errors import InputError, MissingExtraError
 from dpstrata.model.output import write_atomically
 
+ENDINGS = (".svg", ".png", ".pdf", ".json")
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
@@ -36,6 +37,7 @@ class Chart:
     def save(self, path: str | Path) -> None:
         """Write the chart as ``.svg``, ``.png``, ``.pdf`` or, as its definition, ``.json``."""
         path = Path(path)
+        check_chart_path(path)
         match path.suffix.lower():
             case ".svg":
                 content = self.svg().encode()
@@ -43,14 +45,22 @@ class Chart:
                 content = self.png()
             case ".pdf":
                 content = bytes(_converter().vegalite_to_pdf(self.spec))
-            case ".json":
-                content = json.dumps(self.spec, indent=1).encode()
             case _:
-                raise InputError(f"a chart is written to .svg, .png, .pdf or .json, got {path.name!r}.")
+                content = json.dumps(self.spec, indent=1).encode()
         write_atomically(path, content)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         return {"image/svg+xml": self.svg(), "application/vnd.vegalite.v6+json": self.spec}
+
+
+def check_chart_path(path: Path | None) -> None:
+    """Refuse at once a path that no chart could be written to later."""
+    if path is None:
+        return
+    if path.suffix.lower() not in ENDINGS:
+        raise InputError(f"a chart is written to .svg, .png, .pdf or .json, got {path.name!r}.")
+    if path.suffix.lower() != ".json":
+        require_charts()
 
 
 def require_charts() -> None:

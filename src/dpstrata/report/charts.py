@@ -7,9 +7,10 @@ lightness, so that a grey print can be read. Colours are Okabe and Ito's, safe f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpstrata.arrays import IntArray
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.summary import TITLES
@@ -58,19 +59,37 @@ def plot(plan: Design) -> Chart:
     >>> dps.plot(plan).spec["mark"]["type"]
     'bar'
     """
-    names = list(plan.strata.names)
+    series = {TITLES[row.design]: row.sample_sizes for row in plan.compare() if row.design != "equal"}
+    return allocations(
+        plan,
+        series,
+        f"Where {plan.total:,} interviews go",
+        f"{plan.mechanism.title} noise, epsilon = {plan.inputs.epsilon:g}; "
+        "rivals that ignore privacy for comparison",
+    )
+
+
+def allocations(
+    plan: Design, sizes: Mapping[str, Sequence[int] | IntArray], heading: str, subtitle: str = ""
+) -> Chart:
+    """Show up to three allocations of a design's strata side by side.
+
+    Parameters
+    ----------
+    plan : Design
+        Whose strata.
+    sizes : mapping
+        Sample sizes of each allocation by its name.
+    heading, subtitle : str
+        What is shown.
+    """
+    names, series = list(plan.strata.names), list(sizes)
     rows = [
-        {"stratum": name, "allocation": TITLES[row.design], "people": int(n), "size": int(size)}
-        for row in plan.compare()
-        if row.design != "equal"
-        for name, n, size in zip(names, row.sample_sizes, plan.strata.sizes, strict=True)
+        {"stratum": name, "allocation": title, "people": int(n), "size": int(size)}
+        for title, allocation in sizes.items()
+        for name, n, size in zip(names, allocation, plan.strata.sizes, strict=True)
     ]
-    series = [TITLES[name] for name in ("optimal", "neyman", "proportional")]
-    title = {
-        "text": f"Where {plan.total:,} interviews go",
-        "subtitle": f"{plan.mechanism.title} noise, epsilon = {plan.inputs.epsilon:g}; "
-        f"rivals that ignore privacy for comparison",
-    }
+    title = {"text": heading, **({"subtitle": subtitle} if subtitle else {})}
     people = {"field": "people", "type": "quantitative", "title": "people invited"}
     if len(names) > MOST_BARS:
         encoding = {
@@ -95,6 +114,62 @@ def plot(plan: Design) -> Chart:
         return _chart(rows, bars, encoding, title, height=max(320, 42 * len(names)))
     stratum["axis"] = {"labelAngle": 0}
     return _chart(rows, bars, {"x": stratum, "xOffset": offset, "y": people, "color": colour}, title)
+
+
+def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
+    """Draw the standard error, or the objective, of many designs against what was varied.
+
+    Parameters
+    ----------
+    rows : list of dict
+        As :func:`dpstrata.sweep` returns them: the varied options come first. The first that is a number is
+        on the axis, the interviews if none is; all others name the lines.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000], sds=[0.283, 0.08])
+    >>> chart = sweep_chart(dps.sweep(strata, epsilon=[0.5, 1.0, 2.0], total=200))
+    >>> chart.spec["encoding"]["x"]["title"]
+    'epsilon'
+    """
+    if not rows:
+        raise InputError("a chart needs at least one row of data.")
+    varied = list(rows[0])[: list(rows[0]).index("variance")]
+    numbers = [name for name in varied if all(isinstance(row[name], int | float) for row in rows)]
+    asked = [name for name in numbers if name != "total" or len(varied) == 1] or ["total"]
+    x = max(asked, key=lambda name: len({row[name] for row in rows}))
+    others = [name for name in varied if name not in (x, "total")]
+    if "total" in varied and x != "total" and _repeats(rows, [x, *others]):
+        others.append("total")
+    measure = "variance" if rows[0]["standard_error"] is None else "standard_error"
+    drawn = [
+        {
+            x: row[x],
+            measure: row[measure],
+            "design": ", ".join(f"{_words(name)} {row[name]}" for name in others) or "best design",
+        }
+        for row in sorted(rows, key=lambda row: row[x])
+    ]
+    spread = max(row[x] for row in rows) / max(min(row[x] for row in rows), 1e-300)
+    return lines(
+        drawn,
+        x=(x, "interviews" if x == "total" else _words(x)),
+        y=(measure, "objective" if measure == "variance" else "standard error"),
+        series=("design", "design"),
+        title=f"{'Objective' if measure == 'variance' else 'Standard error'} by {_words(x)}",
+        log_x=spread > 5,
+        points=True,
+    )
+
+
+def _repeats(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> bool:
+    """Whether these columns do not tell all rows apart."""
+    return len({tuple(str(row[name]) for name in names) for row in rows}) < len(rows)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def lines(

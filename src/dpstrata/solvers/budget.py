@@ -132,12 +132,12 @@ class _Budget:
         return sizes
 
     def gains(self, sizes: IntArray) -> FloatArray:
-        """What the next person of each stratum takes off the variance; nothing beyond the most."""
+        """Return what the next person of each stratum takes off the variance; nothing beyond the most."""
         gain = self.terms.gain(sizes.astype(float)) - self.terms.origin
         return np.where(sizes < self.most, np.maximum(gain, 0.0), 0.0)
 
     def losses(self, sizes: IntArray) -> FloatArray:
-        """What the last person of each stratum took off it; infinite at the minimum."""
+        """Return what the last person of each stratum took off it; infinite at the minimum."""
         loss = self.terms.gain(np.maximum(sizes - 1.0, 1.0)) - self.terms.origin
         return np.where(sizes > self.lower, loss, np.inf)
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from dpstrata.arrays import IntArray
 from dpstrata.model.problem import Problem
-from dpstrata.solvers.primitive import round_at_price
 from dpstrata.solvers.priced import real_sizes
+from dpstrata.solvers.primitive import round_at_price
 
 
 def best_sizes(problem: Problem) -> IntArray:

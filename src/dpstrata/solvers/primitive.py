@@ -128,9 +128,7 @@ def round_at_price(
     if off.size:
         low, high = lower[off], upper[off]
         prices = np.full(len(off), price)
-        n[off] = integer_sizes(
-            terms, prices, rows=off, start=n[off], lower=low, upper=high, inclusive=False
-        )
+        n[off] = integer_sizes(terms, prices, rows=off, start=n[off], lower=low, upper=high, inclusive=False)
         following[off] = np.where(n[off] < high, terms.gain(n[off].astype(float), off), -np.inf)
         last[off] = np.where(n[off] > low, terms.gain(np.maximum(n[off] - 1.0, 1.0), off), np.inf)
     return n, following, last

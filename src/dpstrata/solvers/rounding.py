@@ -48,7 +48,7 @@ def round_people(problem: Targets, near: IntArray, prices: FloatArray) -> tuple[
     targets = len(problem.limits)
     wanted = _PEOPLE + _PER_TARGET * targets
     for _ in range(_WIDENINGS):
-        rows, n, worth = _people_near_the_margin(problem, near, prices, wanted)
+        rows, n = _people_near_the_margin(problem, near, prices, wanted)
         start = near.copy()
         np.minimum.at(start, rows, n)
         people = problem.unit.gain(n.astype(float), rows) - problem.unit.origin
@@ -73,7 +73,7 @@ def round_people(problem: Targets, near: IntArray, prices: FloatArray) -> tuple[
 
 def _people_near_the_margin(
     problem: Targets, near: IntArray, prices: FloatArray, wanted: int
-) -> tuple[IntArray, IntArray, FloatArray]:
+) -> tuple[IntArray, IntArray]:
     """List people by stratum and by how many come before them: the closest of each target and of all."""
     weights = combined_weights(problem.partitions, prices)
     reach = int(np.clip(wanted // len(near), 1, 2 * len(problem.limits) + 4))
@@ -95,4 +95,4 @@ def _people_near_the_margin(
         first = by_group[place < _PER_TARGET]
         np.maximum.at(limit, rows[first], distance[first])
     chosen = distance <= limit[rows]
-    return rows[chosen], n[chosen], distance[chosen]
+    return rows[chosen], n[chosen]

@@ -22,7 +22,7 @@ from dpstrata.model.bound import (
     needed_sizes,
     unit_terms,
 )
-from dpstrata.model.comparison import stratum_variances
+from dpstrata.model.comparison import mean_variances, stratum_variances
 from dpstrata.model.domains import Partition
 from dpstrata.model.problem import Problem
 from dpstrata.solvers.budget import Bounded
@@ -95,13 +95,14 @@ class Targets:
 
     def variances(self, sizes: IntArray | FloatArray) -> FloatArray:
         """Variance of each stratum's mean."""
-        sampling, privacy = stratum_variances(self.problem, sizes, finite_population=self.finite_population)
-        return sampling + privacy
+        return mean_variances(self.problem, sizes, finite_population=self.finite_population)
 
     def missed(self, sizes: IntArray) -> BoolArray:
         """Which targets are missed."""
         parts = stratum_variances(self.problem, sizes, finite_population=self.finite_population)
-        reached = [part.variances(*parts)[bound] for part, bound in zip(self.partitions, self.bound, strict=True)]
+        reached = [
+            part.variances(*parts)[bound] for part, bound in zip(self.partitions, self.bound, strict=True)
+        ]
         return np.concatenate(reached) > self.limits
 
     # --- the prices ---------------------------------------------------------------------------
@@ -136,11 +137,10 @@ class Targets:
         for _ in range(_SCALINGS):
             _, miss, _ = self.real(prices)
             ratio = (miss + self.limits) / self.limits
-            prices = np.maximum(prices * np.clip(ratio, 1e-3, 1e3) ** 2, 1e-300)
+            prices = np.asarray(np.maximum(prices * np.clip(ratio, 1e-3, 1e3) ** 2, 1e-300))
             if np.all((np.abs(ratio - 1) < 1e-3) | (prices < 1e-12 * prices.max())):
                 break
-        prices[prices < 1e-9 * prices.max()] = 0.0
-        return prices
+        return np.where(prices < 1e-9 * prices.max(), 0.0, prices)
 
     def prices(self) -> FloatArray:
         """Maximise the bound by Newton's method on the targets that bind."""
@@ -157,7 +157,9 @@ class Targets:
             curvature = self.curvature(x, weights)[np.ix_(places, places)]
             ridge = 1e-12 * np.trace(curvature) / len(places) + 1e-300
             move = np.zeros(len(prices))
-            move[places] = np.linalg.lstsq(curvature + ridge * np.eye(len(places)), miss[places], rcond=None)[0]
+            move[places] = np.linalg.lstsq(curvature + ridge * np.eye(len(places)), miss[places], rcond=None)[
+                0
+            ]
             step = 1.0
             for _ in range(30):
                 trial = np.maximum(prices + step * move, 0.0)
@@ -183,7 +185,7 @@ class Targets:
         bend = np.where(inside, weights * self.unit.scale * H / x**3, 1.0)
         share = np.where(inside, slope * slope / bend, 0.0)
         rows = []
-        for p, (part, bound) in enumerate(zip(self.partitions, self.bound, strict=True)):
+        for part, bound in zip(self.partitions, self.bound, strict=True):
             row = []
             for other, other_bound in zip(self.partitions, self.bound, strict=True):
                 crossed = part.codes * len(other.groups) + other.codes
@@ -323,16 +325,15 @@ class Targets:
         found = candidates_within(self.unit, weights, self.costs, self.lower, self.most, best, room)
         if found is None:
             return sizes, False
-        correction = self.problem.terms.sds**2 / self.problem.terms.sizes if self.finite_population else 0.0 * weights
+        correction = (
+            self.problem.terms.sds**2 / self.problem.terms.sizes if self.finite_population else 0.0 * weights
+        )
         shares = self.shares(np.arange(len(sizes)))
         complete, better = best_combination(
             [part.sizes for part in found],
             [cost * part.sizes for cost, part in zip(self.costs, found, strict=True)],
             [part.excess for part in found],
-            [
-                np.outer(part.variances - correction[i], shares[i])
-                for i, part in enumerate(found)
-            ],
+            [np.outer(part.variances - correction[i], shares[i]) for i, part in enumerate(found)],
             self.limits,
             best=bound.value * (1 - 1e-12),
             room=room,

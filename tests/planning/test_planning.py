@@ -8,7 +8,7 @@ import pytest
 import dpstrata as dps
 from problems import PAPER_SDS, PAPER_SIZES
 
-REFERENCE = Path(__file__).parent / "reference"
+REFERENCE = Path(__file__).parent.parent / "reference"
 PAPER = dps.Strata(sizes=PAPER_SIZES, sds=PAPER_SDS, names=["A", "B", "C", "D"])
 
 
@@ -128,7 +128,7 @@ def test_fractions_are_taken_as_written():
         (
             {},
             dps.InputError,
-            "a design needs one of total, at_most, target_se and target_margin, got none of them",
+            "a design needs one of total, at_most, budget, target_se, target_margin, target_cv, got none of them",
         ),
         ({"total": 10.5}, dps.InputError, "total must be a whole number, got total=10.5"),
         ({"total": 0}, dps.InputError, "total must be at least 1 and"),
@@ -166,7 +166,10 @@ def test_fractions_are_taken_as_written():
         ({"total": 200, "trust": "nobody"}, dps.InputError, "trust must be 'local' or 'curator'"),
         ({"total": 200, "confidence": 1}, dps.InputError, "confidence must lie between 0 and 1"),
         ({"total": 200, "at_most": 300}, dps.InputError, "got total and at_most"),
-        ({"budget": 300}, dps.NotAvailableError, "budget is not available"),
+        ({"budget": 300}, dps.InputError, "budget needs the cost of one invitation in every stratum"),
+        ({"budget": 300, "target_se": 0.05}, dps.InputError, "budget needs the cost of one invitation"),
+        ({"budget": -1}, dps.InputError, "budget must be positive, got budget=-1"),
+        ({"budget": 10, "total": 10}, dps.InputError, "got total and budget"),
         (
             {"at_most": 3},
             dps.InfeasibleError,
@@ -174,12 +177,25 @@ def test_fractions_are_taken_as_written():
         ),
         ({"target_se": -1}, dps.InputError, "target_se must be positive, got target_se=-1"),
         ({"target_se": 1, "objective": "trace"}, dps.InputError, "target_se is for objective='mean'"),
-        ({"target_cv": 0.1}, dps.NotAvailableError, "target_cv is not available"),
+        ({"target_cv": 0.1}, dps.InputError, "target_cv needs expected_mean.*got target_cv alone"),
+        ({"total": 9, "expected_mean": 0.1}, dps.InputError, "got expected_mean alone"),
+        ({"target_cv": 0.1, "expected_mean": 0}, dps.InputError, "not be 0, got expected_mean=0"),
+        ({"target_cv": 0.1, "expected_mean": 2}, dps.InputError, "must lie among the answers"),
+        ({"target_se": 0.1, "target_cv": 0.1}, dps.InputError, "got target_se and target_cv"),
         ({"total": 200, "delta": 1e-6}, dps.NotAvailableError, "delta is not available"),
         ({"total": 200, "questions": 0}, dps.InputError, "questions must be at least 1"),
         ({"total": 200, "trust": "curator"}, dps.NotAvailableError, "trust='curator' is not available"),
-        ({"total": 200, "local_epsilon_cap": 3}, dps.NotAvailableError, "local_epsilon_cap is not available"),
-        ({"total": 200, "domains": ["region"]}, dps.NotAvailableError, "domains is not available"),
+        ({"total": 200, "local_epsilon_cap": 0}, dps.InputError, "local_epsilon_cap must be at least 1e-6"),
+        ({"total": 200, "domains": ["region"]}, dps.InputError, "columns of the strata .stratum., got 'region'"),
+        ({"total": 200, "domains": {"stratum": 0.1}}, dps.InputError, "ask for the fewest interviews, got total"),
+        ({"domains": {"stratum": -1}}, dps.InputError, "target of stratum must be a positive number, got -1"),
+        ({"domains": {"stratum": {"Z": 1}}}, dps.InputError, "must have the domain 'Z', which has a target"),
+        ({"domains": {"stratum": 1}, "objective": "trace"}, dps.InputError, "domains is for objective='mean'"),
+        (
+            {"domains": {"stratum": 0.1}, "target_cv": 0.1, "expected_mean": 0.5},
+            dps.InputError,
+            "standard errors or margins, got target_cv",
+        ),
     ],
 )
 def test_what_cannot_be_used_gets_one_sentence(options, error, words):
@@ -188,11 +204,9 @@ def test_what_cannot_be_used_gets_one_sentence(options, error, words):
     assert "\n" not in str(caught.value)
 
 
-def test_unit_free_needs_spread_and_response_rates_wait():
+def test_unit_free_needs_spread():
     with pytest.raises(dps.InputError, match="divides by sd, which must be above 0, got 0 in stratum '2'"):
         dps.design(dps.Strata([10, 10], [0.1, 0]), epsilon=1, total=5, objective="unit_free")
-    with pytest.raises(dps.NotAvailableError, match="response rates below 1"):
-        dps.design(dps.Strata([10, 10], [0.1, 0], response_rates=[1, 0.5]), epsilon=1, total=5)
     with pytest.raises(dps.InputError, match="strata must be a Strata, got list"):
         dps.design([1, 2], epsilon=1, total=5)
 
@@ -209,6 +223,7 @@ def test_the_signature_is_pinned():
         "target_se",
         "target_margin",
         "target_cv",
+        "expected_mean",
         "mechanism",
         "objective",
         "answers",

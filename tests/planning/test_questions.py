@@ -7,7 +7,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.model.inputs import Inputs
-from dpstrata.solvers import questions
+from dpstrata.planning import questions
 from dpstrata.solvers.free import best_sizes
 from problems import MECHANISMS
 

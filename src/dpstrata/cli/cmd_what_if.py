@@ -1,0 +1,196 @@
+"""``dpstrata evaluate``, ``sweep`` and ``sensitivity``: what if it were different."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpstrata.cli.options import (
+    OPTIONS,
+    OUTPUT,
+    QUESTION_NAMES,
+    Json,
+    Plot,
+    StrataFile,
+    TableOut,
+    read_survey,
+    takes_options,
+)
+from dpstrata.errors import InputError
+
+if TYPE_CHECKING:
+    from dpstrata.model.strata import Strata
+
+VARIED = (
+    "epsilon",
+    *(name for name in QUESTION_NAMES if name != "expected_mean"),
+    "mechanism",
+    "objective",
+    "local_epsilon_cap",
+    "questions",
+)
+_MOST_DESIGNS = 100_000
+
+
+@takes_options(*QUESTION_NAMES)
+def evaluate_command(
+    strata: StrataFile,
+    sample_sizes: Annotated[
+        str | None,
+        typer.Option(help="People invited in each stratum: 50,50,50,50. By default the column sample_size."),
+    ] = None,
+    out: TableOut = None,
+    plot: Plot = None,
+    json: Json = False,
+    *,
+    options: dict[str, Any],
+) -> None:
+    """Score an allocation under the same privacy as the best one."""
+    from json import dumps
+
+    from dpstrata.cli.screen import print_paragraph, print_table
+    from dpstrata.model.output import write_table
+    from dpstrata.planning import evaluate
+    from dpstrata.report.chart import check_chart_path
+    from dpstrata.report.charts import allocations
+
+    check_chart_path(plot)
+    survey, given = read_survey(strata, options)
+    result = evaluate(survey, _sizes(sample_sizes, survey), **given)
+    columns = result.table()
+    if out is not None:
+        write_table(columns, out)
+    if plot is not None:
+        series = {"given": result.sample_sizes, "best": result.best.sample_sizes}
+        allocations(result.best, series, f"The given {result.best.total:,} interviews beside the best").save(
+            plot
+        )
+    if json:
+        typer.echo(dumps(result.to_dict(), indent=1))
+        return
+    print_table(result.text_table())
+    for sentence in result.sentences():
+        print_paragraph(sentence)
+
+
+def _sizes(text: str | None, strata: Strata) -> list[float]:
+    cells = text.split(",") if text is not None else strata.extra.get("sample_size")
+    if cells is None:
+        raise InputError("evaluate needs --sample-sizes, or a column sample_size in the file.")
+    try:
+        return [float(cell) for cell in cells]
+    except (TypeError, ValueError):
+        raise InputError("sample_sizes must be whole numbers, one for each stratum.") from None
+
+
+@takes_options("delta", "trust", as_lists=VARIED)
+def sweep_command(
+    strata: StrataFile,
+    out: TableOut = None,
+    plot: Plot = None,
+    json: Json = False,
+    *,
+    options: dict[str, Any],
+) -> None:
+    """Design for every combination of the values given, and list them."""
+    from json import dumps
+
+    from rich.console import Console
+    from rich.progress import track
+
+    from dpstrata.cli.screen import print_table
+    from dpstrata.model.output import write_table
+    from dpstrata.model.summary import TextTable
+    from dpstrata.planning.what_if import combinations, sweep_rows
+    from dpstrata.report.chart import check_chart_path
+    from dpstrata.report.charts import sweep_chart
+
+    check_chart_path(plot)
+    survey, given = read_survey(strata, options)
+    for name in VARIED:
+        if isinstance(given.get(name), str):
+            given[name] = _values(name, given[name])
+    number = len(combinations(given))
+    rows = list(
+        track(
+            sweep_rows(survey, given),
+            total=number,
+            description="designs",
+            console=Console(stderr=True),
+            disable=number < 50,
+            transient=True,
+        )
+    )
+    if out is not None:
+        write_table({name: [row[name] for row in rows] for name in rows[0] if name != "sample_sizes"}, out)
+    if plot is not None:
+        sweep_chart(rows).save(plot)
+    if json:
+        typer.echo(dumps(rows, indent=1))
+        return
+    shown = [name for name in rows[0] if name != "sample_sizes"]
+    cells = [tuple(_cell(row[name]) for name in shown) for row in rows]
+    print_table(TextTable(f"{len(rows):,} designs", tuple(name.replace("_", " ") for name in shown), cells))
+
+
+def _values(name: str, text: str) -> Any:
+    """Read 1,2,5 or start:stop:step as numbers, a,b as names; a single value is not varied."""
+    words = [word.strip() for word in text.split(",")]
+    numbers = OPTIONS[name].kind in (int, int | None, float, float | None)
+    if not numbers:
+        return words if len(words) > 1 else words[0]
+    values: list[float] = []
+    for word in words:
+        try:
+            ends = [float(end) for end in word.split(":")]
+        except ValueError:
+            raise InputError(f"--{name.replace('_', '-')} must be numbers, got {word!r}.") from None
+        if len(ends) == 1:
+            values += ends
+        elif len(ends) == 3 and ends[2] > 0 and ends[0] <= ends[1]:
+            count = int((ends[1] - ends[0]) / ends[2] + 1e-9) + 1
+            if count > _MOST_DESIGNS:
+                raise InputError(f"--{name.replace('_', '-')} must have at most {_MOST_DESIGNS:,} values.")
+            values += [round(ends[0] + i * ends[2], 12) for i in range(count)]
+        else:
+            raise InputError(
+                f"--{name.replace('_', '-')} must be start:stop:step with start <= stop, got {word!r}."
+            )
+    whole = OPTIONS[name].kind in (int, int | None)
+    plain = [int(value) if whole and value.is_integer() else value for value in values]
+    return plain if len(plain) > 1 else plain[0]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def sensitivity_command(
+    design: Annotated[Path, typer.Argument(help="A design document (.json).", show_default=False)],
+    factor: Annotated[float, typer.Option(help="By how much standard deviations may be wrong.")] = 1.5,
+    strata: Annotated[int, typer.Option(help="For how many strata to find the best design again.")] = 5,
+    out: TableOut = None,
+    json: Annotated[bool, typer.Option(help="Print JSON alone.", rich_help_panel=OUTPUT)] = False,
+) -> None:
+    """Show what wrong standard deviations would do to a design."""
+    from dataclasses import asdict
+    from json import dumps
+
+    from dpstrata.cli.screen import print_table
+    from dpstrata.model.document import load_design
+    from dpstrata.model.output import write_table
+    from dpstrata.planning import sensitivity
+
+    doubt = sensitivity(load_design(design), factor=factor, strata=strata)
+    if out is not None:
+        write_table(doubt.table(), out)
+    if json:
+        rows = [asdict(row) | {"ratio": row.ratio} for row in doubt.scenarios]
+        typer.echo(dumps({"factor": factor, "scenarios": rows, "strata": doubt.table()}, indent=1))
+        return
+    for table in doubt.text_tables():
+        print_table(table)

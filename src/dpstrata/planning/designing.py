@@ -1,0 +1,174 @@
+"""The one question everyone asks: how many people to invite in each stratum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from dpstrata.errors import InputError
+from dpstrata.model.answers import Answers, parse_answers
+from dpstrata.model.design_record import Design
+from dpstrata.model.inputs import Inputs, Target, Trust
+from dpstrata.model.strata import Strata
+from dpstrata.model.terms import Objective
+from dpstrata.planning.questions import answer
+
+
+def design(
+    strata: Strata,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    total: int | None = None,
+    at_most: int | None = None,
+    budget: float | None = None,
+    target_se: float | None = None,
+    target_margin: float | None = None,
+    target_cv: float | None = None,
+    expected_mean: float | None = None,
+    mechanism: str = "laplace",
+    objective: Objective = "mean",
+    answers: tuple[float, float]
+    | tuple[float, float, float]
+    | Sequence[float]
+    | Answers
+    | Literal["binary"] = (0, 1),
+    questions: int = 1,
+    trust: Trust = "local",
+    local_epsilon_cap: float | None = None,
+    min_per_stratum: int = 1,
+    min_fraction: float = 0.0,
+    max_fraction: float = 1.0,
+    domains: Mapping[str, Target] | Sequence[str] | None = None,
+    confidence: float = 0.95,
+    finite_population: bool = True,
+) -> Design:
+    r"""Allocate a sample to strata so that the private estimate is as precise as it can be.
+
+    Everyone gets the same central ``epsilon`` against whoever sees the release, because who was sampled
+    stays secret; a smaller sampling rate hides people better, so its answers may carry less noise. The
+    sample sizes solve, over whole numbers,
+
+    .. math::
+        \min_n \sum_i a_i^2 \frac{S_i^2 + v(e_i(n_i))}{n_i}
+        \quad\text{subject to}\quad \sum_i n_i = \text{total},\; l_i \le n_i \le h_i,
+        \qquad e_i(n) = \ln(1 + (e^{\varepsilon} - 1) N_i / n),
+
+    with v(e) the noise variance of one answer at local budget e. The result is exact and carries a proof.
+
+    Parameters
+    ----------
+    strata : Strata
+        Sizes and standard deviations. They, the design and the strata themselves are public and must not be
+        computed from the confidential answers.
+    epsilon : float
+        Central budget, from 1e-6 to 100.
+    delta : float
+        Not available yet; 0.
+    total, at_most, budget : number
+        People to invite in all strata together; the most to invite, fewer if that is better; or the most that
+        all invitations may cost, with a cost for every stratum.
+    target_se, target_margin, target_cv : float
+        Standard error of the population mean, margin of error at ``confidence``, or standard error relative
+        to ``expected_mean``, to reach with as few people, or as little cost, as can be. Exactly one question
+        may be asked; a budget may join a target.
+    expected_mean : float
+        The mean that ``target_cv`` is relative to.
+    mechanism : {"laplace", "discrete_laplace", "tulap"}
+        What noises an answer.
+    objective : {"mean", "trace", "unit_free", "custom"}
+        Variance of the population mean; sum of the stratum variances; the same relative to each stratum's
+        own variance; or the strata's own coefficients.
+    answers : (lower, upper), (lower, upper, step) or "binary"
+        What can be answered; a step makes it a grid.
+    questions : int
+        How many questions the same people are asked; each answer spends its share of the local budget.
+    trust : {"local"}
+        Who may see raw answers; "curator" is not available yet.
+    local_epsilon_cap : float, optional
+        The most that one noised answer may spend, however well the sample hides it. Where it binds, the
+        release spends less than ``epsilon``.
+    min_per_stratum : int
+        Fewest people to invite in a stratum, >= 1; smaller strata are taken whole.
+    min_fraction, max_fraction : float
+        Smallest and largest sampling rate, 0 <= min_fraction <= max_fraction <= 1.
+    domains : mapping or sequence of str, optional
+        Columns of the strata (or "stratum") whose groups are domains, each with what its groups must reach:
+        one target for all, a mapping from group to target, or ``None``. Targets are of the same kind as that
+        of the whole, standard errors if it has none. Names alone ask for nothing but a report.
+    confidence : float
+        Level of intervals, between 0 and 1.
+    finite_population : bool
+        Whether the variance reported counts that a stratum asked completely has no sampling error. It never
+        changes the sample sizes.
+
+    Returns
+    -------
+    Design
+        Sample sizes, budgets, noise, variance, certificate.
+
+    Raises
+    ------
+    InputError
+        For input that cannot be used, with one clear sentence.
+    InfeasibleError
+        For requests that no design meets together, naming both sides.
+    NotAvailableError
+        For what this version does not carry out.
+
+    Warns
+    -----
+    DpstrataWarning
+        If ``total`` is beyond the best number of interviews, with both standard errors.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
+    >>> plan = dps.design(strata, epsilon=1.0, total=200)
+    >>> plan.sample_sizes
+    array([62, 43, 45, 50])
+    >>> plan.certificate.optimal
+    True
+    """
+    if not isinstance(strata, Strata):
+        raise InputError(
+            f"strata must be a Strata, got {type(strata).__name__}. "
+            "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
+        )
+    inputs = Inputs(
+        epsilon=epsilon,
+        delta=delta,
+        total=total,
+        at_most=at_most,
+        budget=budget,
+        target_se=target_se,
+        target_margin=target_margin,
+        target_cv=target_cv,
+        expected_mean=expected_mean,
+        mechanism=mechanism,
+        objective=objective,
+        answers=parse_answers(answers),
+        questions=questions,
+        trust=trust,
+        local_epsilon_cap=local_epsilon_cap,
+        min_per_stratum=min_per_stratum,
+        min_fraction=min_fraction,
+        max_fraction=max_fraction,
+        domains=_as_mapping(domains),
+        confidence=confidence,
+        finite_population=finite_population,
+    )
+    return answer(strata, inputs)
+
+
+def _as_mapping(domains: Mapping[str, Target] | Sequence[str] | None) -> dict[str, Target] | None:
+    """Take names alone for domains without targets."""
+    if domains is None or (not isinstance(domains, str) and not len(domains)):
+        return None
+    if isinstance(domains, Mapping):
+        return {
+            str(column): dict(target) if isinstance(target, Mapping) else target
+            for column, target in domains.items()
+        }
+    return dict.fromkeys([domains] if isinstance(domains, str) else map(str, domains))

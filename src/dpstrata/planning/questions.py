@@ -1,0 +1,291 @@
+"""The questions a planner asks, each a search over the same solvers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpstrata.arrays import IntArray
+from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError
+from dpstrata.model.comparison import stratum_variances, variance_parts
+from dpstrata.model.design_record import Design
+from dpstrata.model.domains import Partition, find_partitions
+from dpstrata.model.inputs import TARGETS, Inputs
+from dpstrata.model.outcome import Outcome
+from dpstrata.model.problem import Problem
+from dpstrata.model.strata import Strata
+from dpstrata.solvers.budget import Bounded, solve_budget
+from dpstrata.solvers.exact import solve_exactly
+from dpstrata.solvers.free import best_sizes
+from dpstrata.solvers.solution import Solution
+
+_NEWTON_STEPS = 3
+
+
+def answer(strata: Strata, inputs: Inputs) -> Design:
+    """Answer the question that ``inputs`` ask about ``strata``."""
+    search = _Search(strata, inputs)
+    if inputs.domains is not None:
+        find_partitions(strata, inputs)  # says what is wrong with them before any work
+    if inputs.total is not None:
+        return search.with_total(inputs.total)
+    if inputs.at_most is not None:
+        return search.with_at_most(inputs.at_most)
+    if inputs.target_variance is None and not inputs.has_domain_targets:
+        assert inputs.budget is not None
+        return search.with_budget(inputs.budget)
+    if inputs.has_domain_targets or not search.equal_costs:
+        plan = search.with_targets(find_partitions(strata, inputs))
+    else:
+        assert inputs.target_variance is not None
+        plan = search.with_target(inputs.target_variance)
+    return _check_budget(plan)
+
+
+def _check_budget(plan: Design) -> Design:
+    """Require that a design for a precision is within the budget, if there is one."""
+    budget = plan.inputs.budget
+    if budget is None:
+        return plan
+    if plan.cost is None:
+        raise InputError("budget needs the cost of one invitation in every stratum, got none.")
+    if plan.cost > budget:
+        raise InfeasibleError(
+            f"the precision asked for costs {plan.cost:,.10g}, but budget={budget:,.10g}. "
+            "Ask for less precision, or for the budget alone to see what it gives."
+        )
+    return plan
+
+
+class _Search:
+    """Designs of one survey for any total, solved at most once each."""
+
+    def __init__(self, strata: Strata, inputs: Inputs) -> None:
+        self.strata = strata
+        self.inputs = inputs
+        self._problem = inputs.problem(strata)
+        self._best: IntArray | None = None
+        self.solutions: dict[int, Solution] = {}
+        self.variances: dict[int, float] = {}
+
+    @property
+    def equal_costs(self) -> bool:
+        """Whether everyone costs the same, so that fewest people and least cost are one question."""
+        costs = self.strata.costs
+        return costs is None or bool(np.all(costs == costs[0]))
+
+    def problem(self, total: int) -> Problem:
+        """Pose the problem for ``total``; terms and bounds are shared."""
+        return self._problem if total == self._problem.total else replace(self._problem, total=total)
+
+    def solve(self, total: int) -> Solution:
+        """Solve for ``total``."""
+        if total not in self.solutions:
+            self.solutions[total] = solve_exactly(self.problem(total))
+        return self.solutions[total]
+
+    def variance(self, total: int) -> float:
+        """Variance of the best design with ``total`` interviews."""
+        if total not in self.variances:
+            sizes = np.asarray(self.solve(total).sizes, dtype=np.int64)
+            self.variances[total] = self.variance_of(sizes)
+        return self.variances[total]
+
+    def variance_of(self, sizes: IntArray) -> float:
+        """Variance at some sizes."""
+        return variance_parts(self._problem, sizes, finite_population=self.inputs.finite_population).total
+
+    def best(self) -> tuple[int, float]:
+        """Return the number of interviews beyond which more hurt, and the variance there."""
+        total = int(self.best_sizes().sum())
+        if total not in self.variances:  # the best sizes at all are the best with their own total
+            self.variances[total] = self.variance_of(self.best_sizes())
+        return total, self.variances[total]
+
+    def best_sizes(self) -> IntArray:
+        """Return the sizes with the least variance at all."""
+        if self._best is None:
+            self._best = best_sizes(self._problem)
+        return self._best
+
+    def design(self, total: int, outcome: Outcome | None) -> Design:
+        """Wrap up the design with ``total`` interviews."""
+        solution = self.solve(total)
+        assert solution.relaxed_sizes is not None
+        return Design.certified(
+            self.strata, self.inputs, self.problem(total), solution.sizes, solution.relaxed_sizes, outcome
+        )
+
+    def bounded(self, found: Bounded, outcome: Outcome) -> Design:
+        """Wrap up a design whose proof is a bound."""
+        return Design.certified(
+            self.strata,
+            self.inputs,
+            self.problem(int(found.sizes.sum())),
+            found.sizes,
+            found.relaxed_sizes,
+            outcome,
+            prices=found.bound.prices,
+            searched=found.bound.searched,
+        )
+
+    # --- a number of people -------------------------------------------------------------------
+
+    def with_total(self, total: int) -> Design:
+        """Design for a given total; warn if it is beyond the best one."""
+        price = self.solve(total).price
+        best = self.best() if price is not None and price < 0 else (total, 0.0)
+        if best[0] >= total:
+            return self.design(total, None)
+        outcome = Outcome(*best)
+        plan = self.design(total, outcome)
+        mean = self.inputs.objective == "mean"
+        got = f"{math.sqrt(plan.variance) if mean else plan.variance:.4g}"
+        warnings.warn(
+            f"total={total:,} is more than helps: it gives {got}. {outcome.in_words(total, mean=mean)}",
+            DpstrataWarning,
+            stacklevel=4,
+        )
+        return plan
+
+    def with_at_most(self, limit: int) -> Design:
+        """Design for the best number of interviews that is not above ``limit``."""
+        least = int(self._problem.lower.sum())
+        if limit < least:
+            raise InfeasibleError(
+                f"at_most must be at least the sum of the minimums ({least:,}), got at_most={limit:,}."
+            )
+        return self._up_to(limit, None)
+
+    def _up_to(self, limit: int, budget: float | None) -> Design:
+        """Design for the best number of interviews up to a limit that the minimums meet."""
+        most = int(self._problem.upper.sum())
+        best, best_variance = self.best()
+        total = min(limit, best)
+        if budget is not None and self.strata.costs is not None:
+            cost = total * float(self.strata.costs[0])
+            return self.design(total, Outcome(best, best_variance, budget=budget, cost=cost))
+        at_limit = self.variance(min(limit, most))
+        return self.design(total, Outcome(best, best_variance, limit, at_limit))
+
+    # --- a budget -----------------------------------------------------------------------------
+
+    def with_budget(self, budget: float) -> Design:
+        """Design for the least variance that the budget buys."""
+        costs = self.strata.costs
+        if costs is None:
+            raise InputError(
+                "budget needs the cost of one invitation in every stratum, got none. "
+                "Give Strata(costs=...), or a column cost."
+            )
+        least = float((costs * self._problem.lower).sum())
+        if least > budget:
+            raise InfeasibleError(
+                f"budget must cover the minimums, which cost {least:,.10g}, got budget={budget:,.10g}."
+            )
+        if self.equal_costs:
+            affordable = math.floor(Fraction(repr(budget)) / Fraction(repr(float(costs[0]))))
+            return self._up_to(max(affordable, int(self._problem.lower.sum())), budget)
+        found = solve_budget(self._problem, costs, budget, finite_population=self.inputs.finite_population)
+        cost = float((costs * found.sizes).sum())
+        return self.bounded(found, Outcome(*self.best(), budget=budget, cost=cost))
+
+    # --- a precision --------------------------------------------------------------------------
+
+    def with_target(self, target: float) -> Design:
+        """Design for the fewest interviews whose variance is at most ``target``."""
+        least = int(self._problem.lower.sum())
+        best, best_variance = self.best()
+        if best_variance > target:
+            raise self._out_of_reach("", target, best_variance, best)
+        total = self._fewest(least, best, target)
+        fewer = None if total == least else self.variance(total - 1)
+        cost = None if self.strata.costs is None else total * float(self.strata.costs[0])
+        outcome = Outcome(
+            best,
+            best_variance,
+            target_variance=target,
+            variance_with_one_fewer=fewer,
+            budget=self.inputs.budget,
+            cost=cost,
+        )
+        return self.design(total, outcome)
+
+    def _out_of_reach(self, where: str, target: float, best: float, total: int) -> InfeasibleError:
+        asked = next((name for name in TARGETS if getattr(self.inputs, name) is not None), "target")
+        asked = f"the target of {where}" if where else asked
+        return InfeasibleError(
+            f"{asked} asks for a standard error of {math.sqrt(target):.6g}, but the best possible under "
+            f"this privacy is {math.sqrt(best):.6g}, with {total:,} interviews."
+        )
+
+    def _fewest(self, low: int, high: int, target: float) -> int:
+        """Search between a total that may miss the target and one that reaches it, the best there is.
+
+        With V the variance and V* that of the best total, u = √(V − V*) is nearly a straight line in
+        total^-1/2, far from the best as well as near it. The price is minus the slope of V, so Newton's
+        method on that line comes close in a few designs; then straight lines between a total that misses and
+        one that reaches close the bracket, an end that stays being drawn closer (the Illinois rule).
+        """
+        best = self.variances[high]
+        goal = math.sqrt(max(target - best, 0.0))
+        reaches, misses = high, low - 1  # the fewest known to reach it, the most known to miss it
+        above, below = math.nan, -goal  # u − goal at those two
+        guess, stayed = math.isqrt(low * high), 0
+        for step in itertools.count():
+            if reaches - misses <= 1:
+                return reaches
+            guess = min(max(guess, misses + 1), reaches - 1)
+            variance = self.variance(guess)
+            miss = math.sqrt(max(variance - best, 0.0)) - goal
+            if variance <= target:
+                stayed = max(stayed, 0) + 1
+                reaches, below = guess, min(miss, 0.0)
+                above *= 0.5 if stayed > 1 else 1.0
+            else:
+                stayed = min(stayed, 0) - 1
+                misses, above = guess, max(miss, 0.0)
+                below *= 0.5 if stayed < -1 else 1.0
+            root = self._newton(guess, miss, goal) if step < _NEWTON_STEPS else math.nan
+            if not misses < root < reaches + 1 and above > below:
+                ends = misses**-0.5 if misses else math.inf, reaches**-0.5
+                share = above / (above - below)
+                root = (ends[0] + share * (ends[1] - ends[0])) ** -2
+            inside = misses < root < reaches + 1
+            # The first total beyond the root; where that is known to reach it, the one before.
+            guess = math.ceil(root - 1e-6) if inside else math.isqrt(max(misses, 1) * reaches)
+        raise AssertionError("unreachable")
+
+    def _newton(self, total: int, miss: float, goal: float) -> float:
+        """Newton's step for u from ``total``, or NaN where there is none."""
+        price, u = self.solve(total).price, miss + goal
+        if price is None or price <= 0 or u <= 0:
+            return math.nan
+        root = total**-0.5 - miss * u / (price * total**1.5)
+        return float(root**-2) if root > 0 else math.nan
+
+    def with_targets(self, partitions: Sequence[Partition]) -> Design:
+        """Design for the least cost that meets every target."""
+        from dpstrata.solvers.targets import solve_targets
+
+        inputs, problem, most = self.inputs, self._problem, self.best_sizes()
+        parts = stratum_variances(problem, most, finite_population=inputs.finite_population)
+        for part in partitions:
+            reached = part.variances(*parts)
+            for i in np.flatnonzero(reached > part.limits).tolist():
+                where = "" if part.column is None else f"{part.column}={part.groups[i]}"
+                people = int(most[part.codes == i].sum())
+                raise self._out_of_reach(where, float(part.limits[i]), float(reached[i]), people)
+        found = solve_targets(
+            problem, self.strata.costs, partitions, most, finite_population=inputs.finite_population
+        )
+        outcome = Outcome(*self.best(), target_variance=inputs.target_variance, budget=inputs.budget)
+        if self.strata.costs is not None:
+            outcome = replace(outcome, cost=float((self.strata.costs * found.sizes).sum()))
+        return self.bounded(found, outcome)
