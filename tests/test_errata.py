@@ -264,6 +264,42 @@ def test_10_with_two_who_would_answer_nothing_is_amplified():
     assert loss(p, q) == pytest.approx(e)
 
 
+@pytest.mark.parametrize(
+    ("size", "rate", "n"), [(4, 0.5, 2), (5, 0.6, 2), (5, 0.6, 3), (6, 0.5, 2), (5, 1.0, 3)]
+)
+@pytest.mark.filterwarnings("ignore:total=.* is more than helps")
+def test_10_the_budget_of_a_design_with_response_rates_keeps_the_promise(size, rate, n):
+    """Enumerate who would answer (at least the stated share), who is invited, and what everyone says."""
+    epsilon = 1.0
+    strata = dps.Strata([size], [0.3], response_rates=[rate])
+    plan = dps.design(strata, epsilon=epsilon, total=n)
+    keep = keep_probability(float(plan.local_epsilons[0]))
+    worst = 0.0
+    for answering in range(math.ceil(rate * size), size + 1):
+        seen = [
+            tuple(i for i in invited if i < answering) for invited in itertools.combinations(range(size), n)
+        ]
+        for others in itertools.product((0, 1), repeat=size - 1):
+            p, q = (
+                sampled_release((first, *others), n, keep, lambda bits: tuple(sorted(bits)), seen)
+                for first in (0, 1)
+            )
+            worst = max(worst, loss(p, q))
+    assert worst <= epsilon * (1 + 1e-12)
+    assert worst >= 0.999 * epsilon  # the least answering is the worst case, and it is met exactly
+    if rate < 1:
+        obvious = math.log1p(math.expm1(epsilon) * size / n)
+        keep = keep_probability(obvious)
+        few = [
+            tuple(i for i in invited if i < rate * size) for invited in itertools.combinations(range(size), n)
+        ]
+        p, q = (
+            sampled_release((first, *[0] * (size - 1)), n, keep, lambda bits: tuple(sorted(bits)), few)
+            for first in (0, 1)
+        )
+        assert loss(p, q) > 1.2 * epsilon  # q = n/N breaks it
+
+
 def test_10_knowing_who_was_not_asked_undoes_the_secrecy():
     """N = 1000, n = 100, 900 people known not to be in the sample: everyone left was asked for sure."""
     e = math.log1p(math.expm1(1.0) * 10)

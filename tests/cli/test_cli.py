@@ -207,3 +207,129 @@ def test_the_readme_shows_what_the_demo_prints():
     printed = " ".join(run("design", EXAMPLE, "--epsilon", 1, "--total", 200).stdout.split())
     for part in shown.split("...\n"):
         assert " ".join(part.split()) in printed
+
+
+REGIONS = EXAMPLE.with_name("regions.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--budget", 20_000], "The budget of 20,000 buys 1,772 interviews that cost 20,000"),
+        (["--target-se", 0.02], "for a cost of 11,079"),
+        (["--target-cv", 0.05, "--expected-mean", 0.4], "standard error of 0.02"),
+        (["--total", 900, "--local-epsilon-cap", 3], "The cap of 3 on one noised answer binds in"),
+        (
+            ["--target-se", 0.02, "--domains", "region=0.04", "--domains", "age:young=0.03"],
+            "2 of them bind: all, region west",
+        ),
+        (["--total", 900, "--domains", "region"], "region: west"),
+        (["--at-most", 900], "about 554 of 900 people would answer"),
+    ],
+)
+def test_planners_questions(arguments, words):
+    result = run("design", REGIONS, "--epsilon", 1, *arguments)
+    assert result.returncode == 0, result.stderr
+    assert words in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--budget", 5], "budget must cover the minimums, which cost 89, got budget=5"),
+        (
+            ["--target-se", 0.001],
+            "asks for a standard error of 0.001, but the best possible under this privacy is",
+        ),
+        (["--target-se", 0.02, "--budget", 100], "costs 11,079, but budget=100"),
+        (["--total", 50_000], "people who would answer allow (40,000), got total=50,000"),
+        (["--target-se", 0.02, "--domains", "region:nowhere=0.1"], "must have the domain 'nowhere'"),
+        (["--target-se", 0.02, "--domains", "region=much"], "COLUMN=TARGET with a number, got 'region=much'"),
+        (["--target-cv", 0.02], "target_cv needs expected_mean"),
+        (["--total", 90, "--min-per-stratum", 40], "at least the sum of the minimums (240), got total=90"),
+        (
+            ["--total", 90, "--plot", "chart.gif"],
+            "a chart is written to .svg, .png, .pdf or .json, got 'chart.gif'",
+        ),
+    ],
+)
+def test_contradictions_get_one_sentence_and_status_2(arguments, words):
+    result = run("design", REGIONS, "--epsilon", 1, *arguments)
+    assert result.returncode == 2
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+    assert result.stdout == ""
+
+
+def test_evaluate(tmp_path):
+    chart, table = tmp_path / "chart.svg", tmp_path / "table.csv"
+    result = run(
+        "evaluate", EXAMPLE, "--epsilon", 1, "--sample-sizes", "50,50,50,50", "--plot", chart, "--out", table
+    )
+    assert result.returncode == 0, result.stderr
+    assert "1.015 times its variance" in " ".join(result.stdout.split())
+    assert "Not optimal: moving one person would take" in " ".join(result.stdout.split())
+    assert chart.read_text().startswith("<svg")
+    assert (
+        table.read_text().splitlines()[0]
+        == "stratum,size,sample_size,best_sample_size,local_epsilon,noise_sd"
+    )
+    plain = json.loads(
+        run("evaluate", EXAMPLE, "--epsilon", 1, "--sample-sizes", "50,50,50,50", "--json").stdout
+    )
+    assert plain["best_sample_sizes"] == [62, 43, 45, 50]
+    # the table that design wrote can be scored as it is
+    run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--out", tmp_path / "best.csv")
+    again = json.loads(run("evaluate", tmp_path / "best.csv", "--epsilon", 1, "--json").stdout)
+    assert again["ratio"] == 1.0
+    for arguments, words in (
+        ([], "evaluate needs --sample-sizes"),
+        (["--sample-sizes", "1,2"], "4 whole numbers"),
+        (["--sample-sizes", "1,2,x,4"], "must be whole numbers"),
+    ):
+        wrong = run("evaluate", EXAMPLE, "--epsilon", 1, *arguments)
+        assert (wrong.returncode, words in wrong.stderr) == (2, True)
+
+
+def test_sweep(tmp_path):
+    chart, table = tmp_path / "chart.svg", tmp_path / "table.csv"
+    options = ["--epsilon", "0.1,1", "--total", "100:500:100", "--mechanism", "laplace,tulap"]
+    result = run("sweep", EXAMPLE, *options, "--plot", chart, "--out", table)
+    assert result.returncode == 0, result.stderr
+    assert "20 designs" in result.stdout
+    lines = table.read_text().splitlines()
+    assert lines[0] == "epsilon,total,mechanism,variance,standard_error,privacy_share"
+    assert len(lines) == 21
+    assert chart.read_text().startswith("<svg")
+    rows = json.loads(
+        run("sweep", EXAMPLE, "--epsilon", 1, "--total", "200", "--local-epsilon-cap", "3,9", "--json").stdout
+    )
+    assert [row["local_epsilon_cap"] for row in rows] == [3, 9]
+    assert rows[1]["sample_sizes"] == [62, 43, 45, 50]
+    for arguments, words in (
+        (["--epsilon", "a", "--total", 9], "--epsilon must be numbers, got 'a'"),
+        (["--epsilon", 1, "--total", "9:1:1"], "start:stop:step"),
+        (["--epsilon", 1], "a design needs one of"),
+        (["--epsilon", 1, "--total", 9, "--mechanism", "x,laplace"], "mechanism must be one of"),
+    ):
+        wrong = run("sweep", EXAMPLE, *arguments)
+        assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
+
+
+def test_sensitivity(tmp_path):
+    run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--out", tmp_path / "d.json")
+    result = run("sensitivity", tmp_path / "d.json", "--factor", 2, "--out", tmp_path / "s.csv")
+    assert result.returncode == 0, result.stderr
+    assert "all larger" in result.stdout
+    assert (tmp_path / "s.csv").read_text().startswith("stratum,share_of_variance")
+    plain = json.loads(run("sensitivity", tmp_path / "d.json", "--json").stdout)
+    assert plain["scenarios"][0]["ratio"] >= 1
+    wrong = run("sensitivity", tmp_path / "d.json", "--factor", 0.5)
+    assert (wrong.returncode, "factor must be a number above 1" in wrong.stderr) == (2, True)
+
+
+def test_plot_writes_a_chart(tmp_path):
+    result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--plot", tmp_path / "a.png")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

@@ -186,11 +186,23 @@ def test_fractions_are_taken_as_written():
         ({"total": 200, "questions": 0}, dps.InputError, "questions must be at least 1"),
         ({"total": 200, "trust": "curator"}, dps.NotAvailableError, "trust='curator' is not available"),
         ({"total": 200, "local_epsilon_cap": 0}, dps.InputError, "local_epsilon_cap must be at least 1e-6"),
-        ({"total": 200, "domains": ["region"]}, dps.InputError, "columns of the strata .stratum., got 'region'"),
-        ({"total": 200, "domains": {"stratum": 0.1}}, dps.InputError, "ask for the fewest interviews, got total"),
+        (
+            {"total": 200, "domains": ["region"]},
+            dps.InputError,
+            "columns of the strata .stratum., got 'region'",
+        ),
+        (
+            {"total": 200, "domains": {"stratum": 0.1}},
+            dps.InputError,
+            "ask for the fewest interviews, got total",
+        ),
         ({"domains": {"stratum": -1}}, dps.InputError, "target of stratum must be a positive number, got -1"),
         ({"domains": {"stratum": {"Z": 1}}}, dps.InputError, "must have the domain 'Z', which has a target"),
-        ({"domains": {"stratum": 1}, "objective": "trace"}, dps.InputError, "domains is for objective='mean'"),
+        (
+            {"domains": {"stratum": 1}, "objective": "trace"},
+            dps.InputError,
+            "domains is for objective='mean'",
+        ),
         (
             {"domains": {"stratum": 0.1}, "target_cv": 0.1, "expected_mean": 0.5},
             dps.InputError,

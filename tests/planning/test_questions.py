@@ -1,5 +1,6 @@
 """At most, and precision targets: against trying every total."""
 
+import json
 import math
 
 import numpy as np
@@ -27,8 +28,18 @@ def random_survey(rng):
         "answers": (0, 1) if steps is None else (0, 1, 1 / steps),
         "objective": objective,
         "questions": int(rng.choice([1, 1, 3])),
+        "local_epsilon_cap": float(rng.uniform(0.2, 6)) if rng.random() < 0.3 else None,
     }
-    return dps.Strata(sizes, sds, coefficients=rng.choice([0.5, 1.0, 2.0], k)), options
+    rates = rng.choice([1.0, 0.5, 0.8], k) if rng.random() < 0.3 else None
+    if rates is not None:
+        sizes = np.maximum(sizes, 2)
+        sds = np.where(sds > 0.45, 0.45, sds)
+    strata = dps.Strata(sizes, sds, coefficients=rng.choice([0.5, 1.0, 2.0], k), response_rates=rates)
+    return strata, options
+
+
+def most_people(strata):
+    return int(dps.design(strata, epsilon=1, total=len(strata)).problem.upper.sum())
 
 
 @quietly
@@ -38,7 +49,7 @@ def test_at_most_equals_trying_every_total(seed):
     strata, options = random_survey(rng)
     limit = int(rng.integers(len(strata), strata.population + 5))
     plan = dps.design(strata, at_most=limit, **options)
-    most = min(limit, strata.population)
+    most = min(limit, most_people(strata))
     every = {
         total: dps.design(strata, total=total, **options).variance for total in range(len(strata), most + 1)
     }
@@ -72,13 +83,32 @@ def test_the_fewest_interviews_reach_the_target_and_one_fewer_does_not(seed):
 
 
 def test_a_target_costs_few_designs(monkeypatch):
+    """At most 15 designs, also for targets just short of the best possible and for tiny totals."""
     solved = []
     solve = questions.solve_exactly
     monkeypatch.setattr(questions, "solve_exactly", lambda problem: solved.append(1) or solve(problem))
-    for target in (0.1, 0.05, 0.02, 0.01):
+    for seed in range(60):
+        rng = np.random.default_rng([3, seed])
+        k = int(rng.integers(1, 20))
+        strata = dps.Strata(
+            np.floor(10 ** rng.uniform(1, rng.choice([3, 5, 8]), k)), rng.uniform(0.01, 0.45, k)
+        )
+        options = {
+            "epsilon": float(10 ** rng.uniform(-2.5, 1.3)),
+            "min_per_stratum": int(rng.choice([1, 10])),
+        }
+        best = dps.design(strata, at_most=strata.population, **options)
+        worst = dps.design(strata, total=int(best.problem.lower.sum()), **options).standard_error
+        target = best.standard_error + (worst - best.standard_error) * 10 ** rng.uniform(-7, 0.03)
         solved.clear()
-        dps.design(PAPER, epsilon=1, target_se=target)
-        assert len(solved) <= 20
+        assert dps.design(strata, target_se=target, **options).standard_error <= target
+        assert len(solved) <= 15
+
+
+def test_a_designs_own_standard_error_can_be_asked_for():
+    for total in range(50, 300, 7):
+        plan = dps.design(PAPER, epsilon=1, total=total)
+        assert dps.design(PAPER, epsilon=1, target_se=plan.standard_error).total == total
 
 
 def test_the_papers_four_strata():
@@ -116,3 +146,210 @@ def test_documents_keep_the_outcome(tmp_path, question):
     again = dps.load_design(tmp_path / "d.json")
     assert again == plan
     assert again.outcome == plan.outcome
+
+
+def test_a_relative_target_is_a_standard_error():
+    plan = dps.design(PAPER, epsilon=1, target_cv=0.1, expected_mean=0.2)
+    assert plan.total == dps.design(PAPER, epsilon=1, target_se=0.02).total
+    shifted = dps.design(PAPER, epsilon=1, answers=(-1, 0), target_cv=0.1, expected_mean=-0.2)
+    assert shifted.total == plan.total
+
+
+# --- costs -----------------------------------------------------------------------------------
+
+
+def costly(costs, **more):
+    return dps.Strata(PAPER.sizes, PAPER.sds, costs=costs, **more)
+
+
+def test_equal_costs_are_a_number_of_people_with_the_exchange_certificate():
+    strata = costly([0.1] * 4)
+    plan = dps.design(strata, epsilon=1, budget=20)
+    assert plan.total == 200  # 20 / 0.1 in decimals, not in binary
+    assert isinstance(plan.certificate, dps.Certificate)
+    assert plan.sample_sizes.tolist() == dps.design(PAPER, epsilon=1, total=200).sample_sizes.tolist()
+    assert "The budget of 20 buys 200 interviews that cost 20" in repr(plan)
+    rich = dps.design(strata, epsilon=0.1, budget=10_000)
+    assert rich.total == 972
+    assert "more would not help" in repr(rich)
+    least = dps.design(strata, epsilon=1, target_se=0.02)
+    assert least.cost == pytest.approx(0.1 * dps.design(PAPER, epsilon=1, target_se=0.02).total)
+    assert isinstance(least.certificate, dps.Certificate)
+
+
+def test_a_budget_with_unequal_costs():
+    strata = costly([12, 10, 11, 25])
+    plan = dps.design(strata, epsilon=1, budget=3000)
+    assert plan.cost <= 3000
+    assert isinstance(plan.certificate, dps.Bound)
+    assert plan.certificate.measure == "variance"
+    assert plan.certificate.optimal
+    assert plan.certificate.relative_gap == 0
+    assert "Proven optimal" in repr(plan)
+    least = dps.design(strata, epsilon=1, target_se=plan.standard_error)
+    assert least.cost <= plan.cost
+    assert least.certificate.measure == "cost"
+    assert least.standard_error <= plan.standard_error
+    everything = dps.design(strata, epsilon=0.1, budget=10**6)
+    assert everything.total == 972
+    assert everything.certificate.optimal
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"budget": 50}, "budget must cover the minimums, which cost 58, got budget=50"),
+        ({"budget": 500, "target_se": 0.02}, "precision asked for costs [0-9,.]+, but budget=500"),
+        (
+            {"target_se": 1e-4},
+            "target_se asks for .* 0.0001, but the best possible under this privacy is 0.00[0-9]+, with",
+        ),
+        (
+            {"domains": {"stratum": {"B": 1e-4}}},
+            "target of stratum=B asks for .* 0.0001, but the best possible",
+        ),
+    ],
+)
+def test_costs_that_contradict_name_both_sides(options, words):
+    with pytest.raises(dps.InfeasibleError, match=words):
+        dps.design(costly([12, 10, 11, 25], names="ABCD"), epsilon=1, **options)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"budget": 3000},
+        {"target_se": 0.02},
+        {"target_se": 0.02, "domains": {"half": {"x": 0.03}, "stratum": 0.09}},
+        {"target_margin": 0.05, "budget": 9000, "domains": {"half": 0.06}},
+        {"total": 300, "domains": ["half"]},
+        {"total": 300, "local_epsilon_cap": 4},
+        {"target_cv": 0.1, "expected_mean": 0.2},
+    ],
+)
+def test_documents_keep_bounds_domains_and_caps(tmp_path, question):
+    strata = costly([12, 10, 11, 25], extra={"half": ["x", "x", "y", "y"]}, response_rates=[1, 0.5, 0.7, 1])
+    plan = dps.design(strata, epsilon=1, **question)
+    plan.save(tmp_path / "d.json")
+    again = dps.load_design(tmp_path / "d.json")
+    assert again == plan
+    assert repr(again) == repr(plan)
+    document = json.loads((tmp_path / "d.json").read_text())
+    if "prices" in document["certificate"]:
+        document["certificate"]["lower_bound"] = document["certificate"]["value"]
+        (tmp_path / "e.json").write_text(json.dumps(document | {"cost": document["cost"] - 1}))
+        with pytest.raises(dps.InputError, match=r"contradicts itself at"):
+            dps.load_design(tmp_path / "e.json")
+        document["certificate"]["prices"] = [-1.0] * len(document["certificate"]["prices"])
+        (tmp_path / "e.json").write_text(json.dumps(document))
+        with pytest.raises(dps.InputError, match="prices of the certificate do not fit"):
+            dps.load_design(tmp_path / "e.json")
+
+
+# --- caps ------------------------------------------------------------------------------------
+
+
+def test_a_cap_is_kept_and_what_it_leaves_is_reported():
+    plan = dps.design(PAPER, epsilon=1, total=200, local_epsilon_cap=5.5)
+    free = dps.design(PAPER, epsilon=1, total=200)
+    assert np.all(plan.local_epsilons <= 5.5)
+    assert plan.capped.tolist() == [False, True, True, True]
+    spent = [
+        dps.central_epsilon(float(e), sample_size=int(n), stratum_size=int(N))
+        for e, n, N in zip(plan.local_epsilons, plan.sample_sizes, PAPER.sizes, strict=True)
+    ]
+    assert plan.central_epsilons == pytest.approx(spent)
+    assert np.all(plan.central_epsilons <= 1.0)
+    assert plan.standard_error > free.standard_error
+    rows = plan.table()
+    assert rows["capped"] == plan.capped.tolist()
+    assert "binds in 3 of 4 strata" in plan.privacy["in_words"]
+    loose = dps.design(PAPER, epsilon=1, total=200, local_epsilon_cap=50)
+    assert loose.sample_sizes.tolist() == free.sample_sizes.tolist()
+    assert not loose.capped.any()
+
+
+def test_the_cap_is_on_one_answer_of_several():
+    plan = dps.design(PAPER, epsilon=1, total=200, questions=3, local_epsilon_cap=1.5)
+    assert plan.local_epsilons.max() == 4.5
+    assert plan.capped.all()
+    assert "all noised answers of one person" in plan.privacy["in_words"]
+
+
+# --- response rates --------------------------------------------------------------------------
+
+
+def test_response_rates_by_hand():
+    strata = dps.Strata([1000, 2000], [0.3, 0.4], response_rates=[0.5, 0.8])
+    plan = dps.design(strata, epsilon=1, total=200)
+    n, r, N = plan.sample_sizes, strata.response_rates, strata.sizes
+    e = np.log1p(np.expm1(1.0) * r * N / n)
+    assert plan.local_epsilons == pytest.approx(e)
+    weight = (N / N.sum()) ** 2
+    expected = np.sum(weight * (strata.sds**2 * (1 / (r * n) - 1 / N) + 2 / e**2 / (r * n)))
+    assert plan.variance == pytest.approx(expected)
+    every = {
+        m: np.sum(
+            weight
+            * (strata.sds**2 + 2 / np.log1p(np.expm1(1.0) * r * N / np.array([m, 200 - m])) ** 2)
+            / (r * np.array([m, 200 - m]))
+        )
+        for m in range(1, 200)
+    }
+    assert n[0] == min(every, key=every.get)
+    assert "at least the stated share of people would answer" in " ".join(plan.privacy["assumptions"])
+    assert "whether a person would answer" in " ".join(plan.privacy["not_protected"])
+
+
+def test_everyone_answering_changes_nothing():
+    strata = dps.Strata(PAPER.sizes, PAPER.sds, response_rates=[1, 1, 1, 1])
+    assert dps.design(strata, epsilon=1, total=200).sample_sizes.tolist() == [62, 43, 45, 50]
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "words"),
+    [
+        ({}, {"total": 60}, r"people who would answer allow \(55\), got total=60"),
+        (
+            {"mins": [20, 1]},
+            {"total": 30},
+            "minimum 20 and maximum 15, the people who would answer, in stratum '1'",
+        ),
+        (
+            {},
+            {"total": 50, "min_fraction": 0.6},
+            "minimum 18 and maximum 15, the people who would answer, in stratum '1'",
+        ),
+    ],
+)
+def test_more_invitations_than_would_answer_name_both_sides(more, options, words):
+    strata = dps.Strata([30, 50], [0.3, 0.3], response_rates=[0.5, 0.8], **more)
+    with pytest.raises(dps.InfeasibleError, match=words):
+        dps.design(strata, epsilon=1, **options)
+
+
+def test_someone_must_answer():
+    with pytest.raises(
+        dps.InfeasibleError, match=r"so that someone would answer, got 0\.1 times 5 in stratum '1'"
+    ):
+        dps.design(dps.Strata([5, 50], [0.3, 0.3], response_rates=[0.1, 0.8]), epsilon=1, total=5)
+    with pytest.raises(dps.InputError, match="in which everyone answers"):
+        dps.simulate(
+            dps.design(dps.Strata([50, 50], [0.3, 0.3], response_rates=[0.5, 1]), epsilon=1, total=5),
+            [[0], [0]],
+        )
+
+
+# --- standard deviations from the answers themselves ------------------------------------------
+
+
+def test_confidential_deviations_need_their_cost():
+    with pytest.raises(
+        dps.StrataError, match="breaks the promise unless its own cost is given in sd_epsilon"
+    ):
+        dps.Strata([50, 60], [0.1, 0.2], sd_sources="confidential")
+    strata = dps.Strata([50, 60], [0.1, 0.2], sd_sources=["confidential", "prior"], sd_epsilons=[0.25, 0])
+    plan = dps.design(strata, epsilon=1, total=20)
+    assert plan.privacy["spent_on_deviations"] == 0.25
+    assert "have cost 0.2500 already, so the survey spends 1.2500 in all" in plan.privacy["in_words"]
+    assert plan.table()["sd_epsilon"] == [0.25, 0.0]

@@ -16,7 +16,9 @@ from problems import make_problem, random_problem
 
 
 def every_allocation(lower, upper):
-    return np.array(list(itertools.product(*[range(low, high + 1) for low, high in zip(lower, upper, strict=True)])))
+    return np.array(
+        list(itertools.product(*[range(low, high + 1) for low, high in zip(lower, upper, strict=True)]))
+    )
 
 
 def variances_of(problem, rows, *, finite_population):
@@ -25,7 +27,11 @@ def variances_of(problem, rows, *, finite_population):
     for i in range(rows.shape[1]):
         sizes = np.arange(problem.lower[i], problem.upper[i] + 1)
         table = [
-            mean_variances(problem, np.where(np.arange(rows.shape[1]) == i, n, problem.lower), finite_population=finite_population)[i]
+            mean_variances(
+                problem,
+                np.where(np.arange(rows.shape[1]) == i, n, problem.lower),
+                finite_population=finite_population,
+            )[i]
             for n in sizes
         ]
         columns.append(np.array(table)[rows[:, i] - problem.lower[i]])
@@ -67,7 +73,12 @@ def test_the_gap_of_a_budget_is_small(k, people):
     # the proof does not depend on how the sizes were found: any price bounds them
     for price in (0.5, 2.0):
         other = certify_budget(
-            problem, costs, people * float(costs.mean()), found.sizes, found.bound.prices[0] * price, finite_population=True
+            problem,
+            costs,
+            people * float(costs.mean()),
+            found.sizes,
+            found.bound.prices[0] * price,
+            finite_population=True,
         )
         assert other.lower_bound <= found.bound.lower_bound * (1 + 1e-9)
 
@@ -77,7 +88,9 @@ def random_targets(rng, *, k, sizes, groups, costs, tight=0.1):
     people = rng.integers(*sizes, k)
     sds = np.where(people > 1, rng.choice([0.0, 0.1, 0.3, 0.45], k), 0.0)
     extra = {f"g{j}": [str(v) for v in rng.integers(0, size, k)] for j, size in enumerate(groups)}
-    strata = dps.Strata(people, sds, costs=rng.choice([1.0, 2.0, 3.5, 5.0], k) if costs else None, extra=extra)
+    strata = dps.Strata(
+        people, sds, costs=rng.choice([1.0, 2.0, 3.5, 5.0], k) if costs else None, extra=extra
+    )
     options = {
         "epsilon": float(10 ** rng.uniform(-1, 1)),
         "mechanism": str(rng.choice(["laplace", "tulap"])),
@@ -107,7 +120,9 @@ def random_targets(rng, *, k, sizes, groups, costs, tight=0.1):
 def test_targets_equal_exhaustive_for_few_strata(seed):
     rng = np.random.default_rng([22, seed])
     k = int(rng.integers(1, 6))
-    strata, question = random_targets(rng, k=k, sizes=(2, 14 if k < 5 else 9), groups=(2, 2), costs=rng.random() < 0.5)
+    strata, question = random_targets(
+        rng, k=k, sizes=(2, 14 if k < 5 else 9), groups=(2, 2), costs=rng.random() < 0.5
+    )
     plan = dps.design(strata, **question)
     for domain in plan.domains:
         assert domain.target is None or domain.standard_error <= domain.target
@@ -118,7 +133,11 @@ def test_targets_equal_exhaustive_for_few_strata(seed):
     for domain in plan.domains:
         if domain.target is None:
             continue
-        inside = np.ones(k, dtype=bool) if domain.column == "all" else np.array(strata.extra[domain.column]) == domain.group
+        inside = (
+            np.ones(k, dtype=bool)
+            if domain.column == "all"
+            else np.array(strata.extra[domain.column]) == domain.group
+        )
         weights = np.where(inside, strata.sizes / strata.sizes[inside].sum(), 0.0) ** 2
         meets &= (weights * variances).sum(axis=1) <= domain.target**2 * (1 + 1e-13)
     costs = np.ones(k) if strata.costs is None else strata.costs
@@ -154,7 +173,9 @@ def test_a_bound_holds_at_any_prices():
     ).partitions
     for factor in (0.1, 0.7, 1.5, 20.0):
         prices = [price * factor for price in plan.certificate.prices]
-        other = certify_targets(plan.problem, strata.costs, parts, plan.sample_sizes, prices, finite_population=True)
+        other = certify_targets(
+            plan.problem, strata.costs, parts, plan.sample_sizes, prices, finite_population=True
+        )
         assert other.lower_bound <= plan.cost
 
 
@@ -170,7 +191,9 @@ def test_relaxed_prices_are_the_derivative_of_the_cost():
     """The shadow price says what a target looser by 1% saves."""
     rng = np.random.default_rng(3)
     strata = dps.Strata(
-        rng.integers(10**6, 10**7, 6), rng.uniform(0.1, 0.4, 6), extra={"region": ["n", "n", "s", "s", "w", "w"]}
+        rng.integers(10**6, 10**7, 6),
+        rng.uniform(0.1, 0.4, 6),
+        extra={"region": ["n", "n", "s", "s", "w", "w"]},
     )
     targets = {"n": 0.004, "s": 0.003, "w": 0.005}
     plan = dps.design(strata, epsilon=1, target_se=0.0025, domains={"region": targets})

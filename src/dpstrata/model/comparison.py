@@ -61,6 +61,8 @@ class Comparison:
     effective_sample_size: float | None
     standard_error: float | None
     """Root of the variance for the population mean, ``None`` for other objectives."""
+    cost: float | None = None
+    """What the sizes cost, where the strata say what an invitation does."""
 
 
 def variance_parts(problem: Problem, sizes: IntArray, *, finite_population: bool) -> VarianceParts:
@@ -92,8 +94,10 @@ def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_pop
     return sampling + privacy
 
 
-def compare_designs(problem: Problem, sizes: IntArray, *, finite_population: bool) -> tuple[Comparison, ...]:
-    """Score ``sizes`` as the optimal design, then the classical allocations."""
+def compare_designs(
+    problem: Problem, sizes: IntArray, *, finite_population: bool, costs: FloatArray | None = None
+) -> tuple[Comparison, ...]:
+    """Score ``sizes`` as the optimal design, then the classical allocations of the same total."""
     reference = variance_parts(problem, sizes, finite_population=finite_population).total
     rows = []
     for name in ("optimal", *BASELINES):
@@ -108,6 +112,7 @@ def compare_designs(problem: Problem, sizes: IntArray, *, finite_population: boo
                 variance_without_privacy=parts.sampling,
                 effective_sample_size=_effective_size(problem, allocation),
                 standard_error=float(np.sqrt(parts.total)) if problem.terms.objective == "mean" else None,
+                cost=None if costs is None else float((costs * allocation).sum()),
             )
         )
     return tuple(rows)

@@ -199,7 +199,10 @@ class Design:
     def compare(self) -> tuple[Comparison, ...]:
         """Score this design, Neyman, proportional and equal allocation under the same privacy."""
         return compare_designs(
-            self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
+            self.problem,
+            self.sample_sizes,
+            finite_population=self.inputs.finite_population,
+            costs=self.strata.costs,
         )
 
     # --- as tables, documents and files -------------------------------------------------------

@@ -133,6 +133,7 @@ class ComparisonPart(_Part):
     ratio: Real
     variance_without_privacy: Real
     effective_sample_size: Real | None
+    cost: Real | None
 
 
 class VariancePart(_Part):
@@ -209,6 +210,7 @@ def design_document(plan: Design) -> dict[str, Any]:
                 "ratio": row.ratio,
                 "variance_without_privacy": row.variance_without_privacy,
                 "effective_sample_size": row.effective_sample_size,
+                "cost": row.cost,
             }
             for row in plan.compare()
         ],

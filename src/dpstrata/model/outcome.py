@@ -6,6 +6,11 @@ import math
 from dataclasses import dataclass
 
 
+def interviews(number: int) -> str:
+    """Write a number of interviews."""
+    return "1 interview" if number == 1 else f"{number:,} interviews"
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How the total of a design came about, where it was not simply given.
@@ -50,26 +55,27 @@ class Outcome:
             beyond = (
                 "more would not help, however much could be spent"
                 if total >= self.best_total
-                else f"{self.best_total:,} interviews would be best"
+                else f"{interviews(self.best_total)} would be best"
             )
             return (
-                f"The budget of {self.budget:,.10g} buys {total:,} interviews that cost {self.cost:,.10g}; "
+                f"The budget of {self.budget:,.10g} buys {interviews(total)} that cost {self.cost:,.10g}; "
                 f"{beyond}, with a {measure} of {show(self.best_variance)}."
             )
         if self.limit is not None and self.variance_at_limit is not None:
             if total < self.limit:
+                are, saved = "is" if total == 1 else "are", self.limit - total
                 return (
-                    f"{total:,} interviews are best: {self.limit - total:,} of the {self.limit:,} are saved, "
+                    f"{interviews(total)} {are} best: {saved:,} of the {self.limit:,} are saved, "
                     f"and with all of them the {measure} would be {show(self.variance_at_limit)}."
                 )
-            return f"All {self.limit:,} interviews help; the best number would be {self.best_total:,}."
+            return f"All {interviews(self.limit)} help; the best number would be {self.best_total:,}."
         if self.target_variance is not None:
             fewer = self.variance_with_one_fewer
             reason = "the minimums ask for as many" if fewer is None else f"one fewer gives {show(fewer)}"
             goal = show(self.target_variance)
             spent = "" if self.cost is None else f", for a cost of {self.cost:,.10g}"
-            return f"{total:,} interviews are the fewest that reach a {measure} of {goal}{spent}; {reason}."
+            return f"{interviews(total)} are the fewest that reach a {measure} of {goal}{spent}; {reason}."
         return (
-            f"{self.best_total:,} interviews would be best, with a {measure} of {show(self.best_variance)}; "
+            f"{interviews(self.best_total)} would be best, with a {measure} of {show(self.best_variance)}; "
             "beyond that, more interviews lose secrecy and hurt."
         )

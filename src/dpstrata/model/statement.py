@@ -38,6 +38,7 @@ NOT_PROTECTED = (
     "what can be inferred about a person from the population as a whole",
     "a person who is listed more than once in the frame, or who tells others that they were invited",
 )
+WILLINGNESS = "whether a person would answer if invited: what is protected is what they answer"
 
 
 def privacy_statement(
@@ -101,7 +102,7 @@ def privacy_statement(
         "assumptions": assumptions,
         "public": list(PUBLIC),
         "secret": list(SECRET),
-        "not_protected": list(NOT_PROTECTED),
+        "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],
         "in_words": words,
     }
 

@@ -105,20 +105,22 @@ def comparison_table(plan: Design) -> TextTable:
             f"{row.variance:.4g}",
             "1" if row.design == "optimal" else f"{row.ratio:.3f} times",
             "" if row.effective_sample_size is None else f"{row.effective_sample_size:.1f}",
+            *((f"{row.cost:,.6g}",) if row.cost is not None else ()),
         )
         for row in plan.compare()
+    ]
+    asked = [
+        *(["costs"] if plan.inputs.budget is not None or plan.cost is not None else []),
+        *(["targets"] if plan.inputs.has_domain_targets else []),
     ]
     return TextTable(
         "The same privacy with other allocations",
         (
-            "allocation",
-            "sample sizes",
-            measure,
-            "variance",
-            "variance ratio",
-            "effective size",
+            *("allocation", "sample sizes", measure, "variance", "variance ratio", "effective size"),
+            *(("cost",) if plan.cost is not None else ()),
         ),
         rows,
+        f"The others invite as many people, whatever their {' and '.join(asked)}." if asked else "",
     )
 
 
@@ -142,6 +144,13 @@ def sentences(plan: Design) -> list[str]:
             f"{share:.1%} of it comes from privacy, the rest from sampling."
         )
     outcome = []
+    rates = plan.problem.terms.response_rates
+    if rates is not None:
+        answers = float((rates * plan.sample_sizes).sum())
+        outcome.append(
+            f"All counts are invitations, substitutes and reserves among them; about {answers:,.0f} of "
+            f"{plan.total:,} people would answer."
+        )
     if plan.inputs.has_domain_targets:
         outcome.append(_targets_in_words(plan))
     elif plan.outcome is not None:
