@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from dpstrata.solvers import solve
 from rivals import RIVALS, paper_problem
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+Rows = list[tuple[str, float, float]]
 GIVE_UP = 60.0  # a way that takes longer is not tried on larger problems
 
 
@@ -43,7 +44,18 @@ def best_of(function: Callable[[], Any], repeats: int, seconds: float = 20.0) ->
     return best
 
 
-def survey(k: int, *, scale: int = 1) -> tuple[dps.Strata, int]:
+class Survey(NamedTuple):
+    """A population with one question about it."""
+
+    strata: dps.Strata
+    options: dict[str, Any]
+
+    def design(self) -> dps.Design:
+        """Answer the question."""
+        return dps.design(self.strata, epsilon=1, **self.options)
+
+
+def survey(k: int, *, scale: int = 1, kind: str = "total") -> Survey:
     """Sizes log-uniform from 10^2 to 10^6, variances from 10^-4 to 10^-0.6, total 5% of the population.
 
     10^-0.6 is a little more than answers between 0 and 1 can have, so variances end at 1/4.
@@ -51,7 +63,15 @@ def survey(k: int, *, scale: int = 1) -> tuple[dps.Strata, int]:
     rng = np.random.default_rng(k)
     sizes = np.floor(10 ** rng.uniform(2, 6, k)).astype(np.int64) * scale
     sds = np.sqrt(np.minimum(10 ** rng.uniform(-4, -0.6, k), 0.25))
-    return dps.Strata(sizes, sds), int(0.05 * sizes.sum())
+    total = int(0.05 * sizes.sum())
+    rates = rng.uniform(0.3, 1.0, k) if kind == "response" else None
+    options = {
+        "total": {"total": total},
+        "at most": {"at_most": total},
+        "cap": {"total": total, "local_epsilon_cap": 3.0},
+        "response": {"total": total},
+    }[kind]
+    return Survey(dps.Strata(sizes, sds, response_rates=rates), options)
 
 
 def plain_objective(strata: dps.Strata, n: np.ndarray) -> Callable[[], float]:
@@ -61,57 +81,98 @@ def plain_objective(strata: dps.Strata, n: np.ndarray) -> Callable[[], float]:
     return lambda: float(np.sum(a**2 * (S**2 + 2 / np.log1p(c * N / sizes) ** 2) / sizes))
 
 
-def measure_design(k: int, repeats: int) -> tuple[float, float]:
-    """Time of one design, and of one evaluation of its objective."""
-    strata, total = survey(k)
-    plan = dps.design(strata, epsilon=1, total=total)
+def in_evaluations(k: int, repeats: int, kind: str) -> float:
+    """Time of one design, in evaluations of its objective."""
+    asked = survey(k, kind=kind)
+    plan = asked.design()
     assert plan.certificate.optimal
-    unit = best_of(plain_objective(strata, plan.sample_sizes), 5 * repeats)
-    return best_of(lambda: dps.design(strata, epsilon=1, total=total), repeats), unit
+    unit = best_of(plain_objective(asked.strata, plan.sample_sizes), 5 * repeats)
+    return best_of(asked.design, repeats) / unit
 
 
 def paired_ratio(
-    first: tuple[dps.Strata, int], second: tuple[dps.Strata, int], *, rounds: int, repeats: tuple[int, int]
+    first: Callable[[], Any], second: Callable[[], Any], *, rounds: int, repeats: tuple[int, int]
 ) -> float:
-    """Median over rounds of the time of one design over that of another, measured in turn.
+    """Median over rounds of the time of one thing over that of another, measured in turn.
 
     Neighbouring measurements share whatever else the machine is doing.
     """
-    designs = [partial(dps.design, strata, epsilon=1, total=total) for strata, total in (first, second)]
-    for run in designs:
-        run()
+    first(), second()
     ratios = []
     for _ in range(rounds):
-        times = [best_of(run, count) for run, count in zip(designs, repeats, strict=True)]
+        times = [best_of(run, count) for run, count in zip((first, second), repeats, strict=True)]
         ratios.append(times[0] / times[1])
     return statistics.median(ratios)
 
 
-def peak_arrays(k: int) -> float:
+def peak_arrays(k: int, kind: str) -> float:
     """Peak memory of a design beyond its input, in arrays of k doubles."""
-    strata, total = survey(k)
-    dps.design(strata, epsilon=1, total=total)
+    asked = survey(k, kind=kind)
+    asked.design()
     tracemalloc.start()
-    dps.design(strata, epsilon=1, total=total)
+    asked.design()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / (8 * k)
 
 
-def measure_engine(largest: int) -> list[tuple[str, float, float]]:
-    """Each figure with its limit."""
-    million, million_unit = measure_design(10**6, 7)
-    growth = paired_ratio(survey(largest), survey(10**6), rounds=3, repeats=(3, 3))
-    scaling = paired_ratio(survey(1000, scale=10**6), survey(1000), rounds=9, repeats=(30, 30))
-    ten, ten_unit = measure_design(10, 1000)
+def measure_engine(largest: int, kind: str, allowance: float) -> Rows:
+    """Each figure of the engine with its limit, for one kind of question."""
     factor = largest / 10**6
+    growth = paired_ratio(
+        survey(largest, kind=kind).design, survey(10**6, kind=kind).design, rounds=3, repeats=(3, 3)
+    )
+    scaling = paired_ratio(
+        survey(1000, scale=10**6, kind=kind).design,
+        survey(1000, kind=kind).design,
+        rounds=9,
+        repeats=(30, 30),
+    )
     return [
-        ("design at k = 1,000,000, in evaluations of its objective", million / million_unit, 40),
-        ("its peak memory, in arrays of k doubles", peak_arrays(10**6), 30),
-        (f"design at k = {largest:,}, in designs at k = 1,000,000", growth, 1.2 * factor),
-        ("k = 1,000 with sizes and total a million times larger, in designs without", scaling, 1.5),
-        ("design at k = 10, in evaluations of its objective", ten / ten_unit, 200),
+        (
+            f"{kind}: design at k = 1,000,000, in evaluations of the objective",
+            in_evaluations(10**6, 7, kind),
+            40 * allowance,
+        ),
+        (f"{kind}: its peak memory, in arrays of k doubles", peak_arrays(10**6, kind), 30 * allowance),
+        (
+            f"{kind}: design at k = {largest:,}, in designs at k = 1,000,000",
+            growth,
+            1.2 * factor * allowance,
+        ),
+        (
+            f"{kind}: k = 1,000 with sizes and total a million times larger, in designs without",
+            scaling,
+            1.5 * allowance,
+        ),
+        (
+            f"{kind}: design at k = 10, in evaluations of the objective",
+            in_evaluations(10, 1000, kind),
+            200 * allowance,
+        ),
     ]
+
+
+def measure_questions() -> Rows:
+    """Measure other questions in single designs of the same strata."""
+    rows: Rows = []
+    for k in (10, 1000, 100_000):
+        asked = survey(k)
+        best = dps.design(asked.strata, epsilon=1, at_most=asked.strata.population)
+        near = best.standard_error * (1 + 1e-6)
+        middle = asked.design().standard_error
+        for words, target in (("as precise as a given design", middle), ("just short of the best", near)):
+            wanted = partial(dps.design, asked.strata, epsilon=1, target_se=target)
+            repeats = (5, 5) if k > 1000 else (20, 50)
+            ratio = paired_ratio(wanted, asked.design, rounds=5, repeats=repeats)
+            rows.append((f"target at k = {k:,}, {words}, in designs", ratio, 15))
+    ten = survey(10)
+    totals = [ten.options["total"] // 100 * (i + 1) for i in range(100)]
+    sweep = partial(dps.sweep, ten.strata, epsilon=1, total=totals)
+    singles = [partial(dps.design, ten.strata, epsilon=1, total=total) for total in totals]
+    ratio = paired_ratio(sweep, lambda: [run() for run in singles], rounds=9, repeats=(5, 5))
+    rows.append(("sweep of 100 designs at k = 10, in single ones", 100 * ratio, 100))
+    return rows
 
 
 def measure_rivals(give_up: float) -> list[tuple[str, str, list[str]]]:
@@ -137,7 +198,7 @@ def measure_rivals(give_up: float) -> list[tuple[str, str, list[str]]]:
     return rows
 
 
-def write_page(engine: list[tuple[str, float, float]], rivals: list[tuple[str, str, list[str]]]) -> None:
+def write_page(engine: Rows, rivals: list[tuple[str, str, list[str]]]) -> None:
     """Fill the page; its prose lives in benchmarks/page.md."""
     lines = ["| what | measured | limit |", "| --- | ---: | ---: |"]
     lines += [f"| {what} | {value:.1f} | {limit:g} |" for what, value, limit in engine]
@@ -157,9 +218,16 @@ def main() -> int:
     quick = parser.parse_args().quick
     warnings.simplefilter("ignore", dps.DpstrataWarning)  # totals beyond the best one are meant here
     print("Engine:")
-    engine = measure_engine(2 * 10**6 if quick else 10**7)
-    for what, value, limit in engine:
+    engine: Rows = []
+    for kind in ("total", "at most", "cap", "response"):
+        # questions beyond the paper's may cost twice as much
+        engine += measure_engine(2 * 10**6 if quick else 10**7, kind, 1.0 if kind == "total" else 2.0)
+        for what, value, limit in engine[-5:]:
+            print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
+    questions = measure_questions()
+    for what, value, limit in questions:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
+    engine += questions
     print("Other ways, in exact designs of the same problem:")
     rivals = measure_rivals(2.0 if quick else GIVE_UP)
     if not quick:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import fields
+from typing import Any, Literal
 
 from dpstrata.errors import InputError
 from dpstrata.model.answers import Answers, parse_answers
@@ -131,35 +132,25 @@ def design(
     >>> plan.certificate.optimal
     True
     """
+    return answer(strata, read_inputs(strata, locals()))
+
+
+def read_inputs(strata: object, arguments: Mapping[str, Any]) -> Inputs:
+    """Check the arguments of :func:`design`; those left out have their defaults."""
     if not isinstance(strata, Strata):
         raise InputError(
             f"strata must be a Strata, got {type(strata).__name__}. "
             "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
         )
-    inputs = Inputs(
-        epsilon=epsilon,
-        delta=delta,
-        total=total,
-        at_most=at_most,
-        budget=budget,
-        target_se=target_se,
-        target_margin=target_margin,
-        target_cv=target_cv,
-        expected_mean=expected_mean,
-        mechanism=mechanism,
-        objective=objective,
-        answers=parse_answers(answers),
-        questions=questions,
-        trust=trust,
-        local_epsilon_cap=local_epsilon_cap,
-        min_per_stratum=min_per_stratum,
-        min_fraction=min_fraction,
-        max_fraction=max_fraction,
-        domains=_as_mapping(domains),
-        confidence=confidence,
-        finite_population=finite_population,
-    )
-    return answer(strata, inputs)
+    given = {name: value for name, value in arguments.items() if name != "strata"}
+    unknown = set(given) - {field.name for field in fields(Inputs)}
+    if unknown:
+        raise InputError(f"a design has no option {min(unknown)!r}.")
+    if "epsilon" not in given:
+        raise InputError("a design needs epsilon, the central privacy budget.")
+    given["answers"] = parse_answers(given.get("answers", (0, 1)))
+    given["domains"] = _as_mapping(given.get("domains"))
+    return Inputs(**given)
 
 
 def _as_mapping(domains: Mapping[str, Target] | Sequence[str] | None) -> dict[str, Target] | None:

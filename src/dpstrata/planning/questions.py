@@ -28,13 +28,17 @@ from dpstrata.solvers.solution import Solution
 _NEWTON_STEPS = 3
 
 
-def answer(strata: Strata, inputs: Inputs) -> Design:
-    """Answer the question that ``inputs`` ask about ``strata``."""
-    search = _Search(strata, inputs)
+def answer(strata: Strata, inputs: Inputs, problem: Problem | None = None, *, warn: bool = True) -> Design:
+    """Answer the question that ``inputs`` ask about ``strata``.
+
+    ``problem`` is what the inputs pose but for its total, where that is known already; ``warn`` says whether
+    a total beyond the best one is warned about.
+    """
+    search = _Search(strata, inputs, problem or inputs.problem(strata))
     if inputs.domains is not None:
         find_partitions(strata, inputs)  # says what is wrong with them before any work
     if inputs.total is not None:
-        return search.with_total(inputs.total)
+        return search.with_total(inputs.total, warn=warn)
     if inputs.at_most is not None:
         return search.with_at_most(inputs.at_most)
     if inputs.target_variance is None and not inputs.has_domain_targets:
@@ -66,10 +70,10 @@ def _check_budget(plan: Design) -> Design:
 class _Search:
     """Designs of one survey for any total, solved at most once each."""
 
-    def __init__(self, strata: Strata, inputs: Inputs) -> None:
+    def __init__(self, strata: Strata, inputs: Inputs, problem: Problem) -> None:
         self.strata = strata
         self.inputs = inputs
-        self._problem = inputs.problem(strata)
+        self._problem = problem
         self._best: IntArray | None = None
         self.solutions: dict[int, Solution] = {}
         self.variances: dict[int, float] = {}
@@ -137,14 +141,16 @@ class _Search:
 
     # --- a number of people -------------------------------------------------------------------
 
-    def with_total(self, total: int) -> Design:
-        """Design for a given total; warn if it is beyond the best one."""
+    def with_total(self, total: int, *, warn: bool) -> Design:
+        """Design for a given total; say if it is beyond the best one."""
         price = self.solve(total).price
         best = self.best() if price is not None and price < 0 else (total, 0.0)
         if best[0] >= total:
             return self.design(total, None)
         outcome = Outcome(*best)
         plan = self.design(total, outcome)
+        if not warn:
+            return plan
         mean = self.inputs.objective == "mean"
         got = f"{math.sqrt(plan.variance) if mean else plan.variance:.4g}"
         warnings.warn(

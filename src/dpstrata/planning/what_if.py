@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
-from dpstrata.errors import DpstrataWarning, InputError
+from dpstrata.errors import InputError
 from dpstrata.model.certificate import Certificate, certify
 from dpstrata.model.comparison import VarianceParts, stratum_variances, variance_parts
 from dpstrata.model.design_record import Design
@@ -23,7 +22,8 @@ from dpstrata.model.statement import round_up
 from dpstrata.model.strata import Strata
 from dpstrata.model.summary import SHOWN_STRATA, TextTable, as_plain_text
 from dpstrata.model.terms import Terms
-from dpstrata.planning.designing import design
+from dpstrata.planning.designing import design, read_inputs
+from dpstrata.planning.questions import answer
 from dpstrata.solvers.exact import solve_exactly
 
 
@@ -207,10 +207,12 @@ def combinations(options: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def sweep_rows(strata: Strata, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of :func:`sweep` one by one."""
+    posed: dict[tuple[Any, ...], Problem] = {}  # once for all totals
     for chosen in combinations(options):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DpstrataWarning)
-            plan = design(strata, **{**options, **chosen})
+        inputs = read_inputs(strata, {**options, **chosen})
+        key = tuple(str(value) for name, value in chosen.items() if name not in QUESTIONS)
+        plan = answer(strata, inputs, posed.get(key), warn=False)
+        posed.setdefault(key, plan.problem)
         parts = plan.variance_parts
         total = parts.total
         yield {

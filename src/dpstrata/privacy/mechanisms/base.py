@@ -105,7 +105,7 @@ class Mechanism(ABC):
         e = np.asarray(local_epsilon, dtype=float)
         if not np.all(e > 0):
             raise InputError("local_epsilon must be positive.")
-        return self.variance_at(point(e))
+        return self.variance_at(point(np.atleast_1d(e))).reshape(e.shape)
 
     def __repr__(self) -> str:
         grid = "real answers" if self.steps is None else f"steps={self.steps}"

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray
+from dpstrata.arrays import ALL, FloatArray, Rows
 
 
 class Point:
@@ -133,46 +133,62 @@ def inverse_square_step(step: Step) -> FloatArray:
 
 def r(at: Point) -> FloatArray:
     """Evaluate r."""
-    return _by_size(at.e, lambda: inverse_square(at) - s(at), lambda: _polynomial(at.e * at.e)[0])
+
+    def series(small: Rows) -> FloatArray:
+        u = at.e[small] ** 2
+        value = np.full_like(u, _SERIES[-1])
+        for coefficient in _SERIES[-2::-1]:
+            value *= u
+            value += coefficient
+        return value
+
+    return _by_size(at.e, lambda: inverse_square(at) - s(at), series)
 
 
 def r_slopes(at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Evaluate r, r' and r''."""
     small = at.e < SERIES_BELOW
-    series = _series_slopes(np.minimum(at.e, SERIES_BELOW))
     if small.all():
-        return series
+        return _series_slopes(at.e)
     inverse, part = inverse_square_slopes(at), s_slopes(at)
-    return (
-        np.where(small, series[0], inverse[0] - part[0]),
-        np.where(small, series[1], inverse[1] - part[1]),
-        np.where(small, series[2], inverse[2] - part[2]),
-    )
+    slopes = inverse[0] - part[0], inverse[1] - part[1], inverse[2] - part[2]
+    if small.any():
+        rows = np.flatnonzero(small)
+        for slope, series in zip(slopes, _series_slopes(at.e[rows]), strict=True):
+            slope[rows] = series
+    return slopes
 
 
 def r_step(step: Step) -> FloatArray:
     """Evaluate r(after) - r(before) without cancellation."""
 
-    def series() -> FloatArray:
-        u0, u1 = step.before.e**2, step.after.e**2
+    def series(small: Rows) -> FloatArray:
+        before, after = step.before.e[small], step.after.e[small]
+        u0, u1 = before**2, after**2
         value = np.full_like(u0, _SERIES[-1])
         divided = np.zeros_like(u0)
         for coefficient in _SERIES[-2::-1]:
-            divided = divided * u1 + value
-            value = value * u0 + coefficient
-        return -divided * step.d * (step.before.e + step.after.e)
+            divided *= u1
+            divided += value
+            value *= u0
+            value += coefficient
+        return -divided * step.d[small] * (before + after)
 
     return _by_size(step.before.e, lambda: inverse_square_step(step) - s_step(step), series)
 
 
-def _by_size(e: FloatArray, direct: Callable[[], FloatArray], series: Callable[[], FloatArray]) -> FloatArray:
-    """Choose the form that is accurate at each budget; the usual case evaluates only one."""
+def _by_size(
+    e: FloatArray, direct: Callable[[], FloatArray], series: Callable[[Rows], FloatArray]
+) -> FloatArray:
+    """Choose the form that is accurate at each budget."""
     small = e < SERIES_BELOW
-    if not small.any():
-        return direct()
     if small.all():
-        return series()
-    return np.where(small, series(), direct())
+        return series(ALL)
+    values = direct()
+    if small.any():
+        rows = np.flatnonzero(small)
+        values[rows] = series(rows)
+    return values
 
 
 def _polynomial(u: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
