@@ -122,8 +122,8 @@ def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
     Parameters
     ----------
     rows : list of dict
-        As :func:`dpstrata.sweep` returns them: the varied options come first. The first that is a number is
-        on the axis, the interviews if none is; all others name the lines.
+        As :func:`dpstrata.sweep` returns them: the varied options come first. The number with most values is
+        on the axis, the interviews if nothing else is; all others name the lines.
 
     Examples
     --------
@@ -135,19 +135,19 @@ def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
     """
     if not rows:
         raise InputError("a chart needs at least one row of data.")
-    varied = list(rows[0])[: list(rows[0]).index("variance")]
+    columns = list(rows[0])
+    varied = [name for name in columns[: columns.index("variance")] if name != "total"]
+    if not varied or _repeats(rows, varied):  # then totals were asked for, and do not just follow
+        varied.append("total")
     numbers = [name for name in varied if all(isinstance(row[name], int | float) for row in rows)]
-    asked = [name for name in numbers if name != "total" or len(varied) == 1] or ["total"]
-    x = max(asked, key=lambda name: len({row[name] for row in rows}))
-    others = [name for name in varied if name not in (x, "total")]
-    if "total" in varied and x != "total" and _repeats(rows, [x, *others]):
-        others.append("total")
+    x = max(numbers or ["total"], key=lambda name: len({row[name] for row in rows}))
+    others = [name for name in varied if name != x]
     measure = "variance" if rows[0]["standard_error"] is None else "standard_error"
     drawn = [
         {
             x: row[x],
             measure: row[measure],
-            "design": ", ".join(f"{_words(name)} {row[name]}" for name in others) or "best design",
+            "design": ", ".join(f"{_words(name)} {_plain(row[name])}" for name in others) or "best design",
         }
         for row in sorted(rows, key=lambda row: row[x])
     ]
@@ -166,6 +166,10 @@ def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
 def _repeats(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> bool:
     """Whether these columns do not tell all rows apart."""
     return len({tuple(str(row[name]) for name in names) for row in rows}) < len(rows)
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _words(name: str) -> str:
