@@ -21,6 +21,9 @@ MECHANISMS = (
     ("discrete_laplace", 2),
     ("discrete_laplace", 7),
     ("discrete_laplace", 100),
+    ("randomized_response", 1),
+    ("staircase", None),
+    ("piecewise", None),
 )
 OBJECTIVES = ("mean", "trace", "unit_free", "custom")
 PAPER_SIZES = (7000, 8000, 9000, 10000)
@@ -126,6 +129,14 @@ def plain_variance(mechanism: str, e: Any, R: Any, K: int | None) -> Any:
     if mechanism == "tulap":
         b = mp.exp(-e)
         return R**2 * (mp.mpf(1) / 12 + 2 * b / (1 - b) ** 2)
+    if mechanism == "randomized_response":
+        b = mp.exp(-e)
+        return R**2 * b / (1 - b) ** 2
+    if mechanism == "staircase":
+        b, power = mp.exp(-e), mp.mpf(2) / 3
+        return R**2 * (mp.mpf(2) ** -power * b**power * (1 + b) ** power + b) / (1 - b) ** 2
+    if mechanism == "piecewise":
+        return R**2 * mp.exp(e / 2) / (3 * (mp.exp(e / 2) - 1) ** 2)
     p = mp.exp(-e / K)
     return (R / K) ** 2 * 2 * p / (1 - p) ** 2
 

@@ -254,6 +254,8 @@ def _stratum_means(
     if not plan.inputs.finite_population and len(values) > 1:
         # One person drawn with replacement has variance S²(N−1)/N; the prediction without correction has S².
         values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))
+    answers = plan.inputs.answers
+    shares = (values - answers.lower) / answers.range
     means = np.empty(replications)
     per_survey = max(n, 1)
     rows = max(1, _CHUNK // per_survey)
@@ -263,8 +265,8 @@ def _stratum_means(
             sample = _draw_without_replacement(len(values), n, count, generator)
         else:
             sample = generator.integers(0, len(values), (count, n))
-        noise = plan.mechanism.simulated_noise(e, (count, n), generator)
-        means[start : start + count] = (values[sample] + noise).mean(axis=1)
+        released = plan.mechanism.simulated_release(shares[sample], e, generator)
+        means[start : start + count] = answers.lower + answers.range * released.mean(axis=1)
     return means
 
 

@@ -46,7 +46,9 @@ def exact_tilt(problem, row):
     c = mp.expm1(mp.mpf(terms.promise.epsilon))
     r = mp.mpf(1 if terms.response_rates is None else float(terms.response_rates[row]))
     R = mp.mpf(terms.mechanism.answer_range) * getattr(terms.mechanism, "questions", 1)
-    return 2 * (R * a / (c * N)) ** 2 / r**3
+    inner = getattr(terms.mechanism, "inner", terms.mechanism)
+    weight = mp.mpf(round(6 * inner.weight)) / 6
+    return 2 * weight * (R * a / (c * N)) ** 2 / r**3
 
 
 @pytest.mark.parametrize("beyond", [False, True])

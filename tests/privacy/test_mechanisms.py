@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, optimize
 
 from dpstrata.errors import InputError
 from dpstrata.privacy.mechanisms.kernels import Point, Step, point
@@ -20,6 +20,10 @@ BUDGETS = np.concatenate(
 )
 
 every_mechanism = pytest.mark.parametrize(("name", "steps"), MECHANISMS)
+additive_mechanisms = pytest.mark.parametrize(
+    ("name", "steps"),
+    [pair for pair in MECHANISMS if get_mechanism(pair[0], answer_range=1.0, steps=pair[1]).additive],
+)
 
 
 def test_the_contract_covers_the_registry():
@@ -33,17 +37,42 @@ def densities(name, e, R, K):
     if name == "tulap":
         b = math.exp(-e)
         return lambda w: (1 - b) / (1 + b) * b ** abs(math.floor(w / R + 0.5)) / R
+    if name == "staircase":
+        b = math.exp(-e)
+        # the best width minimises the variance of the density below; found numerically, not by its formula
+        width = optimize.minimize_scalar(
+            lambda g: staircase_variance(b, g), bounds=(0, 1), method="bounded", options={"xatol": 1e-12}
+        ).x
+        height = (1 - b) / (2 * R * (width + b * (1 - width)))
+        return lambda w: height * b ** (math.floor(abs(w) / R) + (abs(w) / R % 1 >= width))
     p = math.exp(-e / K)
     return lambda j: (1 - p) / (1 + p) * p ** abs(j)
 
 
-@every_mechanism
+def staircase_variance(b, width):
+    """Second moment of the staircase density with stairs 1 wide, summed stair by stair."""
+    height = (1 - b) / (2 * (width + b * (1 - width)))
+    return sum(
+        2 * height * b**k * (((k + width) ** 3 - k**3) + b * ((k + 1) ** 3 - (k + width) ** 3)) / 3
+        for k in range(int(40 / -math.log(b)) + 5)
+    )
+
+
+@additive_mechanisms
 @pytest.mark.parametrize("e", [0.3, 1.0, 5.15])
 @pytest.mark.parametrize("R", [1.0, 2.5])
 def test_variance_is_that_of_the_noise(name, steps, e, R):
     """Against quadrature or summation of the noise's own distribution."""
     density = densities(name, e, R, steps)
-    if steps is None:
+    if name == "staircase":
+        width = optimize.minimize_scalar(
+            lambda g: staircase_variance(math.exp(-e), g),
+            bounds=(0, 1),
+            method="bounded",
+            options={"xatol": 1e-12},
+        ).x
+        variance = R**2 * staircase_variance(math.exp(-e), width)
+    elif steps is None:
         edges = R * (np.arange(-400, 401) + 0.5)
         variance = sum(
             integrate.quad(lambda w: w * w * density(w), a, b)[0] for a, b in itertools.pairwise(edges)
@@ -55,7 +84,7 @@ def test_variance_is_that_of_the_noise(name, steps, e, R):
     assert computed == pytest.approx(variance, rel=1e-7)
 
 
-@every_mechanism
+@additive_mechanisms
 @pytest.mark.parametrize("e", [0.1, 1.0, 5.15])
 @pytest.mark.parametrize("R", [1.0, 2.5, 0.4])
 def test_the_loss_between_any_two_answers_is_at_most_the_budget(name, steps, e, R):
@@ -82,7 +111,8 @@ def test_kernels_keep_their_digits(name, steps):
 
         def rho(x):
             return (
-                plain_variance(name, x, mpmath.mpf(1), steps) - 2 * mpmath.exp(-x) / (1 - mpmath.exp(-x)) ** 2
+                plain_variance(name, x, mpmath.mpf(1), steps)
+                - mpmath.mpf(round(6 * mechanism.weight)) / 6 * 2 * mpmath.exp(-x) / (1 - mpmath.exp(-x)) ** 2
             )
 
         at = point(BUDGETS)
@@ -113,12 +143,13 @@ def test_whole_variance_agrees_with_its_parts(name, steps):
     e = np.linspace(2.0, 60, 200)
     at = point(e)
     s = 2 * np.exp(-e) / np.expm1(-e) ** 2
-    assert mechanism.remainder(at, whole=True) == pytest.approx(mechanism.remainder(at) + s, rel=1e-13)
+    w = mechanism.weight
+    assert mechanism.remainder(at, whole=True) == pytest.approx(mechanism.remainder(at) + w * s, rel=1e-13)
     after = point(e * (1 - 1e-6))
     step = Step(at, after, e * 1e-6)
     s_step = 2 * np.exp(-after.e) / np.expm1(-after.e) ** 2 - s
     assert mechanism.remainder_step(step, whole=True) == pytest.approx(
-        mechanism.remainder_step(step) + s_step, rel=1e-7
+        mechanism.remainder_step(step) + w * s_step, rel=1e-7
     )
 
 
@@ -161,7 +192,7 @@ def test_answers_off_the_grid_are_refused():
 
 def test_unknown_mechanism():
     with pytest.raises(
-        InputError, match="mechanism must be one of laplace, discrete_laplace, tulap, got 'gauss'"
+        InputError, match=r"mechanism must be one of laplace, discrete_laplace, tulap, .*, got 'gauss'"
     ):
         get_mechanism("gauss", answer_range=1.0, steps=None)
 
@@ -169,3 +200,67 @@ def test_unknown_mechanism():
 def test_variance_needs_a_budget():
     with pytest.raises(InputError, match="must be positive"):
         get_mechanism("laplace", answer_range=1.0, steps=None).variance([1.0, 0.0])
+
+
+@pytest.mark.parametrize("e", [0.1, 1.0, 3.0, 5.15])
+def test_randomized_response_by_its_two_outputs(e):
+    """Flip probability, loss, bias and variance from the four numbers that define it."""
+    flip = 1 / (1 + math.exp(e))
+    assert math.log((1 - flip) / flip) == pytest.approx(e)
+    outputs = [(-flip) / (1 - 2 * flip), (1 - flip) / (1 - 2 * flip)]
+    mean = (1 - flip) * outputs[0] + flip * outputs[1]
+    variance = (1 - flip) * outputs[0] ** 2 + flip * outputs[1] ** 2 - mean**2
+    mechanism = get_mechanism("randomized_response", answer_range=3.0, steps=1)
+    assert mean == pytest.approx(0, abs=1e-15)
+    assert float(mechanism.variance(e)) == pytest.approx(9 * variance)
+
+
+def test_randomized_response_is_for_two_values():
+    for steps, words in ((None, "got real answers"), (4, "got 5 values")):
+        with pytest.raises(InputError, match=f"protects answers of two values, {words}"):
+            get_mechanism("randomized_response", answer_range=1.0, steps=steps)
+
+
+@pytest.mark.parametrize("e", [0.5, 1.0, 3.0, 5.15])
+def test_piecewise_by_its_density(e):
+    """Loss, bias, variance and the estimate of the variance, by integrating the density of the paper."""
+    root = math.exp(e / 2)
+    bound = (root + 1) / (root - 1)
+    high = math.exp(e) * (root - 1) / (2 * (root + 1)) / root  # inside the window; p of the paper
+    low = high / math.exp(e)
+    mechanism = get_mechanism("piecewise", answer_range=2.0, steps=None)
+    worst = 0.0
+    for t in np.linspace(-1, 1, 9):
+        left = (bound + 1) / 2 * t - (bound - 1) / 2
+        edges = [-bound, left, left + bound - 1, bound]
+
+        def integral(f, edges=edges):
+            parts = zip(itertools.pairwise(edges), (low, high, low), strict=True)
+            return sum(height * integrate.quad(f, a, b)[0] for (a, b), height in parts)
+
+        assert integral(lambda x: 1.0) == pytest.approx(1)
+        assert integral(lambda x: x) == pytest.approx(t, abs=1e-12)
+        variance = integral(lambda x: x * x) - t * t
+        worst = max(worst, variance)
+        # shares are (x + 1)/2, so their variance is a quarter of it
+        estimate = integral(lambda x: float(mechanism.estimated_variance(np.array([(x + 1) / 2]), e)[0]))
+        assert estimate == pytest.approx(variance / 4)
+    assert worst == pytest.approx(float(mechanism.variance(e)))
+    draws = mechanism.simulated_release(np.full(400_000, 0.75), e, np.random.default_rng(3))
+    assert draws.mean() == pytest.approx(0.75, abs=4 * draws.std() / 632)
+    assert draws.var() == pytest.approx(mechanism.estimated_variance(draws, e).mean(), rel=0.03)
+
+
+def test_the_noise_of_the_issue():
+    """One yes/no answer and one real answer at a local budget of 5.15, and a real one at 3."""
+    variance = {
+        (name, e): float(get_mechanism(name, answer_range=1.0, steps=steps).variance(e))
+        for name, steps in MECHANISMS
+        if steps in (None, 1)
+        for e in (3.0, 5.15)
+    }
+    assert variance["laplace", 5.15] == pytest.approx(0.0754, abs=5e-5)
+    assert variance["randomized_response", 5.15] == pytest.approx(0.0059, abs=5e-5)
+    assert variance["staircase", 5.15] == pytest.approx(0.0265, abs=5e-5)
+    assert variance["piecewise", 3.0] == pytest.approx(0.123, abs=5e-4)
+    assert variance["staircase", 3.0] == pytest.approx(0.153, abs=5e-4)

@@ -32,7 +32,7 @@ def test_digits_and_convexity(name, steps, questions):
             b = mpmath.exp(-e)
             return (
                 plain_variance(name, e / questions, mpmath.mpf(1), steps)
-                - 2 * questions**2 * b / (1 - b) ** 2
+                - mpmath.mpf(round(6 * shared.inner.weight)) / 6 * 2 * questions**2 * b / (1 - b) ** 2
             )
 
         for i, e in enumerate(map(mpmath.mpf, BUDGETS.tolist())):

@@ -15,6 +15,9 @@ MECHANISMS = {
     "laplace": "Laplace",
     "discrete_laplace": "DiscreteLaplace",
     "tulap": "TruncatedUniformLaplace",
+    "randomized_response": "RandomizedResponse",
+    "staircase": "Staircase",
+    "piecewise": "Piecewise",
 }
 
 

@@ -47,6 +47,10 @@ class Mechanism(ABC):
     """w: how many times s(e) the variance contains, in units of R²."""
     rounding: float = 64.0
     """Bound on the rounding error of a gain, in spacings of doubles; closer gains are settled in mpmath."""
+    additive: bool = True
+    """Whether noise of one distribution is added to every answer; only then can a curator use it."""
+    worst_case: bool = False
+    """Whether the variance depends on the answer, and the one given is the largest."""
     constant_remainder: float | None = None
     """The remainder, where it does not depend on the budget; then closed forms hold."""
 
@@ -76,9 +80,28 @@ class Mechanism(ABC):
     def exact_variance(self, e: Any) -> Any:
         """Textbook variance at an mpmath number ``e``, at mpmath's current precision."""
 
-    @abstractmethod
+    def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
+        """Noise answers for simulations only: seeded, in floating point, and so of no protection to anyone.
+
+        Parameters
+        ----------
+        shares : array
+            Answers as shares of the range, 0 for its lower end and 1 for its upper end.
+        e : float
+            Budget of one answer.
+        generator : numpy.random.Generator
+            Where the randomness comes from.
+
+        Returns
+        -------
+        array
+            Noised shares, whose means are the answers.
+        """
+        return shares + self.simulated_noise(e, shares.shape, generator) / self.answer_range
+
     def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
-        """Fast noise for simulations only: seeded, in floating point, and so of no protection to anyone."""
+        """Draw additive noise for simulations only."""
+        raise NotImplementedError(f"{self.title} is not additive")
 
     def variance_at(self, at: Point) -> FloatArray:
         """Variance of the noise of one answer at a described budget."""

@@ -32,52 +32,37 @@ class SharedBudget(Mechanism):
         self.title = inner.title  # type: ignore[misc]
         self.weight = inner.weight * questions**2
         self.rounding = 4.0 * inner.rounding
+        self.additive = inner.additive
+        self.worst_case = inner.worst_case
         super().__init__(inner.answer_range, inner.steps)
 
     def _part(self, at: Point) -> Point:
         return kernels.point(at.e / self.questions)
 
-    # s(e/m) − m²·s(e), with derivatives: as m²·r(e) − r(e/m) where both s are huge, plainly elsewhere.
-
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
         """v(e/m)/R², less m²w·s(e)."""
-        part, m = self._part(at), self.questions
-        excess = kernels.s(part)
-        if not whole:
-            small = at.e < kernels.SERIES_BELOW
-            excess = np.where(small, m**2 * kernels.r(at) - kernels.r(part), excess - m**2 * kernels.s(at))
-        return self.inner.weight * excess + self.inner.remainder(part)
+        excess = kernels.split(at, self.questions, whole=whole)
+        return self.inner.weight * excess + self.inner.remainder(self._part(at))
 
     def remainder_slopes(
         self, at: Point, *, whole: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """v(e/m)/R², less m²w·s(e), with two derivatives."""
-        part, w, m = self._part(at), self.inner.weight, self.questions
-        inner, kernel = self.inner.remainder_slopes(part), kernels.s_slopes(part)
-        excess = [value / m**order for order, value in enumerate(kernel)]
-        if not whole:
-            small = at.e < kernels.SERIES_BELOW
-            s, r, r_part = kernels.s_slopes(at), kernels.r_slopes(at), kernels.r_slopes(part)
-            excess = [
-                np.where(small, m**2 * r[order] - r_part[order] / m**order, excess[order] - m**2 * s[order])
-                for order in range(3)
-            ]
-        value, first, second = (w * excess[order] + inner[order] / m**order for order in range(3))
+        inner = self.inner.remainder_slopes(self._part(at))
+        excess = kernels.split_slopes(at, self.questions, whole=whole)
+        value, first, second = (
+            self.inner.weight * excess[order] + inner[order] / self.questions**order for order in range(3)
+        )
         return value, first, second
 
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
         """Increase of v(e/m)/R², less m²w·s(e)."""
-        part, m = step.scaled(1.0 / self.questions), self.questions
-        excess = kernels.s_step(part)
-        if not whole:
-            small = step.before.e < kernels.SERIES_BELOW
-            by_series = m**2 * kernels.r_step(step) - kernels.r_step(part)
-            excess = np.where(small, by_series, excess - m**2 * kernels.s_step(step))
-        return self.inner.weight * excess + self.inner.remainder_step(part)
+        excess = kernels.split_step(step, self.questions, whole=whole)
+        return self.inner.weight * excess + self.inner.remainder_step(step.scaled(1.0 / self.questions))
 
-    def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
-        """Draw noise at a budget of e/m; for simulations only."""
-        return self.inner.simulated_noise(e / self.questions, shape, generator)
+    def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
+        """Noise at a budget of e/m; for simulations only."""
+        return self.inner.simulated_release(shares, e / self.questions, generator)
 
     def exact_variance(self, e: Any) -> Any:
         """Evaluate the inner variance at e/m."""

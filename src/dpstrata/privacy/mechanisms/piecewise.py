@@ -1,0 +1,68 @@
+r"""The piecewise mechanism (Wang et al. 2019): the output is likely near the answer, and bounded.
+
+The variance depends on the answer. The design uses the worst case, an answer at an end of the range, so what
+is achieved is better: up to four times less noise for answers in the middle.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dpstrata.arrays import FloatArray
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.kernels import Point, Step, split, split_slopes, split_step
+
+
+class Piecewise(Mechanism):
+    """v(e) = R²·exp(e/2)/(3(exp(e/2) − 1)²) at worst, for any number in the range; a sixth of s(e/2)."""
+
+    name = "piecewise"
+    title = "Piecewise"
+    weight = 2.0 / 3.0
+    rounding = 256.0
+    additive = False
+    worst_case = True
+
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """s(e/2)/6, less 2/3·s(e)."""
+        return split(at, 2, whole=whole) / 6.0
+
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """s(e/2)/6, less 2/3·s(e), with two derivatives."""
+        value, first, second = split_slopes(at, 2, whole=whole)
+        return value / 6.0, first / 6.0, second / 6.0
+
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Increase of s(e/2)/6, less 2/3·s(e)."""
+        return split_step(step, 2, whole=whole) / 6.0
+
+    def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
+        """Draw outputs near the answers or anywhere else; for simulations only."""
+        root = float(np.exp(e / 2.0))
+        bound = (root + 1.0) / (root - 1.0)
+        left = (bound + 1.0) / 2.0 * (2.0 * shares - 1.0) - (bound - 1.0) / 2.0
+        width = bound - 1.0
+        inside = generator.random(shares.shape) < root / (root + 1.0)
+        place = generator.random(shares.shape)
+        outside = place * (bound + 1.0) - bound  # over the rest, with the window cut out
+        outside = np.where(outside < left, outside, outside + width)
+        return (np.where(inside, left + place * width, outside) + 1.0) / 2.0
+
+    def estimated_variance(self, released: FloatArray, e: float) -> FloatArray:
+        """Estimate the variance of each released share from itself, without bias.
+
+        With t = 2·share − 1 and E = exp(e/2) the variance of an output t* is αt² + β, α = 1/(E − 1) and
+        β = (E + 3)/(3(E − 1)²), so that the mean of t*² is (1 + α)t² + β.
+        """
+        root = float(np.exp(e / 2.0))
+        alpha, beta = 1.0 / (root - 1.0), (root + 3.0) / (3.0 * (root - 1.0) ** 2)
+        output = 2.0 * released - 1.0
+        return (alpha * (output * output - beta) / (1.0 + alpha) + beta) / 4.0
+
+    def exact_variance(self, e: Any) -> Any:
+        """R²·exp(e/2)/(3(exp(e/2) − 1)²)."""
+        mp = e.context
+        root = mp.exp(e / 2)
+        return mp.mpf(self.answer_range) ** 2 * root / (3 * (root - 1) ** 2)

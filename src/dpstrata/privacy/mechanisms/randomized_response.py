@@ -1,0 +1,61 @@
+"""Randomized response for answers of two values (Warner 1965): the answer is flipped now and then.
+
+With b = exp(−e) it is flipped with probability b/(1 + b), so that the two outputs are exactly exp(e) apart.
+What is released is debiased: its mean is the answer.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dpstrata.arrays import FloatArray
+from dpstrata.errors import InputError
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.kernels import Point, Step
+
+
+class RandomizedResponse(Mechanism):
+    """v(e) = R²·b/(1−b)² with b = exp(−e), for answers of two values; half of s(e)."""
+
+    name = "randomized_response"
+    title = "Randomized response"
+    weight = 0.5
+    constant_remainder = 0.0
+    additive = False
+
+    def check(self) -> None:
+        """Require two values."""
+        if self.steps != 1:
+            raise InputError(
+                "Randomized response protects answers of two values, "
+                f"got {'real answers' if self.steps is None else f'{self.steps + 1:,} values'}. "
+                "Use answers='binary' or (lower, upper, upper - lower), or another mechanism."
+            )
+
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """Zero: all of the variance is half of s."""
+        return np.zeros_like(at.e)
+
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Zero."""
+        zero = np.zeros_like(at.e)
+        return zero, zero, zero
+
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Zero."""
+        return np.zeros_like(step.d)
+
+    def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
+        """Flip shares of 0 and 1 now and then, and debias; for simulations only."""
+        b = float(np.exp(-e))
+        flip = b / (1.0 + b)
+        seen = np.where(generator.random(shares.shape) < flip, 1.0 - shares, shares)
+        return (seen - flip) / (1.0 - 2.0 * flip)
+
+    def exact_variance(self, e: Any) -> Any:
+        """R²·b/(1−b)²."""
+        mp = e.context
+        b = mp.exp(-e)
+        return mp.mpf(self.answer_range) ** 2 * b / (1 - b) ** 2
