@@ -46,6 +46,7 @@ def make_problem(
     questions: int = 1,
     response_rates: Any = None,
     cap: float | None = None,
+    curator: bool = False,
 ) -> Problem:
     sizes = np.asarray(sizes, dtype=np.int64)
     sds = np.asarray(sds, dtype=float)
@@ -61,7 +62,7 @@ def make_problem(
         noise = SharedBudget(noise, questions)
     rates = None if response_rates is None else np.asarray(response_rates, dtype=float)
     weights = np.asarray(coefficients, dtype=float)
-    terms = Terms(sizes, sds, weights, objective, Promise(epsilon), noise, rates, cap)
+    terms = Terms(sizes, sds, weights, objective, Promise(epsilon), noise, rates, cap, curator)
     lower = np.ones_like(sizes) if lower is None else np.asarray(lower, dtype=np.int64)
     upper = sizes if upper is None else np.asarray(upper, dtype=np.int64)
     return Problem(terms, lower, upper, int(total))
@@ -77,6 +78,7 @@ def random_problem(
     k = int(rng.integers(1, most_strata + 1))
     sizes = np.floor(10 ** rng.uniform(0, rng.choice([1, 2, 4, 8, 12]), k)).astype(np.int64)
     mechanism, steps = MECHANISMS[rng.integers(len(MECHANISMS))]
+    curator = beyond and rng.random() < 0.3 and mechanism not in ("randomized_response", "piecewise")
     objective = OBJECTIVES[rng.integers(len(OBJECTIVES))]
     sds = 10 ** rng.uniform(-3, -0.31, k)
     if objective != "unit_free":
@@ -117,7 +119,8 @@ def random_problem(
         answer_range=float(rng.choice([1.0, 0.3, 100.0])),
         questions=int(rng.choice([1, 1, 1, 2, 5])),
         response_rates=rates,
-        cap=cap,
+        cap=None if curator else cap,
+        curator=curator,
     )
 
 
@@ -159,7 +162,7 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
         e = min(e, mp.mpf(terms.cap))
     e /= getattr(terms.mechanism, "questions", 1)
     v = plain_variance(terms.mechanism.name, e, mp.mpf(terms.mechanism.answer_range), terms.mechanism.steps)
-    return a**2 * (S**2 + v) / (r * size)
+    return a**2 * (S**2 + (v / (r * size) if terms.curator else v)) / (r * size)
 
 
 def plain_objective(problem: Problem, sizes: Any) -> Any:

@@ -265,8 +265,12 @@ def _stratum_means(
             sample = _draw_without_replacement(len(values), n, count, generator)
         else:
             sample = generator.integers(0, len(values), (count, n))
-        released = plan.mechanism.simulated_release(shares[sample], e, generator)
-        means[start : start + count] = answers.lower + answers.range * released.mean(axis=1)
+        if plan.inputs.trust == "curator":
+            noise = plan.mechanism.simulated_release(np.zeros(count), e, generator) / n
+            released = shares[sample].mean(axis=1) + noise
+        else:
+            released = plan.mechanism.simulated_release(shares[sample], e, generator).mean(axis=1)
+        means[start : start + count] = answers.lower + answers.range * released
     return means
 
 

@@ -184,7 +184,16 @@ def test_fractions_are_taken_as_written():
         ({"target_se": 0.1, "target_cv": 0.1}, dps.InputError, "got target_se and target_cv"),
         ({"total": 200, "delta": 1e-6}, dps.NotAvailableError, "delta is not available"),
         ({"total": 200, "questions": 0}, dps.InputError, "questions must be at least 1"),
-        ({"total": 200, "trust": "curator"}, dps.NotAvailableError, "trust='curator' is not available"),
+        (
+            {"total": 200, "trust": "curator", "mechanism": "piecewise"},
+            dps.InputError,
+            "needs additive noise, got piecewise",
+        ),
+        (
+            {"total": 200, "trust": "curator", "local_epsilon_cap": 3},
+            dps.InputError,
+            "about single noised answers, and with trust='curator' there are none",
+        ),
         ({"total": 200, "local_epsilon_cap": 0}, dps.InputError, "local_epsilon_cap must be at least 1e-6"),
         (
             {"total": 200, "domains": ["region"]},

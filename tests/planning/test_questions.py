@@ -353,3 +353,24 @@ def test_confidential_deviations_need_their_cost():
     assert plan.privacy["spent_on_deviations"] == 0.25
     assert "have cost 0.2500 already, so the survey spends 1.2500 in all" in plan.privacy["in_words"]
     assert plan.table()["sd_epsilon"] == [0.25, 0.0]
+
+
+# --- a curator -------------------------------------------------------------------------------
+
+
+def test_a_curator_noises_each_mean_once():
+    plan = dps.design(PAPER, epsilon=1, total=200, trust="curator")
+    n, N, S = plan.sample_sizes, PAPER.sizes, PAPER.sds
+    e = np.log1p(np.expm1(1.0) * N / n)
+    weight = (N / N.sum()) ** 2
+    expected = np.sum(weight * (S**2 * (1 / n - 1 / N) + 2 / e**2 / n**2))
+    assert plan.variance == pytest.approx(expected)
+    assert plan.noise_sds == pytest.approx(np.sqrt(2) / e / n)
+    assert plan.variance < dps.design(PAPER, epsilon=1, total=200).variance
+    assert "trusted curator" in plan.privacy["in_words"]
+    assert dps.simulate(plan, dps.synthetic_population(plan), replications=4000, seed=2).agrees()
+
+
+def test_more_interviews_never_hurt_a_curator():
+    plan = dps.design(PAPER, epsilon=0.1, at_most=34_000, trust="curator")
+    assert plan.total == 34_000

@@ -177,6 +177,22 @@ def test_the_terms_are_convex_over_every_budget_the_library_accepts(name, steps)
         assert np.all(curvature / fall >= 1)
 
 
+@additive_mechanisms
+def test_the_terms_of_a_curator_are_convex_too(name, steps):
+    """The noise part of f'' is n⁻⁴(6v + (6z − z²)v' + z²v''); the kernel's part, 4/(Cn³), is positive."""
+    mechanism = get_mechanism(name, answer_range=1.0, steps=steps)
+    e = np.concatenate([10 ** np.linspace(-6, 1, 4000), np.linspace(10, 128, 4000)])
+    at = point(e)
+    rho, first, second = mechanism.remainder_slopes(at)
+    curvature = 6 * rho + (6 - at.z) * at.z * first + at.z**2 * second
+    fall = 2 * rho + at.z * first
+    if mechanism.constant_remainder == 0:
+        assert np.all(curvature == 0)
+    else:
+        assert np.all(fall > 0)
+        assert np.all((curvature / fall >= 1.5) & (curvature / fall <= 3 + 1e-9))
+
+
 def test_points_from_counts_and_from_budgets_agree():
     n, C = np.array([1.0, 50.0, 1e12]), np.array([1e-6, 300.0, 5e33])
     by_counts = Point(np.log1p(C / n), n, C)

@@ -196,6 +196,7 @@ def unit_terms(terms: Terms) -> Terms:
         mechanism=terms.mechanism,
         response_rates=terms.response_rates,
         cap=terms.cap,
+        curator=terms.curator,
     )
 
 

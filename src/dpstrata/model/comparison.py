@@ -85,6 +85,8 @@ def stratum_variances(
     sampling = terms.sds**2 / answers
     if finite_population:
         sampling = sampling * ((terms.sizes - answers) / terms.sizes)
+    if terms.curator:  # the mean is noised once
+        noise = noise / answers
     return sampling, noise / answers
 
 

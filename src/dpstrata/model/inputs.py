@@ -158,12 +158,15 @@ class Inputs:
             raise InputError(
                 f"local_epsilon_cap must be at least 1e-6 and at most 1000, got local_epsilon_cap={cap:g}."
             )
+        if cap is not None and self.trust == "curator":
+            raise InputError(
+                "local_epsilon_cap is about single noised answers, and with trust='curator' there are none."
+            )
 
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""
         asked = {
             "delta": self.delta != 0.0,
-            "trust='curator'": self.trust == "curator",
         }
         for name, wanted in asked.items():
             if wanted:
@@ -180,6 +183,11 @@ class Inputs:
             Where the inputs do not fix it; by default the least that the bounds allow.
         """
         mechanism = get_mechanism(self.mechanism, answer_range=self.answers.range, steps=self.answers.steps)
+        if self.trust == "curator" and not mechanism.additive:
+            raise InputError(
+                f"a curator noises the mean of a stratum, so trust='curator' needs additive noise, got "
+                f"{self.mechanism}. Use laplace, discrete_laplace, tulap or staircase."
+            )
         if self.questions > 1:
             mechanism = SharedBudget(mechanism, self.questions)
         cap = math.inf if self.local_epsilon_cap is None else self.questions * self.local_epsilon_cap
@@ -194,6 +202,7 @@ class Inputs:
             mechanism=mechanism,
             response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
             cap=cap if cap < _NO_CAP else None,
+            curator=self.trust == "curator",
         )
         lower, upper = self._bounds(strata)
         if total is None:

@@ -24,6 +24,10 @@ SOME_ANSWER = (
     "in each stratum at least the stated share of people would answer if invited, which is publicly known; "
     "substitutes and reserves count as invited"
 )
+SHUFFLED = "noised answers are shuffled or added up before anything is released"
+CURATED = (
+    "the curator may be trusted with the answers, and releases the noised means and nothing else about them"
+)
 ASSUMPTIONS = (
     "inside each stratum a simple random sample is drawn without replacement, and nobody learns who is in it "
     "or who is not",
@@ -31,7 +35,7 @@ ASSUMPTIONS = (
     "nobody is listed twice in the frame",
     "strata, sample sizes and noise are fixed before any answer is seen, and the standard deviations are not "
     "computed from the confidential answers",
-    "noised answers are shuffled or added up before anything is released",
+    SHUFFLED,
 )
 NOT_PROTECTED = (
     "which stratum a person belongs to: never stratify on the sensitive trait itself",
@@ -65,16 +69,27 @@ def privacy_statement(
         Whether no response rate is below 1.
     """
     smallest, largest = float(local.min()), float(local.max())
-    answers = "a single noised answer" if inputs.questions == 1 else "all noised answers of one person"
-    gave = "it" if inputs.questions == 1 else "them"
     words = (
         "If the assumptions hold, whoever sees the released results, and does not know who was invited, can "
         "change their odds about any one person's answer by a factor of at most "
         f"{_factor(math.exp(inputs.epsilon))} (epsilon = {plain_number(inputs.epsilon)}), whether that "
-        "person took part or not. If answers are noised before anyone else sees them, whoever sees "
-        f"{answers} and knows who gave {gave} can change their odds by a factor of at most "
-        f"{_factor(math.exp(largest))} (local epsilon at most {round_up(largest, 2)})."
+        "person took part or not. "
     )
+    if inputs.trust == "curator":
+        words += (
+            "Answers reach a trusted curator without noise, and nothing protects them there. Whoever sees "
+            "the noised mean of a stratum and knows everyone who was invited can change their odds about one of "
+            f"them by a factor of at most {_factor(math.exp(largest))} (local epsilon at most "
+            f"{round_up(largest, 2)})."
+        )
+    else:
+        answers = "a single noised answer" if inputs.questions == 1 else "all noised answers of one person"
+        gave = "it" if inputs.questions == 1 else "them"
+        words += (
+            f"If answers are noised before anyone else sees them, whoever sees {answers} and knows who gave "
+            f"{gave} can change their odds by a factor of at most {_factor(math.exp(largest))} (local "
+            f"epsilon at most {round_up(largest, 2)})."
+        )
     if len(central):
         words += (
             f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer binds in "
@@ -88,10 +103,11 @@ def privacy_statement(
             f"{round_up(on_deviations, 4)} already, so the survey spends "
             f"{round_up(inputs.epsilon + on_deviations, 4)} in all."
         )
-    assumptions = [
-        SOME_ANSWER if words_ == EVERYONE_ANSWERS and not everyone_answers else words_
-        for words_ in ASSUMPTIONS
-    ]
+    instead = {
+        **({} if everyone_answers else {EVERYONE_ANSWERS: SOME_ANSWER}),
+        **({SHUFFLED: CURATED} if inputs.trust == "curator" else {}),
+    }
+    assumptions = [instead.get(assumption, assumption) for assumption in ASSUMPTIONS]
     return {
         "unit": "one person's answers",
         "neighbours": "replace one person within a stratum",

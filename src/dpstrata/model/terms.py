@@ -14,6 +14,11 @@ a *core* that falls like 1/n plus a *tilt*, the price of lost secrecy. For the p
 are equal (unless response rates differ) and drop out of every comparison; elsewhere they are taken relative
 to the tilt of one stratum (the origin). Gains and prices below are measured from that origin:
 ``gain = f(n) - f(n + 1) + origin``. A cap on the local budget changes f below its kink (see ``cap``).
+
+Where a trusted curator noises the mean of a stratum instead of every answer, the noise is :math:`v/(rn)^2`,
+and :math:`s(e(n))/n^2 = 2/(Cn) + 2/C^2`: no tilt, a larger spread, and a remainder that falls like 1/n²,
+
+.. math:: f = \frac{a^2}{rn} \left(S^2 + \frac{2wR^2}{rC} + \frac{R^2\rho(e(n))}{rn}\right) + \mathit{const}
 """
 
 from __future__ import annotations
@@ -60,6 +65,8 @@ class Terms:
         r of each stratum, 0 < r <= 1; ``None`` where everyone answers.
     cap : float, optional
         The most that the answers of one person may spend.
+    curator : bool
+        Whether the mean of each stratum is noised, once, instead of every answer.
     """
 
     sizes: IntArray
@@ -70,6 +77,7 @@ class Terms:
     mechanism: Mechanism
     response_rates: FloatArray | None = None
     cap: float | None = None
+    curator: bool = False
     tilts: FloatArray | None = field(init=False, default=None)
     """t of each stratum, or ``None`` where all are equal."""
     slope: FloatArray | None = field(init=False, default=None)
@@ -80,7 +88,7 @@ class Terms:
     _population: int = field(init=False, default=0)
     _C: FloatArray = field(init=False)
     _A: FloatArray = field(init=False)  # a²R²/r
-    _V: FloatArray = field(init=False)  # S²/R²
+    _V: FloatArray = field(init=False)  # S²/R², for a curator with 2w/(rC) added
     _cap: Cap | None = field(init=False, default=None)
     _slope_terms: FloatArray | None = field(init=False, default=None)  # what slopes are differences of
 
@@ -95,6 +103,9 @@ class Terms:
         if self.response_rates is not None:
             self._C.__imul__(self.response_rates)
             self._A.__itruediv__(self.response_rates)
+        if self.curator:
+            self._V.__iadd__(2.0 * self.mechanism.weight / (self._C * self._rates(ALL)))
+            return
         if self.cap is not None:
             cap = Cap(self.cap, self.promise, self.mechanism)
             put(self, "_cap", cap)
@@ -110,6 +121,9 @@ class Terms:
 
     def __len__(self) -> int:
         return len(self.sizes)
+
+    def _rates(self, rows: Rows) -> FloatArray | float:
+        return 1.0 if self.response_rates is None else self.response_rates[rows]
 
     @property
     def _equal_tilts(self) -> bool:
@@ -189,13 +203,19 @@ class Terms:
         """f(n), whole: with the tilt and without the finite population correction."""
 
         def value(m: FloatArray, part: Rows) -> FloatArray:
-            noise = self.mechanism.variance_at(self.budgets(m, part)) / self.mechanism.answer_range**2
-            return self._A[part] * ((self._V[part] + noise) / m)
+            at, R = self.budgets(m, part), self.mechanism.answer_range
+            if self.curator:
+                rho = self.mechanism.remainder(at) / (self._rates(part) * m)
+                constant = 2.0 * self.mechanism.weight / (self._C[part] ** 2 * self._rates(part))
+                return self._A[part] * ((self._V[part] + rho) / m + constant)
+            return self._A[part] * ((self._V[part] + self.mechanism.variance_at(at) / R**2) / m)
 
         return self._blockwise(value, n, rows)
 
     def _whole(self, at: Point) -> bool:
         """Whether tilt and core need not be kept apart: all budgets are large, so the tilt is small."""
+        if self.curator:
+            return False
         return self.mechanism.constant_remainder is None and bool(at.e.min() >= SERIES_BELOW)
 
     # --- differences --------------------------------------------------------------------------
@@ -210,11 +230,17 @@ class Terms:
             d = np.log1p(C / (m * (more + C)))
             after = Point(before.e - d, more, C)
             whole = self._whole(before)
-            # (S² + R²ρ)/(n(n+1)) − R²Δρ/(n+1), all in units of R²
             core = self.mechanism.remainder(before, whole=whole)
-            core += self._V[part]
-            core /= m
-            core -= self.mechanism.remainder_step(Step(before, after, d), whole=whole)
+            increase = self.mechanism.remainder_step(Step(before, after, d), whole=whole)
+            if self.curator:  # ρ/n² less (ρ + Δρ)/(n+1)², over 1/(n+1)
+                core *= (2.0 * m + 1.0) / (m * m * more)
+                core -= increase / more
+                core /= self._rates(part)
+                core += self._V[part] / m
+            else:  # (S² + R²ρ)/(n(n+1)) − R²Δρ/(n+1), all in units of R²
+                core += self._V[part]
+                core /= m
+                core -= increase
             core *= self._A[part] / more
             if whole:  # the tilt is still in it
                 core += self.origin if self.tilts is None else self.tilts[part]
@@ -266,6 +292,8 @@ class Terms:
 
     def is_straight(self, rows: Rows = ALL) -> BoolArray:
         """Whether f is a straight line: each further person is worth exactly the same."""
+        if self.curator:
+            return np.asarray(self._A[rows] == 0)
         straight: BoolArray = self._V[rows] == 0
         if self.mechanism.constant_remainder != 0:
             straight[:] = False
@@ -284,8 +312,13 @@ class Terms:
         at = self._uncapped(x, rows)
         whole = self._whole(at)
         rho, first, second = self.mechanism.remainder_slopes(at, whole=whole)
-        base = self._V[rows] + rho
         z = at.z
+        if self.curator:
+            noise = 1.0 / (self._rates(rows) * x)
+            W = self._V[rows] + noise * (2.0 * rho + z * first)
+            H = 2.0 * self._V[rows] + noise * (6.0 * rho + (6.0 - z) * z * first + z * z * second)
+            return W, H
+        base = self._V[rows] + rho
         lift = z * first
         W = base + lift
         if whole:
@@ -312,12 +345,15 @@ class Terms:
     @property
     def falls_like_inverse(self) -> bool:
         """Whether every core is exactly A·W/n with W constant, so that the relaxation has a closed form."""
-        return self.mechanism.constant_remainder is not None
+        constant = self.mechanism.constant_remainder
+        return constant == 0 if self.curator else constant is not None
 
     def core_weights(self, total: int) -> FloatArray:
         """√(A·W), W held at the budget that everyone would have if all sampling rates were equal."""
         rate = total / float(self._population)
         remainder = self.mechanism.remainder(point(np.log1p(np.array([self.promise.odds_minus_one / rate]))))
+        if self.curator:
+            remainder = remainder / (self.sizes * rate)
         weights = self._V + remainder  # one array, in place: large problems wait for fresh memory
         weights *= self._A
         return np.sqrt(weights, out=weights)
@@ -361,7 +397,8 @@ class Terms:
             e = mp.log1p(mp.expm1(mp.mpf(self.promise.epsilon)) * r * N / n)
             if self.cap is not None:
                 e = min(e, mp.mpf(self.cap))
-            return a**2 * (S**2 + self.mechanism.exact_variance(e)) / (r * n)
+            v = self.mechanism.exact_variance(e)
+            return a**2 * (S**2 + (v / (r * n) if self.curator else v)) / (r * n)
 
     # --- blocks -------------------------------------------------------------------------------
 

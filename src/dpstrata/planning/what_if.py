@@ -405,5 +405,6 @@ def _with_sds(problem: Problem, sds: FloatArray) -> Problem:
         mechanism=terms.mechanism,
         response_rates=terms.response_rates,
         cap=terms.cap,
+        curator=terms.curator,
     )
     return Problem(changed, problem.lower, problem.upper, problem.total)
