@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from dpstrata.model.bound import Bound
     from dpstrata.model.certificate import Certificate, certify
     from dpstrata.model.design_record import Design
-    from dpstrata.model.document import load_design
     from dpstrata.model.problem import Problem
     from dpstrata.model.strata import Strata
     from dpstrata.planning import design, evaluate, sensitivity, sweep
+    from dpstrata.planning.loading import load_design
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.report.charts import plot
     from dpstrata.simulation import simulate, synthetic_population
@@ -52,7 +52,7 @@ _HOMES = {
     "certify": "model.certificate",
     "design": "planning",
     "evaluate": "planning",
-    "load_design": "model.document",
+    "load_design": "planning.loading",
     "local_epsilon": "privacy.amplification",
     "plot": "report.charts",
     "sensitivity": "planning",

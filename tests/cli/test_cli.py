@@ -144,7 +144,7 @@ def test_out_by_ending(tmp_path, ending):
             ],
             "needs additive noise",
         ),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--delta", 0.1], "delta is not available"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--delta", 0.1], "delta=0.1 does not go with"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--domains", "x"], "got 'x'"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--out", "x.doc"], "written to .json"),
         (["design", EXAMPLE, "--epsilon", "much", "--total", 9], "Invalid value for '--epsilon'"),
@@ -260,6 +260,15 @@ def test_planners_questions(arguments, words):
         (["--target-se", 0.02, "--domains", "region:nowhere=0.1"], "must have the domain 'nowhere'"),
         (["--target-se", 0.02, "--domains", "region=much"], "COLUMN=TARGET with a number, got 'region=much'"),
         (["--target-cv", 0.02], "target_cv needs expected_mean"),
+        (
+            ["--domains", "region:north=0.04", "--domains", "region=0.05"],
+            "one target for all groups and another",
+        ),
+        (
+            ["--domains", "region=0.05", "--domains", "region:north=0.04"],
+            "one target for all groups and another",
+        ),
+        (["--target-se", "1e200"], "must lie between 1e-100 and 1e100"),
         (["--total", 90, "--min-per-stratum", 40], "at least the sum of the minimums (240), got total=90"),
         (
             ["--total", 90, "--plot", "chart.gif"],
@@ -313,7 +322,7 @@ def test_sweep(tmp_path):
     assert result.returncode == 0, result.stderr
     assert "20 designs" in result.stdout
     lines = table.read_text().splitlines()
-    assert lines[0] == "epsilon,total,mechanism,variance,standard_error,privacy_share"
+    assert lines[0] == "epsilon,total,mechanism,variance,standard_error,privacy_share,problem"
     assert len(lines) == 21
     assert chart.read_text().startswith("<svg")
     rows = json.loads(
@@ -325,6 +334,7 @@ def test_sweep(tmp_path):
         (["--epsilon", "a", "--total", 9], "--epsilon must be numbers, got 'a'"),
         (["--epsilon", 1, "--total", "9:1:1"], "start:stop:step"),
         (["--epsilon", 1], "a design needs one of"),
+        (["--epsilon", "0:inf:1", "--total", 9], "start:stop:step"),
         (["--epsilon", 1, "--total", 9, "--mechanism", "x,laplace"], "mechanism must be one of"),
     ):
         wrong = run("sweep", EXAMPLE, *arguments)

@@ -182,7 +182,42 @@ def test_fractions_are_taken_as_written():
         ({"target_cv": 0.1, "expected_mean": 0}, dps.InputError, "not be 0, got expected_mean=0"),
         ({"target_cv": 0.1, "expected_mean": 2}, dps.InputError, "must lie among the answers"),
         ({"target_se": 0.1, "target_cv": 0.1}, dps.InputError, "got target_se and target_cv"),
-        ({"total": 200, "delta": 1e-6}, dps.NotAvailableError, "delta is not available"),
+        ({"total": 200, "delta": 1e-6}, dps.InputError, "delta=1e-06 does not go with mechanism='laplace'"),
+        (
+            {"total": 200, "mechanism": "gaussian"},
+            dps.InputError,
+            "delta=0 does not go with mechanism='gaussian'",
+        ),
+        (
+            {"total": 200, "mechanism": "gaussian", "delta": 1e-6, "questions": 2},
+            dps.NotAvailableError,
+            "questions above 1 with Gaussian noise is not available",
+        ),
+        (
+            {"total": 200, "mechanism": "gaussian", "delta": 0.5},
+            dps.InputError,
+            "delta above 0 and below 0.01, got delta=0.5",
+        ),
+        (
+            {"total": 200, "mechanism": "gaussian", "delta": 0.009, "epsilon": 0.1},
+            dps.InputError,
+            "delta=0.009 is too large for Gaussian noise at epsilon=0.1",
+        ),
+        (
+            {"total": 200, "mechanism": "gaussian", "delta": 0.001},
+            dps.InfeasibleError,
+            r"at least the sum of the minimums \(3,400\), got total=200",
+        ),
+        ({"target_se": 1e200}, dps.InputError, "target_se must lie between 1e-100 and 1e100"),
+        (
+            {"target_margin": 0.1, "confidence": 1 - 1e-16},
+            dps.InputError,
+            "confidence must lie between 0 and 1",
+        ),
+        ({"total": 9, "domains": 5}, dps.InputError, "domains must be column names, or a mapping .*, got 5"),
+        ({"total": 9, "mechanism": ["laplace"]}, dps.InputError, "mechanism must be a name"),
+        ({"total": 9, "finite_population": "no"}, dps.InputError, "finite_population must be True or False"),
+        ({"domains": {"stratum": {}}}, dps.InputError, "a design needs one of"),
         ({"total": 200, "questions": 0}, dps.InputError, "questions must be at least 1"),
         (
             {"total": 200, "trust": "curator", "mechanism": "piecewise"},
@@ -297,8 +332,8 @@ def test_evaluate_scores_an_allocation():
     ("sizes", "options", "words"),
     [
         ([1, 2], {}, "must be 4 whole numbers"),
-        ([1.5, 2, 3, 4], {}, "must be whole numbers >= 1"),
-        ([0, 2, 3, 4], {}, "must be whole numbers >= 1"),
+        ([1.5, 2, 3, 4], {}, "must be whole numbers from 1 to"),
+        ([0, 2, 3, 4], {}, "must be whole numbers from 1 to"),
         (["a", "b", "c", "d"], {}, "must be 4 whole numbers"),
         (
             [5, 5, 5, 1],

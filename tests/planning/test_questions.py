@@ -374,3 +374,60 @@ def test_a_curator_noises_each_mean_once():
 def test_more_interviews_never_hurt_a_curator():
     plan = dps.design(PAPER, epsilon=0.1, at_most=34_000, trust="curator")
     assert plan.total == 34_000
+
+
+@pytest.mark.parametrize(
+    ("question", "tamper"),
+    [
+        ({"total": 200}, lambda d: d["inputs"].update(total=150)),
+        ({"at_most": 2000}, lambda d: d["inputs"].update(at_most=100)),
+        ({"at_most": 2000}, lambda d: d["outcome"].update(limit=1000)),
+        ({"at_most": 2000}, lambda d: d["outcome"].update(variance_at_limit=1.0)),
+        ({"at_most": 2000}, lambda d: d["outcome"].update(best_total=973)),
+        ({"target_se": 0.03}, lambda d: d["outcome"].update(variance_with_one_fewer=1.0)),
+        ({"target_se": 0.03}, lambda d: d["inputs"].update(target_se=0.05)),
+        ({"target_margin": 0.07}, lambda d: d["inputs"].update(confidence=0.5)),
+        ({"budget": 4000}, lambda d: d["outcome"].update(budget=1.0)),
+        ({"budget": 4000}, lambda d: d["outcome"].update(cost=1.0)),
+        ({"budget": 4000}, lambda d: d["certificate"].update(searched=True, optimal=True, value=1.0)),
+        ({"total": 1500}, lambda d: d.update(outcome=None)),
+        ({"total": 200}, lambda d: d["inputs"].update(confidence=1e-300)),
+    ],
+)
+@quietly
+def test_changed_answers_are_refused(tmp_path, question, tamper):
+    strata = costly([12, 10, 11, 25]) if "budget" in question else PAPER
+    dps.design(strata, epsilon=0.1, **question).save(tmp_path / "d.json")
+    document = json.loads((tmp_path / "d.json").read_text())
+    tamper(document)
+    (tmp_path / "d.json").write_text(json.dumps(document))
+    with pytest.raises(dps.InputError):
+        dps.load_design(tmp_path / "d.json")
+
+
+def test_a_gap_cannot_be_called_searched(tmp_path):
+    rng = np.random.default_rng(1)
+    strata = dps.Strata(
+        rng.integers(1000, 10**5, 60), rng.uniform(0.1, 0.4, 60), costs=rng.uniform(5, 60, 60)
+    )
+    plan = dps.design(strata, epsilon=1, budget=20_000)
+    assert not plan.certificate.optimal
+    plan.save(tmp_path / "d.json")
+    assert dps.load_design(tmp_path / "d.json") == plan
+    document = json.loads((tmp_path / "d.json").read_text())
+    document["certificate"].update(searched=True, optimal=True)
+    (tmp_path / "d.json").write_text(json.dumps(document))
+    with pytest.raises(dps.InputError, match="not the best that there is"):
+        dps.load_design(tmp_path / "d.json")
+
+
+def test_people_run_out_before_the_limit():
+    plan = dps.design(dps.Strata([100, 100], [0.5, 0.5]), epsilon=5, at_most=10**6)
+    assert "All 200 interviews help" in repr(plan)
+
+
+def test_sweeps_take_any_sequence_and_report_what_is_out_of_reach():
+    rows = dps.sweep(PAPER, epsilon=np.array([0.1, 1.0]), target_se=(0.02,), answers=[0, 1])
+    assert [row["total"] is None for row in rows] == [True, False]
+    assert "best possible" in rows[0]["problem"]
+    assert len(dps.sweep(PAPER, epsilon=1, total=range(100, 400, 100))) == 3

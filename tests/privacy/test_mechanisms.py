@@ -27,7 +27,8 @@ additive_mechanisms = pytest.mark.parametrize(
 
 
 def test_the_contract_covers_the_registry():
-    assert {name for name, _ in MECHANISMS} == set(REGISTRY)
+    # Gaussian noise depends on the whole promise, and has its own tests in test_gaussian.py
+    assert {*(name for name, _ in MECHANISMS), "gaussian"} == set(REGISTRY)
 
 
 def densities(name, e, R, K):

@@ -11,7 +11,7 @@ from dpstrata.model.comparison import mean_variances
 from dpstrata.model.domains import find_partitions
 from dpstrata.solvers.budget import solve_budget
 from dpstrata.solvers.free import best_sizes
-from dpstrata.solvers.targets import Targets
+from dpstrata.solvers.target_problem import TargetProblem
 from problems import make_problem, random_problem
 
 
@@ -168,8 +168,9 @@ def test_a_bound_holds_at_any_prices():
     rng = np.random.default_rng(5)
     strata, question = random_targets(rng, k=4, sizes=(5, 12), groups=(2,), costs=True, tight=0.0)
     plan = dps.design(strata, **question)
-    parts = Targets(
-        plan.problem, strata.costs, find_partitions(strata, plan.inputs), best_sizes(plan.problem), True
+    found = find_partitions(strata, plan.inputs)
+    parts = TargetProblem(
+        plan.problem, strata.costs, found, best_sizes(plan.problem), finite_population=True
     ).partitions
     for factor in (0.1, 0.7, 1.5, 20.0):
         prices = [price * factor for price in plan.certificate.prices]
@@ -208,3 +209,58 @@ def test_relaxed_prices_are_the_derivative_of_the_cost():
             for factor in (0.99, 1.01)
         )
         assert (tight - loose) / 2 == pytest.approx(domain.shadow_price, rel=0.02, abs=2)
+
+
+def test_money_is_decimal():
+    """0.1 + 0.2 is 0.3, and ten times 0.1 is 1."""
+    three = dps.Strata([100] * 3, [0.3] * 3, costs=[0.1] * 3)
+    assert dps.design(three, epsilon=1, budget=0.3).sample_sizes.tolist() == [1, 1, 1]
+    assert dps.design(three, epsilon=1, budget=0.3, target_se=5).cost == 0.3
+    two = dps.Strata([100] * 2, [0.3] * 2, costs=[0.1, 0.2])
+    assert dps.design(two, epsilon=1, budget=0.3).sample_sizes.tolist() == [1, 1]
+    plan = dps.design(two, epsilon=1, budget=0.6)
+    assert plan.sample_sizes.tolist() == [2, 2]
+    assert plan.certificate.optimal
+    odd = dps.Strata([100] * 3, [0.3] * 3, costs=[0.1, 0.7, 1.1])
+    assert dps.design(odd, epsilon=1, budget=float(np.sum([0.1, 0.7, 1.1]))).sample_sizes.tolist() == [
+        1,
+        1,
+        1,
+    ]
+
+
+def test_costs_of_very_different_size_are_filled_at_once():
+    strata = dps.Strata([10**9, 10**5], [0.5, 0.5], costs=[0.01, 1e5])
+    plan = dps.design(strata, epsilon=1, budget=2.95e5, objective="trace")
+    assert plan.cost <= 2.95e5
+    assert plan.cost > 2.95e5 - 0.02
+
+
+def test_straight_terms_under_a_cap_with_targets():
+    strata = dps.Strata(
+        [19, 20, 3],
+        [0, 0.012220019536794136, 0],
+        costs=[245.06757224898237, 29515.198828267872, 383899.0848320003],
+        extra={"a": ["1", "0", "1"], "b": ["0", "1", "1"]},
+    )
+    plan = dps.design(
+        strata,
+        epsilon=1.136592415963732,
+        mechanism="discrete_laplace",
+        answers="binary",
+        local_epsilon_cap=1.3305332677621557,
+        finite_population=False,
+        target_se=0.18408690109799034,
+        domains={
+            "a": {"1": 0.27850469238585446, "0": 0.32299301194195496},
+            "b": {"0": 0.3089022536531454, "1": 0.303513073547153},
+        },
+    )
+    assert all(domain.target is None or domain.standard_error <= domain.target for domain in plan.domains)
+
+
+def test_least_cost_is_not_called_the_fewest():
+    strata = dps.Strata([12000, 20000], [0.4, 0.45], costs=[12, 11])
+    words = repr(dps.design(strata, epsilon=1, target_se=0.02))
+    assert "the fewest" not in words
+    assert "the least that was found" in words

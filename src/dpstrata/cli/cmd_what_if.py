@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -149,7 +150,7 @@ def _values(name: str, text: str) -> Any:
             raise InputError(f"--{name.replace('_', '-')} must be numbers, got {word!r}.") from None
         if len(ends) == 1:
             values += ends
-        elif len(ends) == 3 and ends[2] > 0 and ends[0] <= ends[1]:
+        elif len(ends) == 3 and ends[2] > 0 and ends[0] <= ends[1] < math.inf:
             count = int((ends[1] - ends[0]) / ends[2] + 1e-9) + 1
             if count > _MOST_DESIGNS:
                 raise InputError(f"--{name.replace('_', '-')} must have at most {_MOST_DESIGNS:,} values.")
@@ -181,9 +182,9 @@ def sensitivity_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.model.document import load_design
     from dpstrata.model.output import write_table
     from dpstrata.planning import sensitivity
+    from dpstrata.planning.loading import load_design
 
     doubt = sensitivity(load_design(design), factor=factor, strata=strata)
     if out is not None:

@@ -79,8 +79,13 @@ OPTIONS: dict[str, _Option] = {
     "mechanism": _Option(Mechanism, Mechanism("laplace"), "What noises an answer.", PRIVACY),
     "questions": _Option(int, 1, "Questions asked of the same people.", PRIVACY),
     "local_epsilon_cap": _Option(float | None, None, "Most that one noised answer may spend.", PRIVACY),
-    "delta": _Option(float, 0.0, "Not available yet.", PRIVACY),
-    "trust": _Option(Trust, Trust.local, "Who may see raw answers; curator is not available yet.", PRIVACY),
+    "delta": _Option(float, 0.0, "Probability with which the promise may fail; for gaussian.", PRIVACY),
+    "trust": _Option(
+        Trust,
+        Trust.local,
+        "local: answers are noised before anyone sees them. curator: each stratum's mean is noised once.",
+        PRIVACY,
+    ),
     "objective": _Option(
         Objective,
         Objective.mean,
@@ -204,11 +209,14 @@ def parse_domains(texts: Sequence[str], columns: set[str]) -> dict[str, Any] | N
             target = float(number)
         except ValueError:
             raise InputError(f"--domains must be COLUMN=TARGET with a number, got {text!r}.") from None
-        column, colon, group = (where, "", "") if where in columns else where.partition(":")
-        if not colon:
-            domains[column] = target
-        elif isinstance(domains.get(column), float):
-            raise InputError(f"--domains gives {column!r} one target for all and another for {group!r}.")
-        else:
+        # COLUMN:GROUP, where either may hold a colon: the longest known column counts.
+        known = [name for name in columns if where.startswith(f"{name}:")]
+        column = where if where in columns else max(known, key=len, default=where.partition(":")[0])
+        group = where[len(column) + 1 :]
+        if group and not isinstance(domains.get(column), float):
             domains[column] = {**(domains.get(column) or {}), group: target}
+        elif not group and domains.get(column) is None:
+            domains[column] = target
+        else:
+            raise InputError(f"--domains gives {column!r} one target for all groups and another one too.")
     return domains or None

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
 
@@ -24,6 +24,7 @@ import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.model.comparison import mean_variances
+from dpstrata.model.costs import total_cost
 from dpstrata.model.domains import Partition
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
@@ -140,7 +141,7 @@ def certify_targets(
     spent, allowed = float((every * best).sum()), float(np.dot(prices, limits))
     reached = float((weights * variances).sum())
     bound = spent + reached - allowed - _ROUNDING * (spent + reached + allowed)
-    value = float((every * sizes).sum())
+    value = total_cost(every, sizes)
     step = _smallest_step(every)
     if step:  # what every design costs is a multiple of it
         bound = math.ceil(bound / step - 1e-9) * step
@@ -187,17 +188,7 @@ def needed_sizes(
 
 def unit_terms(terms: Terms) -> Terms:
     """Return the terms with every coefficient 1: the variances of the stratum means."""
-    return Terms(
-        sizes=terms.sizes,
-        sds=terms.sds,
-        coefficients=np.ones(len(terms)),
-        objective="trace",
-        promise=terms.promise,
-        mechanism=terms.mechanism,
-        response_rates=terms.response_rates,
-        cap=terms.cap,
-        curator=terms.curator,
-    )
+    return replace(terms, coefficients=np.ones(len(terms)), objective="trace")
 
 
 def combined_weights(partitions: Sequence[Partition], prices: Sequence[float] | FloatArray) -> FloatArray:

@@ -140,12 +140,12 @@ def _find_confidential(
         Finding(
             row,
             "sd_source",
-            "a standard deviation computed from the confidential answers breaks the promise unless its own "
+            "a standard deviation computed from confidential answers breaks the promise unless its own "
             "cost is given in sd_epsilon; otherwise use a public, prior or bounding value",
-            "'confidential' without sd_epsilon",
+            f"{source!r} without sd_epsilon",
         )
         for row, source in enumerate(listed)
-        if source == "confidential" and (epsilons is None or not epsilons[row] > 0)
+        if source in ("confidential", "private_pilot") and (epsilons is None or not epsilons[row] > 0)
     ]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.model.baselines import BASELINES, baseline_sizes, neyman_weights
+from dpstrata.model.costs import total_cost
 from dpstrata.model.problem import Problem
 
 
@@ -114,7 +115,7 @@ def compare_designs(
                 variance_without_privacy=parts.sampling,
                 effective_sample_size=_effective_size(problem, allocation),
                 standard_error=float(np.sqrt(parts.total)) if problem.terms.objective == "mean" else None,
-                cost=None if costs is None else float((costs * allocation).sum()),
+                cost=None if costs is None else total_cost(costs, allocation),
             )
         )
     return tuple(rows)

@@ -20,6 +20,7 @@ from dpstrata.model.comparison import (
     stratum_variances,
     variance_parts,
 )
+from dpstrata.model.costs import total_cost
 from dpstrata.model.domains import Domain, describe_domains, find_partitions
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import Outcome
@@ -145,7 +146,7 @@ class Design:
     @property
     def cost(self) -> float | None:
         """What all invitations cost, if the strata say what one does."""
-        return None if self.strata.costs is None else float((self.strata.costs * self.sample_sizes).sum())
+        return None if self.strata.costs is None else total_cost(self.strata.costs, self.sample_sizes)
 
     @property
     def domains(self) -> tuple[Domain, ...]:
@@ -224,6 +225,8 @@ class Design:
             "local_epsilon": self.local_epsilons.tolist(),
             "noise_sd": self.noise_sds.tolist(),
         }
+        if self.inputs.questions > 1:
+            columns["answer_epsilon"] = (self.local_epsilons / self.inputs.questions).tolist()
         for column, values in (
             ("coefficient", strata.coefficients),
             ("cost", strata.costs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.model.answers import Answers
+from dpstrata.model.costs import fits_budget
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
 from dpstrata.model.inputs import Inputs
@@ -79,6 +80,7 @@ class StratumPart(_Part):
     relaxed_size: Real
     local_epsilon: Real
     noise_sd: Real
+    answer_epsilon: Real | None = None
     coefficient: Real | None = None
     cost: Real | None = None
     min: int | None = None
@@ -154,6 +156,7 @@ class OutcomePart(_Part):
     variance_with_one_fewer: Real | None
     budget: Real | None
     cost: Real | None
+    least_cost: bool
 
 
 class DesignDocument(_Part):
@@ -218,8 +221,8 @@ def design_document(plan: Design) -> dict[str, Any]:
     }
 
 
-def load_design(path: str | Path) -> Design:
-    """Read a design document and check its proof again.
+def read_design(path: str | Path) -> Design:
+    """Read a design document and check its proof again, without answering its question anew.
 
     Parameters
     ----------
@@ -304,6 +307,11 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
         raise InputError(
             f"{path}: the sample sizes must add up to the total, got {plan.total:,} and {problem.total:,}."
         )
+    asked, at_most = plan.inputs.total, plan.inputs.at_most
+    if plan.total != (asked or plan.total) or plan.total > (at_most or plan.total):
+        raise InputError(
+            f"{path}: the sample sizes do not add up to what was asked for; the file was changed."
+        )
     if bound is None and not plan.certificate.optimal:
         raise InputError(f"{path}: the certificate does not hold for the sample sizes; the file was changed.")
     relaxed = plan.relaxed_sizes
@@ -314,7 +322,7 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
             f"{path}: the relaxed sizes do not fit the bounds and the total; the file was changed."
         )
     _check_limits(plan, path)
-    difference = _first_difference(document.model_dump(exclude_unset=True), plan.to_dict())
+    difference = first_difference(document.model_dump(exclude_unset=True), plan.to_dict())
     if difference:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
     return plan
@@ -335,7 +343,8 @@ def _check_prices(bound: BoundPart, strata: Strata, inputs: Inputs, path: Path) 
 def _check_limits(plan: Design, path: Path) -> None:
     """Require that the design keeps to its budget and meets its targets."""
     budget, target = plan.inputs.budget, plan.inputs.target_variance
-    if budget is not None and plan.cost is not None and plan.cost > budget * (1 + 1e-12):
+    costs, sizes = plan.strata.costs, plan.sample_sizes
+    if budget is not None and costs is not None and not fits_budget(costs, sizes, budget):
         raise InputError(f"{path}: the design costs more than its budget; the file was changed.")
     missed = target is not None and plan.variance > target * (1 + 1e-12)
     if missed or any(
@@ -345,7 +354,7 @@ def _check_limits(plan: Design, path: Path) -> None:
         raise InputError(f"{path}: the design misses its targets; the file was changed.")
 
 
-def _first_difference(written: Any, computed: Any, place: str = "") -> str | None:
+def first_difference(written: Any, computed: Any, place: str = "") -> str | None:
     """Return the place of the first value that does not follow from the inputs."""
     if place == "created_with":
         return None
@@ -359,11 +368,8 @@ def _first_difference(written: Any, computed: Any, place: str = "") -> str | Non
         return None if close else place
     else:
         return None if written == computed else place
-    return next((found for pair in pairs if (found := _first_difference(pair[1], pair[2], pair[0]))), None)
+    return next((found for pair in pairs if (found := first_difference(pair[1], pair[2], pair[0]))), None)
 
 
 def _inputs(data: Mapping[str, Any]) -> Inputs:
-    known = {field.name for field in fields(Inputs)}
-    values = {name: value for name, value in data.items() if name in known}
-    values["answers"] = Answers(**values["answers"])
-    return Inputs(**values)
+    return Inputs(**{**data, "answers": Answers(**data["answers"])})

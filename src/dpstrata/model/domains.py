@@ -106,11 +106,9 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
         if given is None:
             targets = {}
         elif isinstance(given, Mapping):
-            targets = {
-                str(group): _variance(inputs, f"{column}={group}", value) for group, value in given.items()
-            }
+            targets = {group: inputs.variance_of(value) for group, value in given.items()}
         else:
-            targets = dict.fromkeys(cells, _variance(inputs, column, given))
+            targets = dict.fromkeys(cells, inputs.variance_of(given))
         unknown = [group for group in targets if group not in set(cells)]
         if unknown:
             raise InputError(f"column {column!r} must have the domain {unknown[0]!r}, which has a target.")
@@ -189,12 +187,6 @@ def _text(cell: Any) -> str:
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return str(cell).strip()
-
-
-def _variance(inputs: Inputs, where: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < math.inf:
-        raise InputError(f"the target of {where} must be a positive number, got {value!r}.")
-    return inputs.variance_of(float(value))
 
 
 def _partition(

@@ -20,6 +20,7 @@ from dpstrata.model.objectives import coefficients
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective, Terms
+from dpstrata.privacy.mechanisms.gaussian import LARGEST_LOCAL_DELTA
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promise import Promise
 from dpstrata.privacy.registry import get_mechanism
@@ -65,6 +66,9 @@ class Inputs:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _as_number(name, value, kind))
+        if self.domains is not None:
+            domains = {column: _as_target(column, target) for column, target in self.domains.items()}
+            object.__setattr__(self, "domains", domains)
         self._check_ranges()
         self._check_available()
         self._check_question()
@@ -83,8 +87,10 @@ class Inputs:
             value = getattr(self, name)
             if name in ("total", "at_most") and not 1 <= value <= LARGEST_POPULATION:
                 raise InputError(f"{name} must be at least 1 and at most 2^62.")
-            if not (math.isfinite(value) and value > 0):
+            if not value > 0:
                 raise InputError(f"{name} must be positive, got {name}={value:g}.")
+            if name in TARGETS or name == "budget":
+                _check_moderate(name, value)
         if (targets or self.domains) and self.objective != "mean":
             name = targets[0] if targets else "domains"
             raise InputError(f"{name} is for objective='mean', got objective={self.objective!r}.")
@@ -111,7 +117,7 @@ class Inputs:
     @property
     def has_domain_targets(self) -> bool:
         """Whether any domain has a precision to reach."""
-        return any(target is not None for target in (self.domains or {}).values())
+        return any(target is not None and target != {} for target in (self.domains or {}).values())
 
     @property
     def target_variance(self) -> float | None:
@@ -147,8 +153,12 @@ class Inputs:
                 "min_fraction and max_fraction must satisfy 0 <= min_fraction <= max_fraction <= 1 and "
                 f"max_fraction > 0, got {self.min_fraction:g} and {self.max_fraction:g}."
             )
-        if not 0.0 < self.confidence < 1.0:
+        if not 1e-6 <= self.confidence <= 1.0 - 1e-9:
             raise InputError(f"confidence must lie between 0 and 1, got confidence={self.confidence:g}.")
+        if not isinstance(self.mechanism, str):
+            raise InputError(f"mechanism must be a name, got {self.mechanism!r}.")
+        if not isinstance(self.finite_population, bool):
+            raise InputError(f"finite_population must be True or False, got {self.finite_population!r}.")
         if self.questions < 1:
             raise InputError(f"questions must be at least 1, got questions={self.questions}.")
         if self.trust not in ("local", "curator"):
@@ -165,12 +175,17 @@ class Inputs:
 
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""
+        if self.mechanism != "gaussian":
+            return
         asked = {
-            "delta": self.delta != 0.0,
+            "questions above 1": self.questions > 1,
+            "local_epsilon_cap": self.local_epsilon_cap is not None,
         }
         for name, wanted in asked.items():
             if wanted:
-                raise NotAvailableError(f"{name} is not available in this version of dpstrata; leave it out.")
+                raise NotAvailableError(
+                    f"{name} with Gaussian noise is not available in this version of dpstrata; leave it out."
+                )
 
     def problem(self, strata: Strata, total: int | None = None) -> Problem:
         """State the optimisation problem that these inputs pose for ``strata``.
@@ -183,14 +198,23 @@ class Inputs:
             Where the inputs do not fix it; by default the least that the bounds allow.
         """
         mechanism = get_mechanism(self.mechanism, answer_range=self.answers.range, steps=self.answers.steps)
+        promise = Promise(self.epsilon, self.delta)
+        if (self.delta > 0) != mechanism.needs_delta:
+            raise InputError(
+                f"delta={self.delta:g} does not go with mechanism={self.mechanism!r}: Gaussian noise needs a "
+                "delta above 0, and all other mechanisms keep the promise without one."
+            )
+        mechanism.prepare(self.epsilon, self.delta)
         if self.trust == "curator" and not mechanism.additive:
             raise InputError(
                 f"a curator noises the mean of a stratum, so trust='curator' needs additive noise, got "
-                f"{self.mechanism}. Use laplace, discrete_laplace, tulap or staircase."
+                f"{self.mechanism}. Use laplace, discrete_laplace, tulap, staircase or gaussian."
             )
         if self.questions > 1:
             mechanism = SharedBudget(mechanism, self.questions)
-        cap = math.inf if self.local_epsilon_cap is None else self.questions * self.local_epsilon_cap
+        cap = math.inf
+        if self.local_epsilon_cap is not None:  # 3 times 0.8 is 2.4, as written
+            cap = float(self.questions * Fraction(repr(self.local_epsilon_cap)))
         rates = strata.response_rates
         sds = strata.spreads(self.answers)
         terms = Terms(
@@ -198,7 +222,7 @@ class Inputs:
             sds=sds,
             coefficients=coefficients(strata, sds, self.objective),
             objective=self.objective,
-            promise=Promise(self.epsilon, self.delta),
+            promise=promise,
             mechanism=mechanism,
             response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
             cap=cap if cap < _NO_CAP else None,
@@ -224,6 +248,10 @@ class Inputs:
             lower = np.maximum(lower, _fraction_of(strata.sizes, self.min_fraction, up=True))
         if self.max_fraction < 1:
             upper = np.minimum(upper, _fraction_of(strata.sizes, self.max_fraction, up=False))
+        if self.delta > 0:  # an answer's own delta, δ·rN/n, must stay small
+            rates = 1.0 if strata.response_rates is None else strata.response_rates
+            needed = np.ceil(self.delta / LARGEST_LOCAL_DELTA * strata.sizes * rates).astype(np.int64)
+            lower = np.maximum(lower, needed)
         if strata.mins is not None:
             lower = np.maximum(lower, strata.mins)
         if strata.maxs is not None:
@@ -259,6 +287,25 @@ _KINDS: dict[str, type[int] | type[float]] = {
     ),
     **dict.fromkeys(("local_epsilon_cap", "min_fraction", "max_fraction", "confidence"), float),
 }
+
+
+def _as_target(column: str, target: object) -> float | dict[str, float] | None:
+    """Take what the domains of a column must reach as plain numbers."""
+    if target is None:
+        return None
+    if isinstance(target, Mapping):
+        each = {str(group): _as_target(f"{column}={group}", value) for group, value in target.items()}
+        return {group: value for group, value in each.items() if isinstance(value, float)}
+    number = _as_number(f"the target of {column}", target, float)
+    if not number > 0:
+        raise InputError(f"the target of {column} must be a positive number, got {target!r}.")
+    _check_moderate(f"the target of {column}", number)
+    return float(number)
+
+
+def _check_moderate(name: str, value: float) -> None:
+    if not 1e-100 <= value <= 1e100:
+        raise InputError(f"{name} must lie between 1e-100 and 1e100, got {value:g}.")
 
 
 def _as_number(name: str, value: object, kind: type[int] | type[float]) -> int | float:

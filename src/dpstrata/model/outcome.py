@@ -33,6 +33,8 @@ class Outcome:
         The most that all invitations might cost.
     cost : float or None
         What they cost.
+    least_cost : bool
+        Whether the target was to be reached at the least cost, not with the fewest interviews.
     """
 
     best_total: int
@@ -43,6 +45,7 @@ class Outcome:
     variance_with_one_fewer: float | None = None
     budget: float | None = None
     cost: float | None = None
+    least_cost: bool = False
 
     def in_words(self, total: int, *, mean: bool) -> str:
         """Say it for a design with ``total`` interviews."""
@@ -69,12 +72,19 @@ class Outcome:
                     f"and with all of them the {measure} would be {show(self.variance_at_limit)}."
                 )
             return f"All {interviews(self.limit)} help; the best number would be {self.best_total:,}."
+        if self.target_variance is not None and self.least_cost and self.cost is not None:
+            reach = "reaches" if total == 1 else "reach"
+            return (
+                f"{interviews(total)} {reach} a {measure} of {show(self.target_variance)} for a cost of "
+                f"{self.cost:,.10g}, the least that was found; the certificate bounds how much less there is."
+            )
         if self.target_variance is not None:
             fewer = self.variance_with_one_fewer
             reason = "the minimums ask for as many" if fewer is None else f"one fewer gives {show(fewer)}"
             goal = show(self.target_variance)
             spent = "" if self.cost is None else f", for a cost of {self.cost:,.10g}"
-            return f"{interviews(total)} are the fewest that reach a {measure} of {goal}{spent}; {reason}."
+            are = "is" if total == 1 else "are"
+            return f"{interviews(total)} {are} the fewest that reach a {measure} of {goal}{spent}; {reason}."
         return (
             f"{interviews(self.best_total)} would be best, with a {measure} of {show(self.best_variance)}; "
             "beyond that, more interviews lose secrecy and hurt."

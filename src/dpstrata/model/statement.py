@@ -28,13 +28,20 @@ SHUFFLED = "noised answers are shuffled or added up before anything is released"
 CURATED = (
     "the curator may be trusted with the answers, and releases the noised means and nothing else about them"
 )
+NOT_FROM_ANSWERS = (
+    "strata, sample sizes and noise are fixed before any answer is seen, and the standard deviations are not "
+    "computed from the confidential answers"
+)
+AT_A_COST = (
+    "strata, sample sizes and noise are fixed before any answer of this survey is seen, and the standard "
+    "deviations that were computed from confidential answers kept to the budget stated for them"
+)
 ASSUMPTIONS = (
     "inside each stratum a simple random sample is drawn without replacement, and nobody learns who is in it "
     "or who is not",
     EVERYONE_ANSWERS,
     "nobody is listed twice in the frame",
-    "strata, sample sizes and noise are fixed before any answer is seen, and the standard deviations are not "
-    "computed from the confidential answers",
+    NOT_FROM_ANSWERS,
     SHUFFLED,
 )
 NOT_PROTECTED = (
@@ -75,11 +82,16 @@ def privacy_statement(
         f"{_factor(math.exp(inputs.epsilon))} (epsilon = {plain_number(inputs.epsilon)}), whether that "
         "person took part or not. "
     )
+    if inputs.delta > 0:
+        words += (
+            f"That may fail with a probability of delta = {inputs.delta:g}; for a single noised answer with "
+            "that times the size of its stratum over its sample size. "
+        )
     if inputs.trust == "curator":
         words += (
             "Answers reach a trusted curator without noise, and nothing protects them there. Whoever sees "
-            "the noised mean of a stratum and knows everyone who was invited can change their odds about one of "
-            f"them by a factor of at most {_factor(math.exp(largest))} (local epsilon at most "
+            "the noised mean of a stratum and knows everyone who was invited can change their odds about one "
+            f"of them by a factor of at most {_factor(math.exp(largest))} (local epsilon at most "
             f"{round_up(largest, 2)})."
         )
     else:
@@ -106,6 +118,7 @@ def privacy_statement(
     instead = {
         **({} if everyone_answers else {EVERYONE_ANSWERS: SOME_ANSWER}),
         **({SHUFFLED: CURATED} if inputs.trust == "curator" else {}),
+        **({NOT_FROM_ANSWERS: AT_A_COST} if on_deviations > 0 else {}),
     }
     assumptions = [instead.get(assumption, assumption) for assumption in ASSUMPTIONS]
     return {
@@ -114,6 +127,7 @@ def privacy_statement(
         "central": {"epsilon": inputs.epsilon, "delta": inputs.delta},
         "local": {"smallest_epsilon": smallest, "largest_epsilon": largest},
         "spent_on_deviations": on_deviations,
+        "central_in_all": {"epsilon": inputs.epsilon + on_deviations, "delta": inputs.delta},
         "trust": inputs.trust,
         "assumptions": assumptions,
         "public": list(PUBLIC),

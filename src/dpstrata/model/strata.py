@@ -43,8 +43,8 @@ class Strata:
         Publicly known share of people who would answer, 0 < r <= 1.
     sd_sources : str or sequence of str, optional
         Where each standard deviation comes from: ``public``, ``prior`` (the default), ``bound``,
-        ``private_pilot``, or ``confidential``: computed from the answers to be protected, which is refused
-        unless ``sd_epsilons`` says what that cost.
+        ``private_pilot`` or ``confidential``. The last two are computed from confidential answers, which is
+        refused unless ``sd_epsilons`` says what that cost.
     sd_epsilons : array of float, optional
         Privacy budget that was spent on each standard deviation, >= 0; it adds to that of the survey.
     sds_are_shares : bool

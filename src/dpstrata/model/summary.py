@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpstrata.model.comparison import Comparison
+from dpstrata.model.outcome import interviews
 from dpstrata.model.statement import plain_number, round_up
 
 if TYPE_CHECKING:
@@ -169,10 +170,10 @@ def _targets_in_words(plan: Design) -> str:
     )
     cost = "" if plan.cost is None else f", for a cost of {plan.cost:,.10g}"
     few = "" if not binding else f": {named}{', ...' if len(binding) > 5 else ''}"
-    return (
-        f"{plan.total:,} interviews meet all {len(targets):,} targets{cost}; "
-        f"{len(binding):,} of them bind{few}."
-    )
+    all_of_them = "the target" if len(targets) == 1 else f"all {len(targets):,} targets"
+    bind = "1 of them binds" if len(binding) == 1 else f"{len(binding):,} of them bind"
+    meet = "meets" if plan.total == 1 else "meet"
+    return f"{interviews(plan.total)} {meet} {all_of_them}{cost}; {bind}{few}."
 
 
 def as_text(plan: Design) -> str:

@@ -1,6 +1,7 @@
 """Questions in, designs out."""
 
 from dpstrata.planning.designing import design
-from dpstrata.planning.what_if import Evaluation, Sensitivity, evaluate, sensitivity, sweep
+from dpstrata.planning.doubts import Sensitivity, sensitivity
+from dpstrata.planning.what_if import Evaluation, evaluate, sweep
 
 __all__ = ["Evaluation", "Sensitivity", "design", "evaluate", "sensitivity", "sweep"]

@@ -65,7 +65,8 @@ def design(
     epsilon : float
         Central budget, from 1e-6 to 100.
     delta : float
-        Not available yet; 0.
+        Probability with which the promise may fail: above 0 and below 0.01 for ``mechanism="gaussian"``, 0 for
+        all others.
     total, at_most, budget : number
         People to invite in all strata together; the most to invite, fewer if that is better; or the most that
         all invitations may cost, with a cost for every stratum.
@@ -75,7 +76,7 @@ def design(
         may be asked; a budget may join a target.
     expected_mean : float
         The mean that ``target_cv`` is relative to.
-    mechanism : {"laplace", "discrete_laplace", "tulap"}
+    mechanism : {"laplace", "discrete_laplace", "tulap", "randomized_response", "staircase", "piecewise", "gaussian"}
         What noises an answer.
     objective : {"mean", "trace", "unit_free", "custom"}
         Variance of the population mean; sum of the stratum variances; the same relative to each stratum's
@@ -84,8 +85,9 @@ def design(
         What can be answered; a step makes it a grid.
     questions : int
         How many questions the same people are asked; each answer spends its share of the local budget.
-    trust : {"local"}
-        Who may see raw answers; "curator" is not available yet.
+    trust : {"local", "curator"}
+        Who may see raw answers: nobody, every answer being noised first; or a trusted curator, who noises the
+        mean of each stratum once (with additive noise only).
     local_epsilon_cap : float, optional
         The most that one noised answer may spend, however well the sample hides it. Where it binds, the
         release spends less than ``epsilon``.
@@ -155,11 +157,10 @@ def read_inputs(strata: object, arguments: Mapping[str, Any]) -> Inputs:
 
 def _as_mapping(domains: Mapping[str, Target] | Sequence[str] | None) -> dict[str, Target] | None:
     """Take names alone for domains without targets."""
-    if domains is None or (not isinstance(domains, str) and not len(domains)):
-        return None
     if isinstance(domains, Mapping):
-        return {
-            str(column): dict(target) if isinstance(target, Mapping) else target
-            for column, target in domains.items()
-        }
-    return dict.fromkeys([domains] if isinstance(domains, str) else map(str, domains))
+        return {str(column): target for column, target in domains.items()} or None
+    if isinstance(domains, str):
+        return {domains: None}
+    if domains is None or (isinstance(domains, Sequence) and all(isinstance(name, str) for name in domains)):
+        return dict.fromkeys(domains or ()) or None
+    raise InputError(f"domains must be column names, or a mapping from them to targets, got {domains!r}.")

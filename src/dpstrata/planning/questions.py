@@ -13,17 +13,20 @@ import numpy as np
 
 from dpstrata.arrays import IntArray
 from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError
+from dpstrata.model.bound import Bound
 from dpstrata.model.comparison import stratum_variances, variance_parts
+from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import Partition, find_partitions
 from dpstrata.model.inputs import TARGETS, Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
-from dpstrata.solvers.budget import Bounded, solve_budget
+from dpstrata.solvers.budget import solve_budget
 from dpstrata.solvers.exact import solve_exactly
 from dpstrata.solvers.free import best_sizes
-from dpstrata.solvers.solution import Solution
+from dpstrata.solvers.solution import Bounded, Solution
+from dpstrata.solvers.targets import solve_targets
 
 _NEWTON_STEPS = 3
 
@@ -59,9 +62,13 @@ def _check_budget(plan: Design) -> Design:
         return plan
     if plan.cost is None:
         raise InputError("budget needs the cost of one invitation in every stratum, got none.")
-    if plan.cost > budget:
+    assert plan.strata.costs is not None
+    if not fits_budget(plan.strata.costs, plan.sample_sizes, budget):
+        least = plan.certificate.lower_bound if isinstance(plan.certificate, Bound) else plan.cost
+        found = "" if least == plan.cost else f" (the cheapest design found costs {plan.cost:,.10g})"
+        at_least = "at least " if found else ""
         raise InfeasibleError(
-            f"the precision asked for costs {plan.cost:,.10g}, but budget={budget:,.10g}. "
+            f"the precision asked for costs {at_least}{least:,.10g}{found}, but budget={budget:,.10g}. "
             "Ask for less precision, or for the budget alone to see what it gives."
         )
     return plan
@@ -167,18 +174,9 @@ class _Search:
             raise InfeasibleError(
                 f"at_most must be at least the sum of the minimums ({least:,}), got at_most={limit:,}."
             )
-        return self._up_to(limit, None)
-
-    def _up_to(self, limit: int, budget: float | None) -> Design:
-        """Design for the best number of interviews up to a limit that the minimums meet."""
-        most = int(self._problem.upper.sum())
+        limit = min(limit, int(self._problem.upper.sum()))
         best, best_variance = self.best()
-        total = min(limit, best)
-        if budget is not None and self.strata.costs is not None:
-            cost = total * float(self.strata.costs[0])
-            return self.design(total, Outcome(best, best_variance, budget=budget, cost=cost))
-        at_limit = self.variance(min(limit, most))
-        return self.design(total, Outcome(best, best_variance, limit, at_limit))
+        return self.design(min(limit, best), Outcome(best, best_variance, limit, self.variance(limit)))
 
     # --- a budget -----------------------------------------------------------------------------
 
@@ -190,17 +188,24 @@ class _Search:
                 "budget needs the cost of one invitation in every stratum, got none. "
                 "Give Strata(costs=...), or a column cost."
             )
-        least = float((costs * self._problem.lower).sum())
-        if least > budget:
+        least = total_cost(costs, self._problem.lower)
+        if not fits_budget(costs, self._problem.lower, budget):
             raise InfeasibleError(
                 f"budget must cover the minimums, which cost {least:,.10g}, got budget={budget:,.10g}."
             )
         if self.equal_costs:
             affordable = math.floor(Fraction(repr(budget)) / Fraction(repr(float(costs[0]))))
-            return self._up_to(max(affordable, int(self._problem.lower.sum())), budget)
+            best, best_variance = self.best()
+            total = min(affordable, best)
+            return self.design(total, Outcome(best, best_variance, budget=budget, cost=self._cost(total)))
         found = solve_budget(self._problem, costs, budget, finite_population=self.inputs.finite_population)
-        cost = float((costs * found.sizes).sum())
+        cost = total_cost(costs, found.sizes)
         return self.bounded(found, Outcome(*self.best(), budget=budget, cost=cost))
+
+    def _cost(self, total: int) -> float | None:
+        """Cost of so many people, where all cost the same."""
+        costs = self.strata.costs
+        return None if costs is None else total_cost(costs[:1], np.array([total]))
 
     # --- a precision --------------------------------------------------------------------------
 
@@ -212,14 +217,13 @@ class _Search:
             raise self._out_of_reach("", target, best_variance, best)
         total = self._fewest(least, best, target)
         fewer = None if total == least else self.variance(total - 1)
-        cost = None if self.strata.costs is None else total * float(self.strata.costs[0])
         outcome = Outcome(
             best,
             best_variance,
             target_variance=target,
             variance_with_one_fewer=fewer,
             budget=self.inputs.budget,
-            cost=cost,
+            cost=self._cost(total),
         )
         return self.design(total, outcome)
 
@@ -278,8 +282,6 @@ class _Search:
 
     def with_targets(self, partitions: Sequence[Partition]) -> Design:
         """Design for the least cost that meets every target."""
-        from dpstrata.solvers.targets import solve_targets
-
         inputs, problem, most = self.inputs, self._problem, self.best_sizes()
         parts = stratum_variances(problem, most, finite_population=inputs.finite_population)
         for part in partitions:
@@ -293,5 +295,6 @@ class _Search:
         )
         outcome = Outcome(*self.best(), target_variance=inputs.target_variance, budget=inputs.budget)
         if self.strata.costs is not None:
-            outcome = replace(outcome, cost=float((self.strata.costs * found.sizes).sum()))
+            cost = total_cost(self.strata.costs, found.sizes)
+            outcome = replace(outcome, cost=cost, least_cost=True)
         return self.bounded(found, outcome)

@@ -18,6 +18,7 @@ MECHANISMS = {
     "randomized_response": "RandomizedResponse",
     "staircase": "Staircase",
     "piecewise": "Piecewise",
+    "gaussian": "Gaussian",
 }
 
 

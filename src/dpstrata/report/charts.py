@@ -133,6 +133,7 @@ def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
     >>> chart.spec["encoding"]["x"]["title"]
     'epsilon'
     """
+    rows = [row for row in rows if row["variance"] is not None]
     if not rows:
         raise InputError("a chart needs at least one row of data.")
     columns = list(rows[0])

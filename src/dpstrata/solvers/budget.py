@@ -2,34 +2,26 @@
 
 The price λ of a unit of cost ties the strata together, as the price of a person does for a total. At any λ
 each stratum has its best size; the λ whose sizes just use up the budget gives the bound. What rounding
-leaves of the budget is then spent person by person, and for few strata every candidate left is tried.
+leaves of the budget is then spent on people who still fit, and for few strata every candidate left is tried.
 """
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.model.bound import Bound, best_at_prices, certify_budget, unit_terms
+from dpstrata.model.bound import Bound, certify_budget, unit_terms
+from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.problem import Problem
 from dpstrata.solvers.free import best_sizes
 from dpstrata.solvers.priced import find_price, real_sizes
+from dpstrata.solvers.primitive import sizes_at_prices
 from dpstrata.solvers.search import best_combination, candidates_within
+from dpstrata.solvers.solution import Bounded
 
-_CLOSER = 40  # halvings of the price's last step
-_MOST_SUMMED = 10_000  # costs that are summed without any rounding
-_MOST_WORK = 10**7  # strata looked at while exchanging people
-
-
-class Bounded(NamedTuple):
-    """A design whose proof is a bound."""
-
-    sizes: IntArray
-    relaxed_sizes: FloatArray
-    bound: Bound
+_HALVINGS = 60
+_ONE_BY_ONE = 500  # people who are added singly; more are added by a price of their own
+_MOST_EXCHANGES = 500
 
 
 def solve_budget(problem: Problem, costs: FloatArray, budget: float, *, finite_population: bool) -> Bounded:
@@ -65,20 +57,24 @@ class _Budget:
 
     def solve(self) -> Bounded:
         """Search, spend what is left, prove."""
-        if self.cost(self.most) <= self.budget:  # nobody more would help: the price is zero
+        if self.fits(self.most):  # nobody more would help: the price is zero
             return Bounded(self.most, self.most.astype(float), self.certify(self.most, 0.0))
         price, relaxed = self.relax()
-        sizes = self.exchange(self.fill(self.fitting(price, relaxed)))
+        sizes = self.raised(self.lower, self.most, price, np.floor(relaxed).astype(np.int64))
+        sizes = self.exchange(self.fill(sizes, price))
         bound = self.certify(sizes, price)
         if not bound.optimal:
             sizes, complete = self.try_all(sizes, price, bound)
             bound = self.certify(sizes, price, searched=complete)
         return Bounded(sizes, relaxed, bound)
 
-    def cost(self, sizes: IntArray) -> float:
-        """Cost of an allocation."""
-        spent = self.costs * sizes
-        return math.fsum(spent.tolist()) if len(spent) <= _MOST_SUMMED else float(spent.sum())
+    def fits(self, sizes: IntArray) -> bool:
+        """Whether the budget pays for them."""
+        return fits_budget(self.costs, sizes, self.budget)
+
+    def left(self, sizes: IntArray) -> float:
+        """Return what they leave of the budget, a little more rather than less."""
+        return self.budget * (1.0 + 1e-12) - total_cost(self.costs, sizes)
 
     def certify(self, sizes: IntArray, price: float, *, searched: bool = False) -> Bound:
         """Prove what ``price`` proves."""
@@ -109,26 +105,63 @@ class _Budget:
         spend(price)
         return price, x
 
-    def at(self, price: float, guess: IntArray) -> IntArray:
-        """Best whole sizes at a price."""
-        return best_at_prices(self.unit, self.weights, price * self.costs, self.lower, self.most, guess)
+    def raised(self, low: IntArray, high: IntArray, price: float, guess: IntArray) -> IntArray:
+        """Return the best sizes between ``low``, which fits, and ``high`` at about the least price that fits.
 
-    def fitting(self, price: float, guess: FloatArray) -> IntArray:
-        """Best whole sizes at nearly the least price that the budget affords."""
-        sizes = self.at(price, np.floor(guess).astype(np.int64))
-        low, step = 0.0, 1e-12
-        while self.cost(sizes) > self.budget:
-            low, step = step, 4.0 * step
-            sizes = self.at(price * (1.0 + step), sizes)
-        for _ in range(_CLOSER if low else 0):
-            if self.budget - self.cost(sizes) < self.costs.max():
+        The prices tried are multiples of ``price``, found by doubling and halving.
+        """
+
+        def at(factor: float, start: IntArray) -> IntArray:
+            return sizes_at_prices(self.unit, self.weights, factor * price * self.costs, low, high, start)
+
+        dearest = float(self.costs[high > low].max(initial=0.0))
+        sizes = at(1.0, np.clip(guess, low, high))
+        too_low, enough = 0.0, 1.0
+        if not self.fits(sizes):
+            step = 1e-12
+            while not self.fits(sizes) and step < 1e30:
+                sizes = at(1.0 + step, sizes)
+                too_low, enough, step = enough, 1.0 + step, 8.0 * step
+            if not self.fits(sizes):
+                return low
+        for _ in range(_HALVINGS):
+            middle = (too_low + enough) / 2
+            if self.left(sizes) < dearest or not too_low < middle < enough:
                 break
-            middle = (low + step) / 2
-            rival = self.at(price * (1.0 + middle), sizes)
-            if self.cost(rival) > self.budget:
-                low = middle
-            else:
-                step, sizes = middle, rival
+            rival = at(middle, sizes)
+            too_low, enough, sizes = (too_low, middle, rival) if self.fits(rival) else (middle, enough, sizes)
+        return sizes
+
+    def fill(self, sizes: IntArray, price: float) -> IntArray:
+        """Spend what is left on people who still fit: many at a price of their own, the last singly."""
+        while True:
+            cheap = (self.costs <= self.left(sizes)) & (sizes < self.most)
+            if not cheap.any():
+                return sizes
+            if self.left(sizes) / float(self.costs[cheap].min()) <= _ONE_BY_ONE:
+                return self.fill_singly(sizes)
+            fuller = self.raised(sizes, np.where(cheap, self.most, sizes), price, sizes)
+            if np.array_equal(fuller, sizes):
+                return self.fill_singly(sizes)
+            sizes = fuller
+
+    def fill_singly(self, sizes: IntArray) -> IntArray:
+        """Spend what is left, the most variance for the money first."""
+        sizes = sizes.copy()
+        worth = self.gains(sizes) / self.costs
+        for _ in range(_ONE_BY_ONE):
+            worth[self.costs > self.left(sizes)] = 0.0
+            i = int(np.argmax(worth))
+            if worth[i] <= 0:
+                break
+            sizes[i] += 1
+            if not self.fits(sizes):
+                sizes[i] -= 1
+                worth[i] = 0.0
+                continue
+            row = np.array([i])
+            gain = float(self.terms.gain(sizes[row].astype(float), row)[0]) - self.terms.origin
+            worth[i] = gain / self.costs[i] if sizes[i] < self.most[i] else 0.0
         return sizes
 
     def gains(self, sizes: IntArray) -> FloatArray:
@@ -141,53 +174,30 @@ class _Budget:
         loss = self.terms.gain(np.maximum(sizes - 1.0, 1.0)) - self.terms.origin
         return np.where(sizes > self.lower, loss, np.inf)
 
-    def fill(self, sizes: IntArray) -> IntArray:
-        """Spend what is left, the most variance for the money first."""
-        sizes = sizes.copy()
-        left = self.budget - self.cost(sizes)
-        worth = self.gains(sizes) / self.costs
-        while True:
-            worth[self.costs > left] = 0.0
-            i = int(np.argmax(worth))
-            if worth[i] <= 0:
-                return sizes
-            sizes[i] += 1
-            left = self.budget - self.cost(sizes) if len(sizes) <= 1000 else left - float(self.costs[i])
-            if left < 0:  # by rounding
-                sizes[i] -= 1
-                return sizes
-            row = np.array([i])
-            gain = float(self.terms.gain(sizes[row].astype(float), row)[0]) - self.terms.origin
-            worth[i] = gain / self.costs[i] if sizes[i] < self.most[i] else 0.0
-
     def exchange(self, sizes: IntArray) -> IntArray:
         """Move single persons between strata while that fits the budget and helps."""
-        sizes = sizes.copy()
         by_cost = np.argsort(self.costs, kind="stable")
         ordered = self.costs[by_cost]
-        for _ in range(max(3, _MOST_WORK // len(sizes) ** 2 if len(sizes) > 1000 else 500)):
-            left = self.budget - self.cost(sizes)
+        for _ in range(_MOST_EXCHANGES if len(sizes) <= 1000 else 3):
             gain, loss = self.gains(sizes)[by_cost], self.losses(sizes)
             # The best person to add among those who cost at most what leaving one out makes free.
             best = np.maximum.accumulate(gain)
-            affordable = np.searchsorted(ordered, self.costs + left, side="right") - 1
+            affordable = np.searchsorted(ordered, self.costs + self.left(sizes), side="right") - 1
             helps = best[affordable] - loss  # a person can always replace themselves
             j = int(np.argmax(helps))
             i = int(by_cost[np.argmax(gain[: affordable[j] + 1])])
-            if helps[j] <= 1e-12 * loss[j] or i == j:
-                return sizes
             moved = sizes.copy()
             moved[j] -= 1
             moved[i] += 1
-            if self.cost(moved) > self.budget:
-                return sizes
+            if helps[j] <= 1e-12 * loss[j] or i == j or not self.fits(moved):
+                break
             sizes = moved
         return sizes
 
     def try_all(self, sizes: IntArray, price: float, bound: Bound) -> tuple[IntArray, bool]:
         """Try every allocation that the bound leaves, if those are few."""
         prices = price * self.costs
-        best = self.at(price, sizes)
+        best = sizes_at_prices(self.unit, self.weights, prices, self.lower, self.most, sizes)
         room = (bound.value - bound.lower_bound) * (1 + 1e-6) + 1e-12 * bound.value
         found = candidates_within(self.unit, self.weights, prices, self.lower, self.most, best, room)
         if found is None:
@@ -200,6 +210,6 @@ class _Budget:
             np.array([self.budget]),
             best=self.problem.objective(sizes) * (1 - 1e-14),
             room=room,
-            accept=lambda rival: self.cost(rival) <= self.budget,
+            accept=self.fits,
         )
         return (sizes if better is None else better), complete

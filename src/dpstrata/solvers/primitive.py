@@ -94,6 +94,17 @@ def _gallop(
         step *= 2
 
 
+def sizes_at_prices(
+    terms: Terms, weights: FloatArray, price: FloatArray, lower: IntArray, upper: IntArray, start: IntArray
+) -> IntArray:
+    """Minimise weight·f_i(n) + price·n for every stratum; nobody is worth a price where the weight is 0."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        worth = np.where(weights > 0, price / weights, np.inf) + terms.origin
+    start = np.clip(start, lower, upper)
+    rows = np.arange(len(lower))
+    return integer_sizes(terms, worth, rows=rows, start=start, lower=lower, upper=upper, inclusive=False)
+
+
 def round_at_price(
     problem: Problem, terms: Terms, guess: FloatArray, price: float
 ) -> tuple[IntArray, FloatArray, FloatArray]:

@@ -1,8 +1,10 @@
 """What a solver returns."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dpstrata.arrays import FloatArray, IntArray
+from dpstrata.model.bound import Bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,3 +27,11 @@ class Solution:
     relaxed_sizes: FloatArray | None
     price: float | None
     radius: float | None = None
+
+
+class Bounded(NamedTuple):
+    """A design whose proof is a bound."""
+
+    sizes: IntArray
+    relaxed_sizes: FloatArray
+    bound: Bound

@@ -47,6 +47,8 @@ class Mechanism(ABC):
     """w: how many times s(e) the variance contains, in units of R²."""
     rounding: float = 64.0
     """Bound on the rounding error of a gain, in spacings of doubles; closer gains are settled in mpmath."""
+    needs_delta: ClassVar[bool] = False
+    """Whether it keeps a promise of (ε, δ), and no other."""
     additive: bool = True
     """Whether noise of one distribution is added to every answer; only then can a curator use it."""
     worst_case: bool = False
@@ -58,6 +60,9 @@ class Mechanism(ABC):
         self.answer_range = answer_range
         self.steps = steps
         self.check()
+
+    def prepare(self, epsilon: float, delta: float) -> None:  # noqa: B027 - most need not know
+        """Fit the mechanism to the central promise, before anything else is asked of it."""
 
     def check(self) -> None:  # noqa: B027 - most mechanisms protect any answer
         """Raise :class:`InputError` for answers that this mechanism cannot protect."""

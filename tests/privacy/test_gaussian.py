@@ -1,0 +1,104 @@
+"""Gaussian noise: its equation, its numerics, and the promise it keeps."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import dpstrata as dps
+from dpstrata.privacy.mechanisms.kernels import Step, point
+from dpstrata.privacy.registry import get_mechanism
+
+EPS = np.finfo(float).eps
+PROMISES = [(1.0, 1e-6), (0.1, 1e-6), (0.01, 1e-9), (3.0, 1e-5), (1.0, 1e-3), (10.0, 1e-12), (1.0, 0.009)]
+PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
+
+
+def prepared(epsilon, delta):
+    mechanism = get_mechanism("gaussian", answer_range=1.0, steps=None)
+    mechanism.prepare(epsilon, delta)
+    most = math.log1p(0.01 * math.expm1(epsilon) / delta)
+    return mechanism, np.exp(np.linspace(math.log(epsilon), math.log(most), 60))
+
+
+def divergence(sigma, e, q):
+    """δ at the budget e of a mixture: with probability q the answer that changes is in the sample.
+
+    The integral of the positive part of one density less exp(e) times the other, both ways.
+    """
+    grid = np.linspace(-12 * sigma, 12 * sigma + 1, 400_001)
+    p0, p1 = stats.norm.pdf(grid, 0, sigma), stats.norm.pdf(grid, 1, sigma)
+    mixed = (1 - q) * p0 + q * p1
+    return max(
+        integrate.simpson(np.maximum(mixed - math.exp(e) * p0, 0), x=grid),
+        integrate.simpson(np.maximum(p0 - math.exp(e) * mixed, 0), x=grid),
+    )
+
+
+def test_the_known_deviations():
+    """For (1, 1e-6) at sampling rates 1, 0.1 and 0.01."""
+    mechanism, _ = prepared(1.0, 1e-6)
+    budgets = [math.log1p(math.expm1(1.0) / q) for q in (1.0, 0.1, 0.01)]
+    assert np.sqrt(mechanism.variance(budgets)) == pytest.approx([4.225, 1.433, 0.776], abs=5e-4)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PROMISES)
+def test_numerics(epsilon, delta):
+    """Variance, derivatives and increase against the equation solved in mpmath; convexity and Newton's range."""
+    mechanism, e = prepared(epsilon, delta)
+    at = point(e)
+    value, first, second = mechanism.remainder_slopes(at, whole=True)
+    after = point(e * (1 - 1e-7))
+    step = mechanism.remainder_step(Step(at, after, e - after.e), whole=True)
+    error = 0.25 * mechanism.rounding * EPS
+    with mpmath.workdps(50):
+        for i in range(0, len(e), 7):
+            x = mpmath.mpf(float(e[i]))
+            exact = mechanism.exact_variance(x)
+            assert abs(value[i] - exact) <= 4 * error * exact
+            assert abs(first[i] - mpmath.diff(mechanism.exact_variance, x)) <= 1e-9 * abs(first[i])
+            assert abs(second[i] - mpmath.diff(mechanism.exact_variance, x, 2)) <= 1e-7 * abs(second[i])
+            increase = mechanism.exact_variance(mpmath.mpf(float(after.e[i]))) - exact
+            assert abs(step[i] - increase) <= 4 * error * increase
+    rho, first, second = mechanism.remainder_slopes(at)
+    fall = rho + at.z * first
+    bend = 2 * rho + (4 - at.z) * at.z * first + at.z**2 * second
+    assert np.all(fall > 0)
+    assert np.all((bend / fall > 0.9) & (bend / fall < 2.1))
+    # the same under a curator
+    fall, bend = 2 * rho + at.z * first, 6 * rho + (6 - at.z) * at.z * first + at.z**2 * second
+    assert np.all(fall > -1e-9 * rho.max())
+    assert np.all(bend > -1e-9 * rho.max())
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.5, 1e-4), (3.0, 1e-5)])
+@pytest.mark.parametrize("q", [1.0, 0.3, 0.02])
+def test_the_promise_holds_after_sampling_and_not_with_less_noise(epsilon, delta, q):
+    """Integrate the densities of the subsampled mixture: δ is what was promised, and 2% less noise breaks it."""
+    mechanism, _ = prepared(epsilon, delta)
+    e = math.log1p(math.expm1(epsilon) / q)
+    sigma = math.sqrt(float(mechanism.variance(e)))
+    got = divergence(sigma, epsilon, q)
+    assert got <= delta * (1 + 1e-6)
+    assert got >= 0.9 * delta
+    assert divergence(0.98 * sigma, epsilon, q) > 1.05 * delta
+
+
+@pytest.mark.parametrize("trust", ["local", "curator"])
+def test_designs_are_certified_and_equal_trying_every_allocation(trust):
+    strata = dps.Strata([40, 60, 90], [0.3, 0.1, 0.45])
+    options = {"epsilon": 1.0, "delta": 1e-4, "mechanism": "gaussian", "trust": trust}
+    plan = dps.design(strata, total=30, **options)
+    assert plan.certificate.optimal
+    assert plan.sample_sizes.tolist() == dps.solve(plan.problem, "exhaustive").sizes.tolist()
+    assert np.all(plan.sample_sizes >= 1e-4 / 0.01 * strata.sizes)
+
+
+def test_documents_and_statement(tmp_path):
+    plan = dps.design(PAPER, epsilon=1, delta=1e-6, mechanism="gaussian", total=200)
+    plan.save(tmp_path / "d.json")
+    assert dps.load_design(tmp_path / "d.json") == plan
+    assert "delta = 1e-06" in plan.privacy["in_words"]
+    assert plan.standard_error > 2 * dps.design(PAPER, epsilon=1, total=200).standard_error
