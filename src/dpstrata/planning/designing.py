@@ -65,8 +65,8 @@ def design(
     epsilon : float
         Central budget, from 1e-6 to 100.
     delta : float
-        Probability with which the promise may fail: above 0 and below 0.01 for ``mechanism="gaussian"``, 0 for
-        all others.
+        Probability with which the promise may fail: above 0 and below 0.01 for ``mechanism="gaussian"``, 0
+        for all others.
     total, at_most, budget : number
         People to invite in all strata together; the most to invite, fewer if that is better; or the most that
         all invitations may cost, with a cost for every stratum.
@@ -76,8 +76,9 @@ def design(
         may be asked; a budget may join a target.
     expected_mean : float
         The mean that ``target_cv`` is relative to.
-    mechanism : {"laplace", "discrete_laplace", "tulap", "randomized_response", "staircase", "piecewise", "gaussian"}
-        What noises an answer.
+    mechanism : str
+        What noises an answer: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``,
+        ``staircase``, ``piecewise`` or ``gaussian``.
     objective : {"mean", "trace", "unit_free", "custom"}
         Variance of the population mean; sum of the stratum variances; the same relative to each stratum's
         own variance; or the strata's own coefficients.
