@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
     from dpstrata.model.problem import Problem
     from dpstrata.model.strata import Strata
-    from dpstrata.planning import design, evaluate, sensitivity, sweep
+    from dpstrata.planning import compare_trust, design, evaluate, sensitivity, sweep
     from dpstrata.planning.loading import load_design
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.report.charts import plot
     from dpstrata.simulation import simulate, synthetic_population
     from dpstrata.solvers import solve
+    from dpstrata.survey.noising import noise_answer, noise_answers
 
 _HOMES = {
     "Answers": "model.answers",
@@ -50,10 +51,13 @@ _HOMES = {
     "StrataError": "errors",
     "central_epsilon": "privacy.amplification",
     "certify": "model.certificate",
+    "compare_trust": "planning",
     "design": "planning",
     "evaluate": "planning",
     "load_design": "planning.loading",
     "local_epsilon": "privacy.amplification",
+    "noise_answer": "survey.noising",
+    "noise_answers": "survey.noising",
     "plot": "report.charts",
     "sensitivity": "planning",
     "simulate": "simulation",
@@ -80,10 +84,13 @@ __all__ = [
     "__version__",
     "central_epsilon",
     "certify",
+    "compare_trust",
     "design",
     "evaluate",
     "load_design",
     "local_epsilon",
+    "noise_answer",
+    "noise_answers",
     "plot",
     "sensitivity",
     "simulate",

@@ -75,6 +75,7 @@ def test_the_document_has_its_published_form():
         "certificate",
         "domains",
         "outcome",
+        "choice",
         "comparison",
         "privacy",
     ]

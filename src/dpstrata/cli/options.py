@@ -24,7 +24,7 @@ BOUNDS = "Bounds"
 OUTPUT = "Output"
 
 
-Mechanism = StrEnum("Mechanism", {name: name for name in MECHANISMS})  # type: ignore[misc]
+Mechanism = StrEnum("Mechanism", {name: name for name in (*MECHANISMS, "best")})  # type: ignore[misc]
 
 
 class Objective(StrEnum):
@@ -76,7 +76,9 @@ OPTIONS: dict[str, _Option] = {
         "of them. May be repeated.",
         QUESTION,
     ),
-    "mechanism": _Option(Mechanism, Mechanism("laplace"), "What noises an answer.", PRIVACY),
+    "mechanism": _Option(
+        Mechanism, Mechanism("laplace"), "What noises an answer; best: the valid one that does best.", PRIVACY
+    ),
     "questions": _Option(int, 1, "Questions asked of the same people.", PRIVACY),
     "local_epsilon_cap": _Option(float | None, None, "Most that one noised answer may spend.", PRIVACY),
     "delta": _Option(float, 0.0, "Probability with which the promise may fail; for gaussian.", PRIVACY),

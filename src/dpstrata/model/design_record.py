@@ -13,6 +13,7 @@ from dpstrata.arrays import BoolArray, FloatArray, IntArray, read_only
 from dpstrata.errors import InputError
 from dpstrata.model.bound import Bound, certify_budget, certify_targets
 from dpstrata.model.certificate import Certificate, certify
+from dpstrata.model.choice import Choice
 from dpstrata.model.comparison import (
     Comparison,
     VarianceParts,
@@ -58,6 +59,8 @@ class Design:
         The proof of optimality; with unequal costs or several targets, of a gap to it.
     outcome : Outcome or None
         How the total came about, where it was not simply given.
+    choice : tuple of Choice or None
+        What every valid mechanism would give, where the best was asked for.
     """
 
     strata: Strata
@@ -67,6 +70,7 @@ class Design:
     relaxed_sizes: FloatArray
     certificate: Certificate | Bound
     outcome: Outcome | None = None
+    choice: tuple[Choice, ...] | None = None
 
     @classmethod
     def certified(

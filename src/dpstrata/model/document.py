@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.model.answers import Answers
+from dpstrata.model.choice import Choice
 from dpstrata.model.costs import fits_budget
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
@@ -145,6 +146,15 @@ class VariancePart(_Part):
     privacy: Real
 
 
+class ChoicePart(_Part):
+    """What one mechanism would give."""
+
+    mechanism: str
+    total: Count | None
+    variance: Real | None
+    cost: Real | None
+
+
 class OutcomePart(_Part):
     """How the total came about, where it was not simply given."""
 
@@ -175,6 +185,7 @@ class DesignDocument(_Part):
     certificate: CertificatePart | BoundPart
     domains: list[DomainPart]
     outcome: OutcomePart | None
+    choice: list[ChoicePart] | None
     comparison: list[ComparisonPart]
     privacy: dict[str, Any]
 
@@ -205,6 +216,7 @@ def design_document(plan: Design) -> dict[str, Any]:
         "certificate": proof,
         "domains": [asdict(domain) for domain in plan.domains],
         "outcome": None if plan.outcome is None else asdict(plan.outcome),
+        "choice": None if plan.choice is None else [asdict(row) for row in plan.choice],
         "comparison": [
             {
                 "design": row.design,
@@ -301,6 +313,8 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
             prices=None if bound is None else tuple(bound.prices),
             searched=bound is not None and bound.searched,
         )
+        if document.choice is not None:
+            plan = replace(plan, choice=tuple(Choice(**row.model_dump()) for row in document.choice))
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
     if plan.total != problem.total:

@@ -187,16 +187,8 @@ class Inputs:
                     f"{name} with Gaussian noise is not available in this version of dpstrata; leave it out."
                 )
 
-    def problem(self, strata: Strata, total: int | None = None) -> Problem:
-        """State the optimisation problem that these inputs pose for ``strata``.
-
-        Parameters
-        ----------
-        strata : Strata
-            The population.
-        total : int, optional
-            Where the inputs do not fix it; by default the least that the bounds allow.
-        """
+    def terms(self, strata: Strata) -> Terms:
+        """State the functions that these inputs lead to for ``strata``."""
         mechanism = get_mechanism(self.mechanism, answer_range=self.answers.range, steps=self.answers.steps)
         promise = Promise(self.epsilon, self.delta)
         if (self.delta > 0) != mechanism.needs_delta:
@@ -217,7 +209,7 @@ class Inputs:
             cap = float(self.questions * Fraction(repr(self.local_epsilon_cap)))
         rates = strata.response_rates
         sds = strata.spreads(self.answers)
-        terms = Terms(
+        return Terms(
             sizes=strata.sizes,
             sds=sds,
             coefficients=coefficients(strata, sds, self.objective),
@@ -228,6 +220,18 @@ class Inputs:
             cap=cap if cap < _NO_CAP else None,
             curator=self.trust == "curator",
         )
+
+    def problem(self, strata: Strata, total: int | None = None) -> Problem:
+        """State the optimisation problem that these inputs pose for ``strata``.
+
+        Parameters
+        ----------
+        strata : Strata
+            The population.
+        total : int, optional
+            Where the inputs do not fix it; by default the least that the bounds allow.
+        """
+        terms = self.terms(strata)
         lower, upper = self._bounds(strata)
         if total is None:
             total = int(lower.sum()) if self.total is None else self.total

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
+from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.comparison import Comparison
 from dpstrata.model.outcome import interviews
 from dpstrata.model.statement import plain_number, round_up
@@ -156,6 +157,14 @@ def sentences(plan: Design) -> list[str]:
         outcome.append(_targets_in_words(plan))
     elif plan.outcome is not None:
         outcome.append(plan.outcome.in_words(plan.total, mean=plan.inputs.objective == "mean"))
+    mechanism = choice_in_words(plan)
+    if mechanism is not None:
+        outcome.append(mechanism)
+    if plan.mechanism.worst_case:
+        outcome.append(
+            f"{plan.mechanism.title} noise depends on the answer; figures are for the worst case, answers at "
+            "an end of the range. In the middle there is up to four times less of it."
+        )
     privacy = plan.privacy
     assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
     return [result, *outcome, plan.certificate.in_words, privacy["in_words"], assumptions]

@@ -12,7 +12,7 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs, Target, Trust
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective
-from dpstrata.planning.questions import answer
+from dpstrata.planning.choosing import answer_any
 
 
 def design(
@@ -78,7 +78,7 @@ def design(
         The mean that ``target_cv`` is relative to.
     mechanism : str
         What noises an answer: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``,
-        ``staircase``, ``piecewise`` or ``gaussian``.
+        ``staircase``, ``piecewise``, ``gaussian``, or ``best``: the valid one that does best.
     objective : {"mean", "trace", "unit_free", "custom"}
         Variance of the population mean; sum of the stratum variances; the same relative to each stratum's
         own variance; or the strata's own coefficients.
@@ -135,7 +135,7 @@ def design(
     >>> plan.certificate.optimal
     True
     """
-    return answer(strata, read_inputs(strata, locals()))
+    return answer_any(strata, read_inputs(strata, locals()))
 
 
 def read_inputs(strata: object, arguments: Mapping[str, Any]) -> Inputs:

@@ -7,6 +7,7 @@ from dpstrata.errors import DpstrataError, InputError
 from dpstrata.model.bound import Bound
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import first_difference, read_design
+from dpstrata.planning.choosing import answer_best
 from dpstrata.planning.questions import answer
 
 
@@ -47,6 +48,10 @@ def load_design(path: str | Path) -> Design:
     if isinstance(plan.certificate, Bound) and told and right:
         told["cost"] = right["cost"] = plan.cost  # another machine may find another design within the gap
     difference = first_difference(told, right, "outcome")
+    if plan.choice is not None and not difference:
+        choice = answer_best(plan.strata, plan.inputs, warn=False).choice or ()
+        told_rows, right_rows = ([asdict(row) for row in each] for each in (plan.choice, choice))
+        difference = first_difference(told_rows, right_rows, "choice")
     if difference:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
     return plan

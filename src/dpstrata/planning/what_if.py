@@ -22,8 +22,8 @@ from dpstrata.model.problem import Problem
 from dpstrata.model.statement import round_up
 from dpstrata.model.strata import Strata
 from dpstrata.model.summary import SHOWN_STRATA, TextTable, as_plain_text
+from dpstrata.planning.choosing import answer_any
 from dpstrata.planning.designing import read_inputs
-from dpstrata.planning.questions import answer
 
 _RESULTS = ("total", "variance", "standard_error", "privacy_share", "sample_sizes", "problem")
 
@@ -151,7 +151,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     questions = {*QUESTIONS, "expected_mean"} & set(options)
     if questions:
         raise InputError(f"evaluate takes the total from sample_sizes, got {min(questions)} too.")
-    best = answer(strata, read_inputs(strata, {**options, "total": int(sizes.sum())}), warn=False)
+    best = answer_any(strata, read_inputs(strata, {**options, "total": int(sizes.sum())}), warn=False)
     outside = np.flatnonzero((sizes < best.problem.lower) | (sizes > best.problem.upper))
     if outside.size:
         i = int(outside[0])
@@ -223,7 +223,7 @@ def sweep_rows(strata: Strata, options: Mapping[str, Any]) -> Iterator[dict[str,
         inputs = read_inputs(strata, {**options, **chosen})
         key = tuple(str(value) for name, value in chosen.items() if name not in QUESTIONS)
         try:
-            plan = answer(strata, inputs, posed.get(key), warn=False)
+            plan = answer_any(strata, inputs, posed.get(key), warn=False)
         except InfeasibleError as reason:
             yield {**chosen, **dict.fromkeys(_RESULTS), "total": inputs.total, "problem": str(reason)}
             continue

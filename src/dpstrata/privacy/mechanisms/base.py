@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
+from dpstrata.privacy.mechanisms.grid import GridNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import Point, Step, point, s, s_step
 
 
@@ -107,6 +108,22 @@ class Mechanism(ABC):
     def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
         """Draw additive noise for simulations only."""
         raise NotImplementedError(f"{self.title} is not additive")
+
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Return what this mechanism releases, exactly, for answers on a grid of ``steps``.
+
+        Parameters
+        ----------
+        e : float
+            Budget of one answer; what is drawn never spends more.
+        steps : int
+            As :meth:`grid_steps` says.
+        """
+        raise NotImplementedError(f"{self.title} has no sampler")
+
+    def grid_steps(self, e: float) -> int:
+        """Return how many steps the grid has: so many that rounding is invisible beside the noise."""
+        return fineness(float(self.variance(e)) / self.answer_range**2)
 
     def variance_at(self, at: Point) -> FloatArray:
         """Variance of the noise of one answer at a described budget."""

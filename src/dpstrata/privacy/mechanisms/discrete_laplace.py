@@ -13,6 +13,7 @@ from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise, GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
 
 
@@ -88,6 +89,14 @@ class DiscreteLaplace(Mechanism):
         """Draw a difference of two geometric counts of steps; for simulations only."""
         steps = kernels.simulated_discrete_laplace(e / self._steps, shape, generator)
         return steps * (self.answer_range / self._steps)
+
+    def grid_steps(self, e: float) -> int:
+        """Return the steps of the answers' own grid."""
+        return self._steps
+
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Discrete Laplace noise on the answers' own grid."""
+        return DiscreteLaplaceNoise(e, steps)
 
     def exact_variance(self, e: Any) -> Any:
         """h²·2p/(1−p)²."""

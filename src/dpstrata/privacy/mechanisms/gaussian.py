@@ -18,15 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray
+from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import InputError
+from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
 
 LARGEST_LOCAL_DELTA = 0.01
 SMALLEST_EPSILON = 0.01
 _KNOTS = 400
+_GRID_MARGIN = 1e-6  # more noise than in theory: a grid is not quite a line
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
@@ -118,6 +121,11 @@ class Gaussian(Mechanism):
         """Draw Gaussian noise; for simulations only."""
         return generator.normal(0.0, self.answer_range * float(self._sigma(np.array([e]))[0]), shape)
 
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Discrete Gaussian noise on a fine grid."""
+        sigma = float(self._sigma(np.array([e]))[0])
+        return _DiscreteGaussian(e, steps, sigma * steps * (1.0 + _GRID_MARGIN))
+
     def exact_variance(self, e: Any) -> Any:
         """R²σ², by Newton's method in mpmath on the equation itself."""
         mp = e.context
@@ -132,6 +140,24 @@ class Gaussian(Mechanism):
             if abs(move) <= sigma * mp.mpf(10) ** (5 - mp.dps):
                 break
         return (mp.mpf(self.answer_range) * sigma) ** 2
+
+
+class _DiscreteGaussian(AdditiveGridNoise):
+    """P(j) ∝ exp(−j²/(2·scale²))."""
+
+    def __init__(self, e: float, steps: int, scale: float) -> None:
+        super().__init__(e, steps)
+        self.scale = scale
+
+    def noise(self, size: int) -> IntArray:
+        """Draw from OpenDP."""
+        return randomness.discrete_gaussian(self.scale, size)
+
+    def noise_mass(self) -> FloatArray:
+        """Evaluate the density on the grid, and divide by its sum."""
+        reach = int(np.ceil(9.0 * self.scale))
+        mass = np.exp(-0.5 * (np.arange(-reach, reach + 1) / self.scale) ** 2)
+        return np.asarray(mass / mass.sum())
 
 
 def _delta(sigma: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -7,6 +7,7 @@ import numpy as np
 from dpstrata.arrays import FloatArray
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise, GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
 
 
@@ -34,6 +35,10 @@ class Laplace(Mechanism):
     def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
         """Draw Laplace noise with scale R/e; for simulations only."""
         return generator.laplace(0.0, self.answer_range / e, shape)
+
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Discrete Laplace noise on a fine grid."""
+        return DiscreteLaplaceNoise(e, steps)
 
     def exact_variance(self, e: Any) -> Any:
         """2R²/e²."""

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray
+from dpstrata.arrays import FloatArray, IntArray
+from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.grid import GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step, split, split_slopes, split_step
 
 
@@ -61,8 +63,44 @@ class Piecewise(Mechanism):
         output = 2.0 * released - 1.0
         return (alpha * (output * output - beta) / (1.0 + alpha) + beta) / 4.0
 
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Return a window of outputs that moves with the answer."""
+        return _Window(e, steps)
+
     def exact_variance(self, e: Any) -> Any:
         """R²·exp(e/2)/(3(exp(e/2) − 1)²)."""
         mp = e.context
         root = mp.exp(e / 2)
         return mp.mpf(self.answer_range) ** 2 * root / (3 * (root - 1) ** 2)
+
+
+class _Window(GridNoise):
+    """Outputs from 0 to K + w − 1; those from k to k + w − 1 are exp(e) times as likely as the others."""
+
+    def __init__(self, e: float, steps: int) -> None:
+        super().__init__(e, steps)
+        self.width = max(1, round(steps * float(np.exp(-e / 2.0))))
+
+    def draw(self, k: IntArray) -> IntArray:
+        """Draw inside the window or anywhere else."""
+        from mpmath import mp
+
+        K, w = self.steps, self.width
+        inside = randomness.Chance(lambda: mp.mpf(w) / (w + K * mp.exp(-mp.mpf(self.e)))).happens(len(k))
+        other = randomness.uniform(K, len(k))  # K outputs lie outside
+        return np.where(inside, k + randomness.uniform(w, len(k)), np.where(other < k, other, other + w))
+
+    def mass(self, k: int) -> tuple[int, FloatArray]:
+        """Return the probabilities of all outputs."""
+        mass = np.full(self.steps + self.width, np.exp(-self.e))
+        mass[k : k + self.width] = 1.0
+        return 0, mass / mass.sum()
+
+    def shares(self, outputs: IntArray) -> FloatArray:
+        """Debias: the mean output is a straight line in k."""
+        K, w = self.steps, self.width
+        b = float(np.exp(-self.e))
+        total = w + K * b
+        start = (b * (K + w) * (K + w - 1) / 2 + (1.0 - b) * w * (w - 1) / 2) / total
+        slope = (1.0 - b) * w / total
+        return np.asarray((outputs - start) / slope / K)

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray
+from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import InputError
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.grid import GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.randomness import Chance
 
 
 class RandomizedResponse(Mechanism):
@@ -54,8 +56,40 @@ class RandomizedResponse(Mechanism):
         seen = np.where(generator.random(shares.shape) < flip, 1.0 - shares, shares)
         return (seen - flip) / (1.0 - 2.0 * flip)
 
+    def grid_steps(self, e: float) -> int:
+        """Return 1: two values."""
+        return 1
+
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Flip or keep."""
+        return _Flips(e, steps)
+
     def exact_variance(self, e: Any) -> Any:
         """R²·b/(1−b)²."""
         mp = e.context
         b = mp.exp(-e)
         return mp.mpf(self.answer_range) ** 2 * b / (1 - b) ** 2
+
+
+class _Flips(GridNoise):
+    """0 and 1, flipped with probability 1/(1 + exp(e))."""
+
+    def draw(self, k: IntArray) -> IntArray:
+        """Flip now and then."""
+        from mpmath import mp
+
+        flips = Chance(lambda: 1 / (1 + mp.exp(mp.mpf(self.e)))).happens(len(k))
+        return np.where(flips, 1 - k, k)
+
+    def mass(self, k: int) -> tuple[int, FloatArray]:
+        """Return the two probabilities."""
+        flip = self._flip
+        return 0, np.array([flip, 1.0 - flip]) if k else np.array([1.0 - flip, flip])
+
+    def shares(self, outputs: IntArray) -> FloatArray:
+        """Debias."""
+        return np.asarray((outputs - self._flip) / (1.0 - 2.0 * self._flip), dtype=float)
+
+    @property
+    def _flip(self) -> float:
+        return float(1.0 / (1.0 + np.exp(self.e)))

@@ -7,6 +7,7 @@ import numpy as np
 from dpstrata.arrays import FloatArray
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.grid import GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
 
 
@@ -63,6 +64,14 @@ class SharedBudget(Mechanism):
     def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
         """Noise at a budget of e/m; for simulations only."""
         return self.inner.simulated_release(shares, e / self.questions, generator)
+
+    def grid_steps(self, e: float) -> int:
+        """Return what the inner mechanism needs at e/m."""
+        return self.inner.grid_steps(e / self.questions)
+
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Return what the inner mechanism does to one of the answers, at e/m."""
+        return self.inner.on_grid(e / self.questions, steps)
 
     def exact_variance(self, e: Any) -> Any:
         """Evaluate the inner variance at e/m."""

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray
+from dpstrata.arrays import FloatArray, IntArray
+from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
 
 
@@ -68,6 +70,10 @@ class Staircase(Mechanism):
         size = stair + np.where(upper, width * place, width + (1.0 - width) * place)
         return self.answer_range * np.where(generator.random(shape) < 0.5, -size, size)
 
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Stairs of whole steps."""
+        return _Stairs(e, steps)
+
     def exact_variance(self, e: Any) -> Any:
         """R²(2^(−2/3)·b^(2/3)·(1+b)^(2/3) + b)/(1−b)²."""
         mp = e.context
@@ -89,3 +95,39 @@ def _y(at: Point) -> FloatArray:
     """cosh(e/2)^(2/3); cosh² = (1 + b)²/(4b)."""
     cosh = 1.0 + at.b
     return np.asarray(np.cbrt(cosh * cosh / (4.0 * at.b)))
+
+
+class _Stairs(AdditiveGridNoise):
+    """P(±(gK + i)) ∝ b^g for the first r steps of a stair and b^(g+1) for the others, b = exp(−e)."""
+
+    def __init__(self, e: float, steps: int) -> None:
+        super().__init__(e, steps)
+        self.upper = int(np.clip(round(best_width(float(np.exp(-e))) * steps), 1, steps))
+
+    def noise(self, size: int) -> IntArray:
+        """Draw stair, place and sign; minus zero is drawn again."""
+        from mpmath import mp
+
+        K, r = self.steps, self.upper
+        high = randomness.Chance(lambda: mp.mpf(r) / (r + mp.exp(-mp.mpf(self.e)) * (K - r)))
+        drawn = np.empty(0, dtype=np.int64)
+        while len(drawn) < size:
+            count = size - len(drawn) + 16
+            stair = randomness.geometric(randomness.scale_for(1, self.e), count)
+            first = high.happens(count)
+            place = np.where(
+                first, randomness.uniform(r, count), r + randomness.uniform(max(K - r, 1), count)
+            )
+            magnitude, minus = stair * K + place, randomness.coin(count)
+            numbers = np.where(minus, -magnitude, magnitude)
+            drawn = np.concatenate([drawn, numbers[~(minus & (magnitude == 0))]])
+        return drawn[:size]
+
+    def noise_mass(self) -> FloatArray:
+        """Evaluate the stairs, and divide by their sum."""
+        b = np.exp(-self.e)
+        stairs = int(np.ceil(36.0 / self.e)) + 1
+        one = np.where(np.arange(self.steps) < self.upper, 1.0, b)
+        side = np.concatenate([b**g * one for g in range(stairs)])
+        mass = np.concatenate([side[:0:-1], side])
+        return np.asarray(mass / mass.sum())

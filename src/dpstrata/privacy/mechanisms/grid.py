@@ -1,0 +1,115 @@
+"""A mechanism on a grid: what it releases for a whole number of steps, exactly.
+
+Answers are put on a grid of K steps between the ends of their range, noise is drawn as whole numbers, and the
+result is scaled back. No floating-point noise is ever added to a floating-point answer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from dpstrata.arrays import FloatArray, IntArray
+from dpstrata.privacy import randomness
+
+_INVISIBLE = 1000  # steps to a standard deviation of the noise: rounding adds less than 1e-6 of its variance
+
+
+class GridNoise(ABC):
+    """What one mechanism does at one budget to answers on a grid.
+
+    Parameters
+    ----------
+    e : float
+        The budget; what is drawn never spends more.
+    steps : int
+        K: two answers are at most so many steps apart.
+    """
+
+    def __init__(self, e: float, steps: int) -> None:
+        self.e = e
+        self.steps = steps
+
+    @abstractmethod
+    def draw(self, k: IntArray) -> IntArray:
+        """Draw an output for each answer of ``k`` steps, 0 <= k <= K."""
+
+    @abstractmethod
+    def mass(self, k: int) -> tuple[int, FloatArray]:
+        """Return the first output and the probabilities from there on, for an answer of ``k`` steps.
+
+        What is left out beyond both ends has a probability below 1e-15.
+        """
+
+    def shares(self, outputs: IntArray) -> FloatArray:
+        """Turn outputs into shares of the range whose mean is the answer's share."""
+        return outputs / self.steps
+
+    def variance(self, k: int) -> float:
+        """Variance of the released share of an answer of ``k`` steps, from the probabilities."""
+        first, mass = self.mass(k)
+        values = self.shares(first + np.arange(len(mass)))
+        mean = float(mass @ values)
+        return float(mass @ (values - mean) ** 2)
+
+
+class AdditiveGridNoise(GridNoise):
+    """Noise of one distribution, whatever the answer."""
+
+    @abstractmethod
+    def noise(self, size: int) -> IntArray:
+        """Draw noise in steps."""
+
+    @abstractmethod
+    def noise_mass(self) -> FloatArray:
+        """Probabilities of noise from -m to m steps."""
+
+    def draw(self, k: IntArray) -> IntArray:
+        """Add noise."""
+        return k + self.noise(len(k))
+
+    def mass(self, k: int) -> tuple[int, FloatArray]:
+        """Shift the probabilities of the noise."""
+        mass = self.noise_mass()
+        return k - len(mass) // 2, mass
+
+
+class DiscreteLaplaceNoise(AdditiveGridNoise):
+    """P(j) ∝ exp(-e|j|/K): Laplace noise on a grid."""
+
+    def noise(self, size: int) -> IntArray:
+        """Draw from OpenDP."""
+        return randomness.discrete_laplace(randomness.scale_for(self.steps, self.e), size)
+
+    def noise_mass(self) -> FloatArray:
+        """Evaluate p^|j|(1 − p)/(1 + p), p = exp(−e/K)."""
+        rate = self.e / self.steps
+        reach = int(np.ceil(36.0 / rate)) + 1
+        mass = np.exp(-rate * np.abs(np.arange(-reach, reach + 1)))
+        return np.asarray(mass * (-np.expm1(-rate) / (1.0 + np.exp(-rate))))
+
+
+def fineness(variance_share: float, *, odd: bool = False) -> int:
+    """Return a number of steps so fine that rounding to them is invisible beside the noise.
+
+    Parameters
+    ----------
+    variance_share : float
+        Variance of the noise in units of the squared range.
+    odd : bool
+        Whether the number of steps must be odd.
+    """
+    steps: int = 2 ** int(np.clip(np.ceil(np.log2(_INVISIBLE / np.sqrt(variance_share))), 10, 30))
+    return steps - 1 if odd else steps
+
+
+def to_grid(shares: FloatArray, steps: int) -> IntArray:
+    """Put shares of the range on a grid of ``steps``, at random up or down, so that nothing is biased.
+
+    Shares outside 0 to 1 are clamped. The randomness is secure, to 62 bits.
+    """
+    place = np.clip(np.nan_to_num(shares, nan=0.0), 0.0, 1.0) * steps
+    below = np.floor(place)
+    up = randomness.uniform(1 << 62, len(place)) < (place - below) * float(1 << 62)
+    return np.minimum(below.astype(np.int64) + up, steps)

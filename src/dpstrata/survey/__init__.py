@@ -1,0 +1,1 @@
+"""Fielding a design: noising answers (drawing and estimating are to come)."""

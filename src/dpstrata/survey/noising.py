@@ -1,0 +1,101 @@
+"""Noise for real answers: exact, from secure randomness, at the budgets of a design."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.arrays import FloatArray
+from dpstrata.errors import InputError
+from dpstrata.model.answers import Answers
+from dpstrata.model.design_record import Design
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.grid import GridNoise, to_grid
+
+# Budgets are rounded down before anything is drawn, by more than any logarithm can be off.
+_DOWN = 1.0 - 2.0**-48
+
+
+def noise_answer(plan: Design, stratum: str, answer: float) -> float:
+    """Noise one answer, as a respondent's device would before anyone sees it.
+
+    The answer is clamped to the range of the design, put on a grid so fine that it cannot be seen beside the
+    noise (at random up or down, so that nothing is biased), noised with whole numbers from secure randomness,
+    and scaled back. Randomized response and piecewise noise are debiased. With several questions this is one
+    of the answers, at its share of the budget.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    stratum : str
+        Name of the respondent's stratum.
+    answer : float
+        What they answered.
+
+    Returns
+    -------
+    float
+        The noised answer. Its mean is the answer; it may lie outside the range.
+
+    Raises
+    ------
+    InputError
+        For an unknown stratum, an answer that is not a number or off the grid of the design, and designs in
+        which a curator noises means; no message shows the answer.
+
+    Notes
+    -----
+    Each call spends the budget of one answer. Noising the same answer twice spends it twice.
+    """
+    return float(noise_answers(plan, stratum, [answer])[0])
+
+
+def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
+    """Noise answers of different people of one stratum; see :func:`noise_answer`.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    stratum : str
+        Name of their stratum.
+    answers : array
+        One answer of each.
+    """
+    if not isinstance(plan, Design):
+        raise InputError(f"noise needs a Design, got {type(plan).__name__}.")
+    if plan.inputs.trust == "curator":
+        raise InputError("with trust='curator' the mean of a stratum is noised, not single answers.")
+    names = plan.strata.names
+    if stratum not in names:
+        raise InputError(f"the design has no stratum {stratum!r}.")
+    values = _as_answers(answers, plan.inputs.answers)
+    noise = _noise(plan.mechanism, float(plan.local_epsilons[names.index(stratum)]))
+    k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
+    shares = noise.shares(noise.draw(k))
+    return plan.inputs.answers.lower + plan.inputs.answers.range * shares
+
+
+def _as_answers(answers: npt.ArrayLike, allowed: Answers) -> FloatArray:
+    try:
+        values = np.asarray(answers, dtype=float)
+    except (TypeError, ValueError):  # the cause would show an answer
+        raise InputError("answers must be numbers, got something else.") from None
+    if values.ndim != 1 or not np.all(np.isfinite(values)):
+        raise InputError("answers must be numbers, got something else.")
+    values = np.asarray(np.clip(values, allowed.lower, allowed.upper))
+    if allowed.step is not None:
+        steps = (values - allowed.lower) / allowed.step
+        if not np.all(np.abs(steps - np.rint(steps)) <= 1e-9 * np.maximum(steps, 1.0)):
+            raise InputError(f"answers must lie on the grid {allowed}, got one off it.")
+    return values
+
+
+@lru_cache(maxsize=4096)
+def _noise(mechanism: Mechanism, e: float) -> GridNoise:
+    e = math.nextafter(e * _DOWN, 0.0)
+    return mechanism.on_grid(e, mechanism.grid_steps(e))

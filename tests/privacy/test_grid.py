@@ -1,0 +1,203 @@
+"""What is really drawn: privacy and moments of the noise on its grid, and the samplers themselves.
+
+Losses are computed from the output probabilities of neighbouring inputs, by summation and by two other
+projects' accountants. Sampler tests cannot be seeded: each raises a false alarm less than once in 10^8 runs.
+"""
+
+import math
+import os
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy import stats
+
+from dpstrata.privacy import randomness
+from dpstrata.privacy.mechanisms.grid import fineness, to_grid
+from dpstrata.privacy.registry import get_mechanism
+
+FALSE_ALARM = 1e-8
+DRAWS = int(os.environ.get("DPSTRATA_DRAWS", "30000"))  # a million in `make slow`
+PURE = ("laplace", "discrete_laplace", "tulap", "staircase", "piecewise", "randomized_response")
+
+
+def grid_noise(name, e, K):
+    """The noise of a mechanism on a grid of K steps; randomized response has one step only."""
+    steps = {"randomized_response": 1, "discrete_laplace": K}.get(name)
+    return get_mechanism(name, answer_range=1.0, steps=steps).on_grid(e, 1 if steps == 1 else K)
+
+
+def aligned(noise, answers):
+    """Probabilities of the outputs for several answers, over the outputs that all of them list."""
+    masses = [noise.mass(k) for k in answers]
+    start = max(first for first, _ in masses)
+    end = min(first + len(mass) for first, mass in masses)
+    return [mass[start - first : end - first] for first, mass in masses]
+
+
+@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("K", [1, 4, 5, 100])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("q", [0.01, 0.3, 1.0])
+def test_the_loss_after_sampling_is_at_most_the_promise(name, K, epsilon, q):
+    """One person of the sample is replaced; the others' answers are anything. Tight at the ends of the range."""
+    if name == "randomized_response" and K > 1:
+        K = 1
+    e = math.log1p(math.expm1(epsilon) / q)
+    noise = grid_noise(name, e, K)
+    assert noise.e == e
+    answers = sorted({0, 1, K // 2, K})
+    masses = dict(zip(answers, aligned(noise, answers), strict=True))
+    worst = 0.0
+    for other in answers:  # what is released where the person is not in the sample
+        for one in answers:
+            for two in answers:
+                first, second = ((1 - q) * masses[other] + q * masses[k] for k in (one, two))
+                worst = max(worst, float(np.abs(np.log(first / second)).max()))
+    assert worst <= epsilon * (1 + 1e-9)
+    assert worst >= 0.999 * epsilon
+
+
+@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize(("epsilon", "q"), [(1.0, 0.3), (0.5, 0.05)])
+def test_an_independent_accountant_agrees(name, epsilon, q):
+    """Google's privacy loss distributions, from the two subsampled mixtures."""
+    noise = grid_noise(name, math.log1p(math.expm1(epsilon) / q), 5)
+    zero, one = aligned(noise, [0, noise.steps])
+    lower, upper = (
+        {i: math.log(p) for i, p in enumerate(mass.tolist())} for mass in (zero, (1 - q) * zero + q * one)
+    )
+    for first, second in ((lower, upper), (upper, lower)):
+        loss = pld.from_two_probability_mass_functions(
+            first, second, pessimistic_estimate=True, value_discretization_interval=1e-5, symmetric=False
+        )
+        # what the two lists leave out is below 1e-12
+        assert loss.get_epsilon_for_delta(1e-12) <= epsilon + 2e-5
+
+
+@pytest.mark.parametrize(("epsilon", "population", "n"), [(1.0, 1000, 10), (0.2, 50, 20)])
+def test_opendp_amplifies_alike(epsilon, population, n):
+    import opendp.prelude as dp
+
+    import dpstrata as dps
+
+    dp.enable_features("contrib", "honest-but-curious")
+    e = dps.local_epsilon(epsilon, sample_size=n, stratum_size=population)
+    domain = dp.vector_domain(dp.atom_domain(bounds=(0, 1), T="i64"), size=n)
+    counted = dp.t.make_metric_unbounded(domain, dp.change_one_distance()) >> dp.t.then_sum()
+    noised = counted >> dp.m.then_laplace(scale=randomness.scale_for(1, e))
+    amplified = dp.c.make_population_amplification(noised, population_size=population).map(1)
+    assert epsilon * (1 - 1e-9) <= amplified <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("e", [0.3, 1.0, 3.0, 5.15])
+def test_grid_variance_and_bias(name, e):
+    """On the grid that is used, the variance is that of the theory but for one part in 1,000, without bias."""
+    mechanism = get_mechanism(
+        name, answer_range=1.0, steps={"randomized_response": 1, "discrete_laplace": 4}.get(name)
+    )
+    steps = mechanism.grid_steps(e)
+    noise = mechanism.on_grid(e, steps)
+    for k in {0, steps // 3, steps}:
+        first, mass = noise.mass(k)
+        assert mass.sum() == pytest.approx(1, abs=1e-12)
+        assert float(mass @ noise.shares(first + np.arange(len(mass)))) == pytest.approx(k / steps, abs=1e-9)
+    assert noise.variance(steps) == pytest.approx(float(mechanism.variance(e)), rel=1e-3)
+    # rounding to the grid adds at most a quarter of a squared step
+    if name in ("laplace", "tulap", "staircase", "piecewise"):
+        assert 0.25 / steps**2 < 1e-6 * noise.variance(steps)
+
+
+def gaussian_noise(steps, epsilon=1.0, delta=1e-5, q=0.1):
+    mechanism = get_mechanism("gaussian", answer_range=1.0, steps=None)
+    mechanism.prepare(epsilon, delta)
+    e = math.log1p(math.expm1(epsilon) / q)
+    return mechanism.on_grid(e, steps or mechanism.grid_steps(e)), mechanism, e
+
+
+@pytest.mark.parametrize("q", [1.0, 0.1, 0.02])
+def test_gaussian_on_the_grid_keeps_its_delta(q):
+    """Sum of the positive part of one distribution less exp(e) times the other, local and after sampling."""
+    epsilon, delta = 1.0, 1e-5
+    noise, mechanism, e = gaussian_noise(None, epsilon, delta, q)
+    zero, one = aligned(noise, [0, noise.steps])
+    assert np.maximum(one - math.exp(e) * zero, 0).sum() <= delta / q
+    mixed = (1 - q) * zero + q * one
+    for first, second in ((mixed, zero), (zero, mixed)):
+        assert np.maximum(first - math.exp(epsilon) * second, 0).sum() <= delta
+    assert np.maximum(mixed - math.exp(epsilon) * zero, 0).sum() >= 0.9 * delta
+    assert noise.variance(0) == pytest.approx(float(mechanism.variance(e)), rel=1e-5)
+
+
+def too_far(noise, judge, k, draws):
+    """Whether draws from one distribution are rejected by another's probabilities (chi-square)."""
+    first, mass = judge.mass(k)
+    counts = np.bincount(
+        np.clip(noise.draw(np.full(draws, k)) - first, 0, len(mass) - 1), minlength=len(mass)
+    )
+    order = np.argsort(-mass)
+    expected, seen = draws * mass[order], counts[order]
+    keep = expected >= 20
+    expected = np.append(expected[keep], max(draws - expected[keep].sum(), 1e-9))
+    seen = np.append(seen[keep], draws - seen[keep].sum())
+    statistic = float(((seen - expected) ** 2 / expected).sum())
+    return stats.chi2.sf(statistic, len(expected) - 1) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("name", [*PURE, "gaussian"])
+def test_the_real_sampler_is_accepted_and_a_wrong_scale_rejected(name):
+    """Real draws; those of a scale 10% too small are caught."""
+    if name == "gaussian":
+        noise = gaussian_noise(8)[0]
+        wrong = gaussian_noise(8)[0]
+        wrong.scale *= 0.9
+    else:
+        noise, wrong = grid_noise(name, 1.5, 6), grid_noise(name, 1.5 / 0.9, 6)
+    for k in (0, noise.steps):
+        assert not too_far(noise, noise, k, DRAWS)
+        assert too_far(wrong, noise, k, DRAWS)
+
+
+def test_uniform_numbers_are_uniform():
+    for below in (2, 3, 7, 1000):
+        counts = np.bincount(randomness.uniform(below, 200_000), minlength=below)
+        assert len(counts) == below
+        assert stats.chisquare(counts).pvalue > FALSE_ALARM
+    assert np.all(randomness.uniform(1, 5) == 0)
+    assert randomness.uniform(1 << 62, 1000).max() > 1 << 60
+
+
+def test_chances_are_exact():
+    from mpmath import mp
+
+    for p in (0.0, 0.001, 0.3, 1.0):
+        seen = int(randomness.Chance(lambda p=p: mp.mpf(p)).happens(200_000).sum())
+        assert stats.binomtest(seen, 200_000, p).pvalue > FALSE_ALARM
+    assert randomness.Chance(lambda: mp.mpf(1) / 3)._digits[0] == (1 << 62) // 3
+
+
+def test_equal_digits_are_decided_by_the_next(monkeypatch):
+    """Two of four numbers tie on the first digit; the second digit then decides them."""
+    from mpmath import mp
+
+    chance = randomness.Chance(lambda: mp.mpf(1) / 3)
+    first, second = chance._digits[:2]
+    drawn = iter([[first, first - 1, first + 1, first], [second - 1, second + 1]])
+    monkeypatch.setattr(randomness, "uniform", lambda below, size: np.array(next(drawn)))
+    assert chance.happens(4).tolist() == [True, True, False, False]
+
+
+def test_rounding_to_the_grid_is_unbiased_and_clamped():
+    shares = np.full(200_000, 0.26)
+    drawn = to_grid(shares, 10)
+    assert set(drawn.tolist()) == {2, 3}
+    assert stats.binomtest(int((drawn == 3).sum()), len(drawn), 0.6).pvalue > FALSE_ALARM
+    assert to_grid(np.array([-5.0, 7.0, 1.0]), 10).tolist() == [0, 10, 10]
+    assert fineness(0.0265) >= 1000 / math.sqrt(0.0265)
+    assert fineness(0.0265, odd=True) % 2 == 1
+
+
+def test_scales_are_rounded_upwards():
+    for e in (0.1, 1 / 3, 5.15):
+        assert 7 / randomness.scale_for(7, e) <= e

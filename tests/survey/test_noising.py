@@ -1,0 +1,69 @@
+"""Noising real answers: bias, variance, refusals, and no answer in any message."""
+
+import math
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+
+STRATA = dps.Strata([100_000, 3_000], [0.2, 0.3], names=["a", "b"])
+CASES = [
+    ("laplace", (0, 1), 0.0),
+    ("tulap", (0, 1), 0.0),
+    ("staircase", (0, 1), 0.0),
+    ("piecewise", (0, 1), 0.0),
+    ("discrete_laplace", (0, 1, 0.25), 0.0),
+    ("randomized_response", "binary", 0.0),
+    ("gaussian", (0, 1), 1e-6),
+]
+
+
+def design(mechanism="laplace", answers=(0, 1), delta=0.0, **more):
+    return dps.design(
+        STRATA, epsilon=1, total=2000, mechanism=mechanism, answers=answers, delta=delta, **more
+    )
+
+
+@pytest.mark.parametrize(("mechanism", "answers", "delta"), CASES)
+@pytest.mark.parametrize("stratum", ["a", "b"])
+def test_noised_answers_have_the_right_mean_and_variance(mechanism, answers, delta, stratum):
+    """20,000 answers at the upper end, where every mechanism has its full variance; 6.2 Monte Carlo errors."""
+    plan = design(mechanism, answers, delta)
+    sd = plan.noise_sds[plan.strata.names.index(stratum)]
+    draws = dps.noise_answers(plan, stratum, np.ones(20_000))
+    assert abs(draws.mean() - 1) < 6.2 * sd / math.sqrt(20_000)
+    spread = math.sqrt(np.mean((draws - 1) ** 4) - sd**4) / math.sqrt(20_000)
+    assert abs(draws.var() - sd**2) < 6.2 * spread + 1e-3 * sd**2
+
+
+def test_one_answer_at_a_time_and_several_questions():
+    plan = design(questions=4)
+    assert isinstance(dps.noise_answer(plan, "a", 0.5), float)
+    draws = dps.noise_answers(plan, "a", np.full(20_000, 0.5))
+    assert draws.std() == pytest.approx(plan.noise_sds[0], rel=0.08)
+
+
+def test_answers_are_clamped_and_other_units_scaled_back():
+    strata = dps.Strata([100_000], [20.0], names=["a"])
+    plan = dps.design(strata, epsilon=30, total=100, answers=(100, 200))
+    draws = dps.noise_answers(plan, "a", [1e9, -1e9, 150.0])
+    assert draws == pytest.approx([200, 100, 150], abs=60 * plan.noise_sds[0])
+
+
+@pytest.mark.parametrize(
+    ("plan", "stratum", "answer", "words"),
+    [
+        (design(), "z", 0.4321, "has no stratum 'z'"),
+        (design(), "a", "secret-4321", "answers must be numbers"),
+        (design(), "a", float("nan"), "answers must be numbers"),
+        (design("discrete_laplace", (0, 1, 0.25)), "a", 0.4321, "must lie on the grid"),
+        (design(trust="curator"), "a", 0.4321, "the mean of a stratum is noised, not single answers"),
+        ("plan", "a", 0.4321, "needs a Design, got str"),
+    ],
+)
+def test_refusals_show_no_answer(plan, stratum, answer, words):
+    with pytest.raises(dps.InputError, match=words) as caught:
+        dps.noise_answer(plan, stratum, answer)
+    assert "4321" not in str(caught.value)
+    assert caught.value.__cause__ is None
