@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check slow bench clean
+.PHONY: help demo test check slow figures bench clean
 
 help: ## Show what each target does
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ check: $(STAMP) ## Format, lint, types, dependency direction
 
 slow: $(STAMP) ## Statistical tests with a million draws each (some minutes)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
+
+figures: $(STAMP) ## Draw the charts of the documentation again
+	$(BIN)/python docs/figures.py
 
 bench: $(STAMP) ## Measure speed as ratios within one run (several minutes)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,dev,bench]'

@@ -148,7 +148,7 @@ def test_out_by_ending(tmp_path, ending):
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--domains", "x"], "got 'x'"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--out", "x.doc"], "written to .json"),
         (["design", EXAMPLE, "--epsilon", "much", "--total", 9], "Invalid value for '--epsilon'"),
-        (["design", EXAMPLE, "--total", 9], "Missing option '--epsilon'"),
+        (["design", EXAMPLE, "--total", 9], "needs one of epsilon, zcdp and gdp"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--mechanism", "magic"], "Invalid value"),
         (["design", "--epsilon", 1, "--total", 9], "Missing argument"),
         (["nonsense"], "No such command"),

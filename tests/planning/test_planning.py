@@ -273,6 +273,8 @@ def test_the_signature_is_pinned():
         "strata",
         "epsilon",
         "delta",
+        "zcdp",
+        "gdp",
         "total",
         "at_most",
         "budget",

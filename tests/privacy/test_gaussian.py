@@ -102,3 +102,58 @@ def test_documents_and_statement(tmp_path):
     assert dps.load_design(tmp_path / "d.json") == plan
     assert "delta = 1e-06" in plan.privacy["in_words"]
     assert plan.standard_error > 2 * dps.design(PAPER, epsilon=1, total=200).standard_error
+
+
+# --- promises that a secret sample does not strengthen -----------------------------------------
+
+
+@pytest.mark.parametrize(("promise", "variance"), [({"zcdp": 0.5}, 1.0), ({"gdp": 2.0}, 0.25)])
+@pytest.mark.parametrize("questions", [1, 3])
+def test_constant_noise_gives_neyman_with_more_spread(tmp_path, promise, variance, questions):
+    """The design is Neyman's with S² + v, v the variance without any sampling; nothing is amplified."""
+    options = {"mechanism": "gaussian", "questions": questions, "finite_population": False, **promise}
+    plan = dps.design(PAPER, total=200, **options)
+    v = variance * questions
+    weight = (PAPER.sizes / PAPER.sizes.sum()) ** 2
+    assert plan.noise_sds == pytest.approx(np.full(4, math.sqrt(v)))
+    assert plan.variance == pytest.approx(np.sum(weight * (PAPER.sds**2 + v) / plan.sample_sizes))
+    share = PAPER.sizes * np.sqrt(PAPER.sds**2 + v)
+    assert plan.relaxed_sizes == pytest.approx(200 * share / share.sum())
+    assert plan.certificate.optimal
+    assert np.all(np.isnan(plan.local_epsilons))
+    assert plan.table()["local_epsilon"] == [None] * 4
+    assert "a secret sample does not strengthen this promise" in plan.privacy["in_words"]
+    plan.save(tmp_path / "d.json")
+    assert dps.load_design(tmp_path / "d.json") == plan
+    assert dps.design(PAPER, at_most=34_000, **options).total == 34_000
+
+
+def test_constant_noise_keeps_zcdp():
+    """Rényi divergence of the noise on the grid: at most ρ·α for every order."""
+    rho = 0.5
+    plan = dps.design(PAPER, zcdp=rho, mechanism="gaussian", total=200)
+    noise = plan.mechanism.on_grid(math.nan, plan.mechanism.grid_steps(math.nan))
+    _, mass = noise.mass(0)
+    shifted = np.append(np.zeros(noise.steps), mass)[: len(mass)]
+    inside = (mass > 0) & (shifted > 0)
+    for alpha in (1.5, 2.0, 5.0, 20.0):
+        terms = alpha * np.log(shifted[inside]) + (1 - alpha) * np.log(mass[inside])
+        divergence = float(np.logaddexp.reduce(terms)) / (alpha - 1)
+        assert divergence <= rho * alpha
+        assert divergence >= 0.99 * rho * alpha or alpha > 5
+    assert isinstance(dps.noise_answer(plan, "1", 0.5), float)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "needs one of epsilon, zcdp and gdp, got none of them"),
+        ({"epsilon": 1, "zcdp": 1}, "got epsilon and zcdp"),
+        ({"zcdp": 0.5}, "zcdp is kept by mechanism='gaussian'"),
+        ({"gdp": -1, "mechanism": "gaussian"}, "gdp must lie between 1e-6 and 1e6, got gdp=-1"),
+        ({"gdp": 1, "mechanism": "gaussian", "local_epsilon_cap": 3}, "without delta and local_epsilon_cap"),
+    ],
+)
+def test_promises_that_contradict(options, words):
+    with pytest.raises(dps.InputError, match=words):
+        dps.design(PAPER, total=200, **options)

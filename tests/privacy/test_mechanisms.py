@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -281,3 +282,20 @@ def test_the_noise_of_the_issue():
     assert variance["staircase", 5.15] == pytest.approx(0.0265, abs=5e-5)
     assert variance["piecewise", 3.0] == pytest.approx(0.123, abs=5e-4)
     assert variance["staircase", 3.0] == pytest.approx(0.153, abs=5e-4)
+
+
+def test_the_table_in_the_docs():
+    """Every figure of the table in docs/mechanisms.md."""
+    page = (Path(__file__).parent.parent.parent / "docs" / "mechanisms.md").read_text()
+    budgets = (1.0, 3.0, 5.15, 7.0)
+    for name, steps in (
+        ("laplace", None),
+        ("staircase", None),
+        ("piecewise", None),
+        ("tulap", None),
+        ("discrete_laplace", 1),
+        ("randomized_response", 1),
+    ):
+        variances = get_mechanism(name, answer_range=1.0, steps=steps).variance(budgets)
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}`"))
+        assert row.endswith(" | ".join(f"{value:.4f}" for value in variances) + " |")

@@ -50,9 +50,10 @@ class _Option(NamedTuple):
     panel: str
 
 
-REQUIRED = inspect.Parameter.empty
 OPTIONS: dict[str, _Option] = {
-    "epsilon": _Option(float, REQUIRED, "Central privacy budget of every person, 1e-6 to 100.", PRIVACY),
+    "epsilon": _Option(float | None, None, "Central privacy budget of every person, 1e-6 to 100.", PRIVACY),
+    "zcdp": _Option(float | None, None, "rho of zCDP instead; with gaussian, never amplified.", PRIVACY),
+    "gdp": _Option(float | None, None, "mu of Gaussian DP instead; with gaussian, never amplified.", PRIVACY),
     "total": _Option(int | None, None, "People to invite in all strata together.", QUESTION),
     "at_most": _Option(int | None, None, "Most people to invite; fewer if that is better.", QUESTION),
     "budget": _Option(
@@ -169,8 +170,7 @@ def _parameter(name: str, *, as_list: bool) -> inspect.Parameter:
             if kind in (float, float | None, int, int | None)
             else " Several: a,b."
         )
-        kind = str if default is REQUIRED else str | None
-        default = default if default is REQUIRED else None
+        kind, default = str | None, None
         words += several
     return inspect.Parameter(
         name,

@@ -41,6 +41,8 @@ class Choice:
 
 def valid_mechanisms(inputs: Inputs) -> list[str]:
     """Name the mechanisms that can protect such answers, and keep such a promise, in the registry's order."""
+    if not inputs.amplified:
+        return []
     valid = []
     for name in MECHANISMS:
         try:

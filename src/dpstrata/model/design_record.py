@@ -129,7 +129,12 @@ class Design:
 
     @property
     def local_epsilons(self) -> FloatArray:
-        """Budget that the noised answers of one person spend together, in each stratum."""
+        """Budget that the noised answers of one person spend together, in each stratum.
+
+        NaN for a promise of zCDP or GDP, which has no such budget.
+        """
+        if not self.inputs.amplified:
+            return read_only(np.full(len(self.strata), np.nan))
         budgets = self.problem.terms.budgets(self.sample_sizes.astype(float)).e
         cap = self.problem.terms.cap
         return read_only(budgets if cap is None else np.minimum(budgets, cap))
@@ -219,6 +224,7 @@ class Design:
     def columns(self) -> dict[str, list[Any]]:
         """One list per column of the table of strata, as in the design document."""
         strata = self.strata
+        local = self.local_epsilons.tolist() if self.inputs.amplified else [None] * len(strata)
         columns: dict[str, list[Any]] = {
             "stratum": list(strata.names),
             "size": strata.sizes.tolist(),
@@ -226,10 +232,10 @@ class Design:
             "sd_source": [strata.sd_source(row) for row in range(len(strata))],
             "sample_size": self.sample_sizes.tolist(),
             "relaxed_size": self.relaxed_sizes.tolist(),
-            "local_epsilon": self.local_epsilons.tolist(),
+            "local_epsilon": local,
             "noise_sd": self.noise_sds.tolist(),
         }
-        if self.inputs.questions > 1:
+        if self.inputs.questions > 1 and self.inputs.amplified:
             columns["answer_epsilon"] = (self.local_epsilons / self.inputs.questions).tolist()
         for column, values in (
             ("coefficient", strata.coefficients),

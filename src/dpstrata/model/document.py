@@ -47,8 +47,10 @@ class AnswersPart(_Part):
 class InputsPart(_Part):
     """Every argument of the design as given."""
 
-    epsilon: Real
+    epsilon: Real | None
     delta: Real
+    zcdp: Real | None
+    gdp: Real | None
     total: Count | None
     at_most: Count | None
     budget: Real | None
@@ -79,7 +81,7 @@ class StratumPart(_Part):
     sd_source: Literal["public", "prior", "bound", "private_pilot", "confidential"]
     sample_size: Count
     relaxed_size: Real
-    local_epsilon: Real
+    local_epsilon: Real | None
     noise_sd: Real
     answer_epsilon: Real | None = None
     coefficient: Real | None = None

@@ -20,7 +20,8 @@ from dpstrata.model.objectives import coefficients
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective, Terms
-from dpstrata.privacy.mechanisms.gaussian import LARGEST_LOCAL_DELTA
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.gaussian import LARGEST_LOCAL_DELTA, ConstantGaussian
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promise import Promise
 from dpstrata.privacy.registry import get_mechanism
@@ -39,8 +40,10 @@ _NO_CAP = 200.0
 class Inputs:
     """The arguments of :func:`dpstrata.design`, as given, with the answers resolved."""
 
-    epsilon: float
+    epsilon: float | None = None
     delta: float = 0.0
+    zcdp: float | None = None
+    gdp: float | None = None
     total: int | None = None
     at_most: int | None = None
     budget: float | None = None
@@ -69,9 +72,42 @@ class Inputs:
         if self.domains is not None:
             domains = {column: _as_target(column, target) for column, target in self.domains.items()}
             object.__setattr__(self, "domains", domains)
+        self._check_promise()
         self._check_ranges()
         self._check_available()
         self._check_question()
+
+    def _check_promise(self) -> None:
+        """Require one of epsilon, zcdp and gdp; the last two go with Gaussian noise alone."""
+        given = [name for name in ("epsilon", "zcdp", "gdp") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise InputError(
+                f"a design needs one of epsilon, zcdp and gdp, got {' and '.join(given) or 'none of them'}."
+            )
+        if given == ["epsilon"]:
+            return
+        (name,) = given
+        if not 1e-6 <= getattr(self, name) <= 1e6:
+            raise InputError(f"{name} must lie between 1e-6 and 1e6, got {name}={getattr(self, name):g}.")
+        if self.mechanism != "gaussian" or self.delta != 0 or self.local_epsilon_cap is not None:
+            raise InputError(
+                f"{name} is kept by mechanism='gaussian', without delta and local_epsilon_cap, got others."
+            )
+
+    @property
+    def amplified(self) -> bool:
+        """Whether a secret sample strengthens the promise: only one of epsilon (and delta)."""
+        return self.epsilon is not None
+
+    @property
+    def promise_in_words(self) -> str:
+        """The promise, briefly."""
+        if self.epsilon is not None:
+            delta = f", delta = {self.delta:g}" if self.delta > 0 else ""
+            return f"epsilon = {plain_number(self.epsilon)}{delta}"
+        if self.zcdp is not None:
+            return f"zCDP rho = {plain_number(self.zcdp)}"
+        return f"GDP mu = {plain_number(self.gdp or 0.0)}"
 
     def _check_question(self) -> None:
         """Require one of total, at_most, budget and a precision target; a budget may join a target."""
@@ -175,7 +211,7 @@ class Inputs:
 
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""
-        if self.mechanism != "gaussian":
+        if self.mechanism != "gaussian" or not self.amplified:
             return
         asked = {
             "questions above 1": self.questions > 1,
@@ -189,6 +225,32 @@ class Inputs:
 
     def terms(self, strata: Strata) -> Terms:
         """State the functions that these inputs lead to for ``strata``."""
+        sds = strata.spreads(self.answers)
+        rates = strata.response_rates
+        mechanism, promise = self._mechanism()
+        cap = math.inf
+        if self.local_epsilon_cap is not None:  # 3 times 0.8 is 2.4, as written
+            cap = float(self.questions * Fraction(repr(self.local_epsilon_cap)))
+        return Terms(
+            sizes=strata.sizes,
+            sds=sds,
+            coefficients=coefficients(strata, sds, self.objective),
+            objective=self.objective,
+            promise=promise,
+            mechanism=mechanism,
+            response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
+            cap=cap if cap < _NO_CAP else None,
+            curator=self.trust == "curator",
+        )
+
+    def _mechanism(self) -> tuple[Mechanism, Promise]:
+        """Return what noises an answer, fitted to the promise."""
+        if self.epsilon is None:
+            # zCDP: ρ = R²/(2σ²), GDP: μ = R/σ; both share a budget by adding 1/σ² up over the questions.
+            sigma = 1.0 / self.gdp if self.gdp is not None else 1.0 / math.sqrt(2.0 * (self.zcdp or 0.0))
+            sigma *= math.sqrt(self.questions)
+            constant = ConstantGaussian(self.answers.range, self.answers.steps, sigma)
+            return constant, Promise(1.0)  # nothing depends on it
         mechanism = get_mechanism(self.mechanism, answer_range=self.answers.range, steps=self.answers.steps)
         promise = Promise(self.epsilon, self.delta)
         if (self.delta > 0) != mechanism.needs_delta:
@@ -202,24 +264,7 @@ class Inputs:
                 f"a curator noises the mean of a stratum, so trust='curator' needs additive noise, got "
                 f"{self.mechanism}. Use laplace, discrete_laplace, tulap, staircase or gaussian."
             )
-        if self.questions > 1:
-            mechanism = SharedBudget(mechanism, self.questions)
-        cap = math.inf
-        if self.local_epsilon_cap is not None:  # 3 times 0.8 is 2.4, as written
-            cap = float(self.questions * Fraction(repr(self.local_epsilon_cap)))
-        rates = strata.response_rates
-        sds = strata.spreads(self.answers)
-        return Terms(
-            sizes=strata.sizes,
-            sds=sds,
-            coefficients=coefficients(strata, sds, self.objective),
-            objective=self.objective,
-            promise=promise,
-            mechanism=mechanism,
-            response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
-            cap=cap if cap < _NO_CAP else None,
-            curator=self.trust == "curator",
-        )
+        return (SharedBudget(mechanism, self.questions) if self.questions > 1 else mechanism), promise
 
     def problem(self, strata: Strata, total: int | None = None) -> Problem:
         """State the optimisation problem that these inputs pose for ``strata``.
@@ -287,7 +332,18 @@ def _would_answer(strata: Strata, rates: FloatArray) -> IntArray:
 _KINDS: dict[str, type[int] | type[float]] = {
     **dict.fromkeys(("total", "at_most", "questions", "min_per_stratum"), int),
     **dict.fromkeys(
-        ("epsilon", "delta", "budget", "target_se", "target_margin", "target_cv", "expected_mean"), float
+        (
+            "epsilon",
+            "delta",
+            "zcdp",
+            "gdp",
+            "budget",
+            "target_se",
+            "target_margin",
+            "target_cv",
+            "expected_mean",
+        ),
+        float,
     ),
     **dict.fromkeys(("local_epsilon_cap", "min_fraction", "max_fraction", "confidence"), float),
 }
@@ -339,3 +395,8 @@ def _fraction_of(sizes: IntArray, fraction: float | FloatArray, *, up: bool) -> 
     for i in np.flatnonzero(np.abs(rough - np.rint(rough)) <= 1e-12 * rough + 1e-9).tolist():
         whole[i] = rounding(Fraction(repr(float(shares[i]))) * int(sizes[i]))
     return whole
+
+
+def plain_number(value: float) -> str:
+    """Write a number with all the digits it has, and no more."""
+    return f"{value:.0f}" if value.is_integer() else repr(value)

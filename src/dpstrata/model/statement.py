@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from dpstrata.arrays import FloatArray
-from dpstrata.model.inputs import Inputs
+from dpstrata.model.inputs import Inputs, plain_number
 
 PUBLIC = (
     "the strata, their sizes and who belongs to which",
@@ -75,11 +75,62 @@ def privacy_statement(
     everyone_answers : bool
         Whether no response rate is below 1.
     """
-    smallest, largest = float(local.min()), float(local.max())
+    if inputs.epsilon is None:
+        words = _constant_in_words(inputs)
+        promise = {"zcdp": inputs.zcdp, "gdp": inputs.gdp}
+        budgets = None
+    else:
+        words = _amplified_in_words(inputs, inputs.epsilon, float(local.max()))
+        promise = {"epsilon": inputs.epsilon, "delta": inputs.delta}
+        budgets = {"smallest_epsilon": float(local.min()), "largest_epsilon": float(local.max())}
+    if len(central):
+        words += (
+            f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer binds in "
+            f"{len(central):,} of {len(local):,} strata; there the release spends only "
+            f"{_range(float(central.min()), float(central.max()))} instead of "
+            f"{plain_number(inputs.epsilon or 0.0)}."
+        )
+    if on_deviations > 0:
+        words += (
+            f" The standard deviations were computed from confidential answers and have cost "
+            f"{round_up(on_deviations, 4)} already, so the survey spends "
+            + (
+                "that on top of its promise."
+                if inputs.epsilon is None
+                else f"{round_up(inputs.epsilon + on_deviations, 4)} in all."
+            )
+        )
+    instead = {
+        **({} if everyone_answers else {EVERYONE_ANSWERS: SOME_ANSWER}),
+        **({SHUFFLED: CURATED} if inputs.trust == "curator" else {}),
+        **({NOT_FROM_ANSWERS: AT_A_COST} if on_deviations > 0 else {}),
+    }
+    assumptions = [instead.get(assumption, assumption) for assumption in ASSUMPTIONS]
+    return {
+        "unit": "one person's answers",
+        "neighbours": "replace one person within a stratum",
+        "central": promise,
+        "local": budgets,
+        "spent_on_deviations": on_deviations,
+        "central_in_all": {
+            **promise,
+            **({} if inputs.epsilon is None else {"epsilon": inputs.epsilon + on_deviations}),
+        },
+        "trust": inputs.trust,
+        "assumptions": assumptions,
+        "public": list(PUBLIC),
+        "secret": list(SECRET),
+        "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],
+        "in_words": words,
+    }
+
+
+def _amplified_in_words(inputs: Inputs, epsilon: float, largest: float) -> str:
+    """Say what a promise of epsilon means for the public and for whoever sees one answer."""
     words = (
         "If the assumptions hold, whoever sees the released results, and does not know who was invited, can "
         "change their odds about any one person's answer by a factor of at most "
-        f"{_factor(math.exp(inputs.epsilon))} (epsilon = {plain_number(inputs.epsilon)}), whether that "
+        f"{_factor(math.exp(epsilon))} (epsilon = {plain_number(epsilon)}), whether that "
         "person took part or not. "
     )
     if inputs.delta > 0:
@@ -102,39 +153,18 @@ def privacy_statement(
             f"{gave} can change their odds by a factor of at most {_factor(math.exp(largest))} (local "
             f"epsilon at most {round_up(largest, 2)})."
         )
-    if len(central):
-        words += (
-            f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer binds in "
-            f"{len(central):,} of {len(local):,} strata; there the release spends only "
-            f"{_range(float(central.min()), float(central.max()))} instead of "
-            f"{plain_number(inputs.epsilon)}."
-        )
-    if on_deviations > 0:
-        words += (
-            f" The standard deviations were computed from confidential answers and have cost "
-            f"{round_up(on_deviations, 4)} already, so the survey spends "
-            f"{round_up(inputs.epsilon + on_deviations, 4)} in all."
-        )
-    instead = {
-        **({} if everyone_answers else {EVERYONE_ANSWERS: SOME_ANSWER}),
-        **({SHUFFLED: CURATED} if inputs.trust == "curator" else {}),
-        **({NOT_FROM_ANSWERS: AT_A_COST} if on_deviations > 0 else {}),
-    }
-    assumptions = [instead.get(assumption, assumption) for assumption in ASSUMPTIONS]
-    return {
-        "unit": "one person's answers",
-        "neighbours": "replace one person within a stratum",
-        "central": {"epsilon": inputs.epsilon, "delta": inputs.delta},
-        "local": {"smallest_epsilon": smallest, "largest_epsilon": largest},
-        "spent_on_deviations": on_deviations,
-        "central_in_all": {"epsilon": inputs.epsilon + on_deviations, "delta": inputs.delta},
-        "trust": inputs.trust,
-        "assumptions": assumptions,
-        "public": list(PUBLIC),
-        "secret": list(SECRET),
-        "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],
-        "in_words": words,
-    }
+    return words
+
+
+def _constant_in_words(inputs: Inputs) -> str:
+    """Say what a promise of zCDP or GDP means."""
+    name = "zero-concentrated" if inputs.zcdp is not None else "Gaussian"
+    seen = "the noised means" if inputs.trust == "curator" else "the noised answers of one person"
+    return (
+        f"Whoever sees {seen} learns no more about a person's answers than {name} differential privacy "
+        f"allows ({inputs.promise_in_words}), whether or not they know who was invited: a secret sample does "
+        "not strengthen this promise."
+    )
 
 
 def _range(smallest: float, largest: float) -> str:
@@ -147,11 +177,6 @@ def round_up(value: float, digits: int) -> str:
     """Write a number rounded upwards, so that no promise is overstated."""
     step = Decimal(1).scaleb(-digits)
     return f"{Decimal(value).quantize(step, rounding=ROUND_CEILING):f}"
-
-
-def plain_number(value: float) -> str:
-    """Write a number with all the digits it has, and no more."""
-    return f"{value:.0f}" if value.is_integer() else repr(value)
 
 
 def _factor(value: float) -> str:

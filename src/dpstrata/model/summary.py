@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.comparison import Comparison
 from dpstrata.model.outcome import interviews
-from dpstrata.model.statement import plain_number, round_up
+from dpstrata.model.statement import round_up
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
@@ -50,7 +50,7 @@ def strata_table(plan: Design) -> TextTable:
             f"{plan.sds[i]:.4g}",
             f"{plan.sample_sizes[i]:,}",
             f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
-            round_up(float(local[i]), 3),
+            round_up(float(local[i]), 3) if plan.inputs.amplified else "none",
             f"{noise[i]:.4g}",
             *((("yes" if plan.capped[i] else "no"), round_up(float(central[i]), 3)) if capped else ()),
         )
@@ -60,7 +60,7 @@ def strata_table(plan: Design) -> TextTable:
     rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
     return TextTable(
         f"{plan.total:,} interviews in {len(plan.strata):,} strata, "
-        f"epsilon = {plain_number(plan.inputs.epsilon)}, {plan.mechanism.title} noise",
+        f"{plan.inputs.promise_in_words}, {plan.mechanism.title} noise",
         (
             *("stratum", "size", "sd", "sample size", "rate", "local epsilon", "noise sd"),
             *(("capped", "central epsilon") if capped else ()),

@@ -18,8 +18,10 @@ from dpstrata.planning.choosing import answer_any
 def design(
     strata: Strata,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float = 0.0,
+    zcdp: float | None = None,
+    gdp: float | None = None,
     total: int | None = None,
     at_most: int | None = None,
     budget: float | None = None,
@@ -63,10 +65,13 @@ def design(
         Sizes and standard deviations. They, the design and the strata themselves are public and must not be
         computed from the confidential answers.
     epsilon : float
-        Central budget, from 1e-6 to 100.
+        Central budget, from 1e-6 to 100. Exactly one of ``epsilon``, ``zcdp`` and ``gdp`` is promised.
     delta : float
         Probability with which the promise may fail: above 0 and below 0.01 for ``mechanism="gaussian"``, 0
         for all others.
+    zcdp, gdp : float
+        ρ of zero-concentrated or μ of Gaussian differential privacy, with ``mechanism="gaussian"``. A secret
+        sample does not strengthen these, so the noise is the same everywhere.
     total, at_most, budget : number
         People to invite in all strata together; the most to invite, fewer if that is better; or the most that
         all invitations may cost, with a cost for every stratum.
@@ -149,8 +154,6 @@ def read_inputs(strata: object, arguments: Mapping[str, Any]) -> Inputs:
     unknown = set(given) - {field.name for field in fields(Inputs)}
     if unknown:
         raise InputError(f"a design has no option {min(unknown)!r}.")
-    if "epsilon" not in given:
-        raise InputError("a design needs epsilon, the central privacy budget.")
     given["answers"] = parse_answers(given.get("answers", (0, 1)))
     given["domains"] = _as_mapping(given.get("domains"))
     return Inputs(**given)

@@ -73,7 +73,9 @@ class Evaluation:
             "size": self.best.strata.sizes.tolist(),
             "sample_size": self.sample_sizes.tolist(),
             "best_sample_size": self.best.sample_sizes.tolist(),
-            "local_epsilon": terms.budgets(n).e.tolist(),
+            "local_epsilon": terms.budgets(n).e.tolist()
+            if self.best.inputs.amplified
+            else [math.nan] * len(n),
             "noise_sd": np.sqrt(terms.noise_variances(n)).tolist(),
         }
 
@@ -95,7 +97,7 @@ class Evaluation:
         """Return the allocation beside the best one, for the eye."""
         columns = self.table()
         rows = [
-            (name, f"{size:,}", f"{given:,}", f"{best:,}", round_up(e, 3), f"{sd:.4g}")
+            (name, f"{size:,}", f"{given:,}", f"{best:,}", round_up(e, 3) if e == e else "none", f"{sd:.4g}")
             for name, size, given, best, e, sd in zip(*columns.values(), strict=True)
         ]
         left = len(rows) - SHOWN_STRATA

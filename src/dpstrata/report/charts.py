@@ -10,10 +10,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dpstrata.arrays import IntArray
 from dpstrata.errors import InputError
+from dpstrata.model.answers import Answers
 from dpstrata.model.design_record import Design
 from dpstrata.model.summary import TITLES
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.registry import MECHANISMS, get_mechanism
 from dpstrata.report.chart import SCHEMA, Chart
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -64,7 +69,7 @@ def plot(plan: Design) -> Chart:
         plan,
         series,
         f"Where {plan.total:,} interviews go",
-        f"{plan.mechanism.title} noise, epsilon = {plan.inputs.epsilon:g}; "
+        f"{plan.mechanism.title} noise, {plan.inputs.promise_in_words}; "
         "rivals that ignore privacy for comparison",
     )
 
@@ -162,6 +167,48 @@ def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
         log_x=spread > 5,
         points=True,
     )
+
+
+def noise_chart(answers: Answers) -> Chart:
+    """Draw the noise variance of one answer against its local budget, for every mechanism that fits.
+
+    Parameters
+    ----------
+    answers : Answers
+        What can be answered.
+
+    Examples
+    --------
+    >>> from dpstrata import Answers
+    >>> noise_chart(Answers(0, 1, 1)).spec["encoding"]["x"]["title"]
+    'local epsilon of one answer'
+    """
+    budgets = np.exp(np.linspace(math.log(0.5), math.log(10.0), 60))
+    rows = [
+        {"e": float(e), "variance": float(v) / answers.range**2, "mechanism": mechanism.title}
+        for name in MECHANISMS
+        if (mechanism := _fitting(name, answers)) is not None
+        for e, v in zip(budgets, mechanism.variance(budgets), strict=True)
+    ]
+    kind = {None: "any number in a range", 1: "two values"}.get(answers.steps, f"{answers.steps} steps")
+    return lines(
+        rows,
+        x=("e", "local epsilon of one answer"),
+        y=("variance", "noise variance, in squared ranges"),
+        series=("mechanism", "mechanism"),
+        title="How much noise one answer needs",
+        subtitle=f"Answers: {kind}",
+        log_y=True,
+    )
+
+
+def _fitting(name: str, answers: Answers) -> Mechanism | None:
+    """Return the mechanism if it fits such answers and a promise of epsilon alone."""
+    try:
+        mechanism = get_mechanism(name, answer_range=answers.range, steps=answers.steps)
+    except InputError:
+        return None
+    return None if mechanism.needs_delta else mechanism
 
 
 def _repeats(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> bool:

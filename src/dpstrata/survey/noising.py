@@ -97,5 +97,5 @@ def _as_answers(answers: npt.ArrayLike, allowed: Answers) -> FloatArray:
 
 @lru_cache(maxsize=4096)
 def _noise(mechanism: Mechanism, e: float) -> GridNoise:
-    e = math.nextafter(e * _DOWN, 0.0)
+    e = math.nextafter(e * _DOWN, 0.0)  # NaN where there is no budget, and then not used
     return mechanism.on_grid(e, mechanism.grid_steps(e))

@@ -23,7 +23,7 @@ from dpstrata.errors import InputError
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise
+from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import Point, Step
 
 LARGEST_LOCAL_DELTA = 0.01
@@ -140,6 +140,61 @@ class Gaussian(Mechanism):
             if abs(move) <= sigma * mp.mpf(10) ** (5 - mp.dps):
                 break
         return (mp.mpf(self.answer_range) * sigma) ** 2
+
+
+class ConstantGaussian(Mechanism):
+    """Gaussian noise of one deviation everywhere, for promises that a secret sample does not strengthen.
+
+    Parameters
+    ----------
+    answer_range : float
+        R.
+    steps : int or None
+        K of answers on a grid; it makes no difference.
+    sigma : float
+        Standard deviation of the noise of one answer, in ranges.
+    """
+
+    name = "gaussian"
+    title = "Gaussian"
+    weight = 0.0
+
+    def __init__(self, answer_range: float, steps: int | None, sigma: float) -> None:
+        super().__init__(answer_range, steps)
+        self.sigma = sigma
+        self.constant_remainder = sigma * sigma
+
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """σ², whatever the budget."""
+        return np.full_like(at.e, self.sigma * self.sigma)
+
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """σ², which does not change."""
+        zero = np.zeros_like(at.e)
+        return self.remainder(at), zero, zero
+
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Zero."""
+        return np.zeros_like(step.d)
+
+    def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+        """Draw Gaussian noise; for simulations only."""
+        return generator.normal(0.0, self.answer_range * self.sigma, shape)
+
+    def grid_steps(self, e: float) -> int:
+        """Return a grid so fine that rounding is invisible."""
+        return fineness(self.sigma * self.sigma)
+
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Discrete Gaussian noise, which keeps zCDP exactly (Canonne, Kamath and Steinke 2020)."""
+        return _DiscreteGaussian(e, steps, self.sigma * steps * (1.0 + _GRID_MARGIN))
+
+    def exact_variance(self, e: Any) -> Any:
+        """R²σ²."""
+        mp = e.context
+        return (mp.mpf(self.answer_range) * mp.mpf(self.sigma)) ** 2
 
 
 class _DiscreteGaussian(AdditiveGridNoise):
