@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.survey.noising import noise_variance
 
 STRATA = dps.Strata([100_000, 3_000], [0.2, 0.3], names=["a", "b"])
 CASES = [
@@ -67,3 +68,9 @@ def test_refusals_show_no_answer(plan, stratum, answer, words):
         dps.noise_answer(plan, stratum, answer)
     assert "4321" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(("mechanism", "answers", "delta"), CASES)
+def test_the_variance_on_the_grid_is_nearly_that_of_the_design(mechanism, answers, delta):
+    plan = design(mechanism, answers, delta)
+    assert noise_variance(plan, "b") == pytest.approx(plan.noise_sds[1] ** 2, rel=1e-3)

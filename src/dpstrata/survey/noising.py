@@ -66,6 +66,34 @@ def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
     answers : array
         One answer of each.
     """
+    noise = _noise_of(plan, stratum)
+    values = _as_answers(answers, plan.inputs.answers)
+    k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
+    shares = noise.shares(noise.draw(k))
+    return plan.inputs.answers.lower + plan.inputs.answers.range * shares
+
+
+def noise_variance(plan: Design, stratum: str) -> float:
+    """Variance of the noise that one answer of a stratum really gets, on its grid.
+
+    With the rounding to the grid, which adds at most a quarter of a squared step, and for piecewise noise at
+    its worst. It differs from ``plan.noise_sds`` squared by less than one part in 1,000.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    stratum : str
+        Name of the stratum.
+    """
+    noise = _noise_of(plan, stratum)
+    exact = plan.mechanism.grid_steps(noise.e) == plan.inputs.answers.steps
+    rounding = 0.0 if exact else 0.25 / noise.steps**2
+    return plan.inputs.answers.range**2 * (noise.variance(noise.steps) + rounding)
+
+
+def _noise_of(plan: Design, stratum: str) -> GridNoise:
+    """Return what is done to the answers of a stratum."""
     if not isinstance(plan, Design):
         raise InputError(f"noise needs a Design, got {type(plan).__name__}.")
     if plan.inputs.trust == "curator":
@@ -73,11 +101,7 @@ def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
     names = plan.strata.names
     if stratum not in names:
         raise InputError(f"the design has no stratum {stratum!r}.")
-    values = _as_answers(answers, plan.inputs.answers)
-    noise = _noise(plan.mechanism, float(plan.local_epsilons[names.index(stratum)]))
-    k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
-    shares = noise.shares(noise.draw(k))
-    return plan.inputs.answers.lower + plan.inputs.answers.range * shares
+    return _noise(plan.mechanism, float(plan.local_epsilons[names.index(stratum)]))
 
 
 def _as_answers(answers: npt.ArrayLike, allowed: Answers) -> FloatArray:
