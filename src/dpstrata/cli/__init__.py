@@ -8,6 +8,7 @@ import typer
 
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
+from dpstrata.cli.cmd_survey import draw_command, frame_command
 from dpstrata.cli.cmd_what_if import evaluate_command, sensitivity_command, sweep_command
 
 app = typer.Typer(
@@ -33,6 +34,8 @@ app.command("sweep", help="Design for many values of epsilon, total, mechanism a
 app.command("sensitivity", help="Show what wrong standard deviations would do to a design.")(
     sensitivity_command
 )
+app.command("frame", help="Count the strata of a frame and write them as a strata file.")(frame_command)
+app.command("draw", help="Draw the secret sample of a design from a frame, or check one.")(draw_command)
 app.command("paper", help="Reproduce the paper: every table, figure and claim, as files and one page.")(
     paper_command
 )

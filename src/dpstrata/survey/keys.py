@@ -1,0 +1,68 @@
+"""The key of a draw: who holds it knows the sample."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from dpstrata.errors import InputError, MissingExtraError
+
+LENGTH = 32
+
+
+def new_key(path: Path) -> bytes:
+    """Write a new key to a file that only its owner may read, and that must not exist yet."""
+    key = secrets.token_bytes(LENGTH)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise InputError(f"{path} exists already; a key is never overwritten.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        file.write(key.hex() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return key
+
+
+def read_key(path: Path) -> bytes:
+    """Read a key file."""
+    try:
+        text = path.read_text(encoding="ascii").strip()
+        key = bytes.fromhex(text)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (ValueError, UnicodeDecodeError):
+        key = b""
+    if len(key) != LENGTH:
+        raise InputError(f"{path} is not a key file: it must hold {LENGTH} bytes in hexadecimal digits.")
+    return key
+
+
+def survey_key(key: bytes, design_digest: str) -> bytes:
+    """Derive the key of one survey, so that one key file never gives two surveys related samples."""
+    hashes, kdf = _cryptography()
+    derived: bytes = kdf(
+        algorithm=hashes.SHA256(), length=LENGTH, salt=None, info=f"dpstrata draw {design_digest}".encode()
+    ).derive(key)
+    return derived
+
+
+def commitment(key: bytes) -> str:
+    """Return what may be published: it fixes the key without showing it."""
+    return hashlib.sha256(b"dpstrata key commitment" + key).hexdigest()
+
+
+def _cryptography() -> tuple[Any, Any]:
+    try:
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    except ImportError:
+        raise MissingExtraError("drawing a sample needs", "survey") from None
+    return hashes, HKDF

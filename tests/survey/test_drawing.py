@@ -1,0 +1,242 @@
+"""Frames and the secret draw: counts, uniformity, repeatability, refusals, and nothing that leaks."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from itertools import combinations
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+import dpstrata as dps
+from dpstrata.survey.drawing import draw_sample
+from dpstrata.survey.frames import frame_strata, open_frame
+from dpstrata.survey.keys import commitment, new_key, read_key, survey_key
+from dpstrata.survey.records import draw, verify_draw
+
+FALSE_ALARM = 1e-8
+PEOPLE = {"north": 400, "south": 900, "west": 37}
+
+
+def everyone():
+    return [(f"person-{name}-{i:04}", name) for name, size in PEOPLE.items() for i in range(size)]
+
+
+def write_csv(path, rows):
+    path.write_text("person,region\n" + "".join(f"{person},{region}\n" for person, region in rows))
+    return path
+
+
+@pytest.fixture
+def survey(tmp_path):
+    path = write_csv(tmp_path / "people.csv", everyone())
+    frame = open_frame(path, id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=120, min_per_stratum=5)
+    plan.save(tmp_path / "design.json")
+    return frame, plan, tmp_path
+
+
+class Listed:
+    """A frame in memory, for many draws."""
+
+    def __init__(self, ids, strata):
+        self.batch = pa.record_batch({"id": pa.array(ids), "stratum": pa.array(strata)})
+
+    def batches(self):
+        return [self.batch.slice(0, 3), self.batch.slice(3)]
+
+
+def test_a_frame_is_counted_from_every_kind_of_file(tmp_path):
+    rows = everyone()
+    table = pa.table(
+        {"person": [p for p, _ in rows], "region": [r for _, r in rows], "age": list(range(len(rows)))}
+    )
+    pq.write_table(table, tmp_path / "p.parquet")
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as connection:
+        connection.register("t", table)
+        connection.execute("CREATE TABLE people AS SELECT * FROM t")
+    write_csv(tmp_path / "p.csv", rows)
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.append(["person", "region"])
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "p.xlsx")
+    for name, table_name in (("p.csv", None), ("p.parquet", None), ("p.xlsx", None), ("p.duckdb", "people")):
+        frame = open_frame(tmp_path / name, id="person", stratum="region", table=table_name)
+        assert dict(zip(*(lambda s: (s.names, s.sizes.tolist()))(frame_strata(frame)), strict=True)) == PEOPLE
+    crossed = frame_strata(open_frame(tmp_path / "p.parquet", id="person", stratum=["region", "region"]))
+    assert crossed.names == ("north | north", "south | south", "west | west")
+    spread = frame_strata(
+        open_frame(tmp_path / "p.parquet", id="person", stratum="region"), sd_column="age", sd_source="public"
+    )
+    assert spread.sds[0] == pytest.approx(np.std(np.arange(400), ddof=1))
+    assert spread.sd_source(0) == "public"
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ([("person-north-0001", "south")], "1 listed more than once"),
+        ([("someone", "")], "1 without a stratum"),
+        ([("", "north"), ("", "north")], "2 without an id"),
+    ],
+)
+def test_what_is_wrong_with_a_frame_is_counted_and_nobody_named(tmp_path, extra, words):
+    path = write_csv(tmp_path / "p.csv", [*everyone(), *extra])
+    with pytest.raises(dps.InputError, match=words) as caught:
+        frame_strata(open_frame(path, id="person", stratum="region"))
+    assert "person-" not in str(caught.value)
+    assert "someone" not in str(caught.value)
+
+
+def test_a_draw_has_exact_counts_and_the_same_key_draws_the_same(survey):
+    frame, plan, _ = survey
+    key = bytes(range(32))
+    sample = draw_sample(plan, frame, key)
+    assert len(set(sample.ids)) == 120
+    assert [sample.strata.count(name) for name in plan.strata.names] == plan.sample_sizes.tolist()
+    assert draw_sample(plan, frame, key).ids == sample.ids
+    assert set(draw_sample(plan, frame, bytes(32)).ids) != set(sample.ids)
+
+
+def test_order_and_engine_do_not_matter(survey):
+    """The sample is a set of ids: rows shuffled, in Parquet, in other batches, give the same people."""
+    frame, plan, folder = survey
+    rows = everyone()
+    np.random.default_rng(1).shuffle(rows)
+    table = pa.table({"person": [str(p) for p, _ in rows], "region": [str(r) for _, r in rows]})
+    pq.write_table(table, folder / "p.parquet")
+    other = open_frame(folder / "p.parquet", id="person", stratum="region")
+    key = bytes(range(32))
+    assert draw_sample(plan, frame, key).ids == draw_sample(plan, other, key).ids
+
+
+@pytest.mark.parametrize("kind", ["whole", "text"])
+def test_every_subset_is_equally_likely(kind):
+    """20,000 keys: inclusion, joint inclusion, and both strata independent of each other."""
+    ids = list(range(100, 111)) if kind == "whole" else [f"p{i}" for i in range(11)]
+    strata = ["a"] * 6 + ["b"] * 5
+    plan = dps.design(dps.Strata([6, 5], [0.3, 0.3], names=["a", "b"]), epsilon=5, total=4, min_per_stratum=2)
+    assert plan.sample_sizes.tolist() == [2, 2]
+    frame = Listed(ids, strata)
+    pairs = {frozenset(pair): i for i, pair in enumerate(combinations(ids[:6], 2))}
+    others = {frozenset(pair): i for i, pair in enumerate(combinations(ids[6:], 2))}
+    counts = np.zeros((len(pairs), len(others)))
+    keys = np.random.default_rng(7).bytes(32 * 20_000)
+    for i in range(20_000):
+        chosen = draw_sample(plan, frame, keys[32 * i : 32 * i + 32]).ids
+        counts[pairs[frozenset(chosen[:2])], others[frozenset(chosen[2:])]] += 1
+    assert stats.chisquare(counts.ravel()).pvalue > FALSE_ALARM
+    # and the order within a stratum tells nothing: checked by the same counts of ordered pairs elsewhere
+
+
+def test_a_short_stratum_is_read_again(survey, monkeypatch):
+    frame, plan, _ = survey
+    key = bytes(range(32))
+    right = draw_sample(plan, frame, key)
+    monkeypatch.setattr(
+        "dpstrata.survey.drawing._thresholds", lambda sizes, wanted: np.full(len(sizes), 1e-3)
+    )
+    assert draw_sample(plan, frame, key).ids == right.ids
+
+
+def test_few_people_are_kept_on_the_way(survey):
+    from dpstrata.survey.drawing import _thresholds
+
+    limits = _thresholds(np.array([10**6, 50, 10]), np.array([1000, 1, 10]))
+    assert 0.001 < limits[0] < 0.0013
+    assert limits[2] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: rows[1:], "'north' has 399 in the frame and 400 in the design"),
+        (lambda rows: [*rows, ("x", "east")], "'east' has 1 in the frame and is not in the design"),
+        (
+            lambda rows: [(p, "east" if r == "west" else r) for p, r in rows],
+            "'west' has 0 in the frame and 37",
+        ),
+    ],
+)
+def test_other_counts_are_refused_by_stratum(survey, change, words):
+    _, plan, folder = survey
+    path = write_csv(folder / "other.csv", change(everyone()))
+    with pytest.raises(dps.InputError, match=words):
+        draw_sample(plan, open_frame(path, id="person", stratum="region"), bytes(32))
+
+
+def test_draws_are_recorded_and_verified(survey):
+    frame, _, folder = survey
+    key_file = folder / "draw.key"
+    record = draw(folder / "design.json", frame, out=folder / "sample.parquet", key_file=key_file)
+    assert stat.S_IMODE(os.stat(key_file).st_mode) == 0o600
+    key = read_key(key_file)
+    assert record["key_commitment"] == commitment(key)
+    written = (folder / "draw.json").read_text()
+    assert json.loads(written) == record
+    assert key.hex() not in written
+    assert "person-" not in written
+    verify_draw(folder / "design.json", frame, sample=folder / "sample.parquet", key_file=key_file)
+    first = (folder / "sample.parquet").read_bytes()
+    draw(folder / "design.json", frame, out=folder / "sample.parquet", key_file=key_file)
+    assert (folder / "sample.parquet").read_bytes() == first
+    table = pq.read_table(folder / "sample.parquet")
+    pq.write_table(table.slice(1), folder / "sample.parquet")
+    with pytest.raises(dps.InputError, match="is not the sample that design, frame and key give"):
+        verify_draw(folder / "design.json", frame, sample=folder / "sample.parquet", key_file=key_file)
+
+
+def test_keys_are_never_overwritten_and_surveys_have_their_own(tmp_path):
+    key = new_key(tmp_path / "k")
+    with pytest.raises(dps.InputError, match="a key is never overwritten"):
+        new_key(tmp_path / "k")
+    assert read_key(tmp_path / "k") == key
+    assert survey_key(key, "one") != survey_key(key, "two")
+    (tmp_path / "bad").write_text("not a key")
+    with pytest.raises(dps.InputError, match="is not a key file"):
+        read_key(tmp_path / "bad")
+
+
+def run(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "dpstrata", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=120,
+    )
+
+
+def test_the_commands(survey):
+    _, _, folder = survey
+    columns = ["--id", "person", "--stratum", "region"]
+    counted = run(folder, "frame", "people.csv", *columns, "--out", "strata.csv")
+    assert counted.returncode == 0, counted.stderr
+    assert "1,337 people in 3 strata" in counted.stdout
+    drawn = run(folder, "draw", "design.json", "people.csv", *columns, "--out", "sample.csv")
+    assert drawn.returncode == 0, drawn.stderr
+    assert "person-" not in drawn.stdout
+    checked = run(folder, "draw", "design.json", "people.csv", *columns, "--out", "sample.csv", "--verify")
+    assert checked.returncode == 0, checked.stderr
+    for arguments, words in (
+        (["frame", "nobody.csv", *columns, "--out", "s.csv"], "does not exist"),
+        (
+            ["frame", "people.csv", "--id", "who", "--stratum", "region", "--out", "s.csv"],
+            "has no column 'who'",
+        ),
+        (["frame", "people.csv", *columns, "--out", "s.csv", "--sd-column", "x"], "needs sd_source"),
+        (["draw", "people.csv", "people.csv", *columns, "--out", "s.csv"], "is not a JSON file"),
+        (["frame", "design.json", *columns, "--out", "s.csv"], "a frame must end in"),
+    ):
+        wrong = run(folder, *arguments)
+        assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
+        assert "person-" not in wrong.stderr
