@@ -19,6 +19,7 @@ from dpstrata.survey.drawing import draw_sample
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.keys import commitment, new_key, read_key, survey_key
 from dpstrata.survey.records import draw, verify_draw
+from listed import Listed
 
 FALSE_ALARM = 1e-8
 PEOPLE = {"north": 400, "south": 900, "west": 37}
@@ -40,16 +41,6 @@ def survey(tmp_path):
     plan = dps.design(frame_strata(frame), epsilon=1, total=120, min_per_stratum=5)
     plan.save(tmp_path / "design.json")
     return frame, plan, tmp_path
-
-
-class Listed:
-    """A frame in memory, for many draws."""
-
-    def __init__(self, ids, strata):
-        self.batch = pa.record_batch({"id": pa.array(ids), "stratum": pa.array(strata)})
-
-    def batches(self):
-        return [self.batch.slice(0, 3), self.batch.slice(3)]
 
 
 def test_a_frame_is_counted_from_every_kind_of_file(tmp_path):

@@ -1,1 +1,1 @@
-"""Fielding a design: noising answers (drawing and estimating are to come)."""
+"""Fielding a design: frames, the secret draw, noise, estimates."""

@@ -1,0 +1,186 @@
+r"""Estimates from noised answers, with intervals that contain sampling and privacy.
+
+In a stratum with m noised answers of variance s², and noise of variance v, the variance of the answers
+themselves is estimated by s² − v, never below zero, and that of their mean by
+
+.. math:: \frac{\max(s^2 - v,\, 0)}{m} \left(1 - \frac{m}{N}\right) + \frac{v}{m} .
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.arrays import FloatArray, IntArray, read_only
+from dpstrata.errors import InputError
+from dpstrata.model.design_record import Design
+from dpstrata.model.domains import find_partitions
+from dpstrata.privacy.mechanisms.piecewise import Piecewise
+from dpstrata.survey.noising import noise_variance
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its precision.
+
+    Attributes
+    ----------
+    column, group : str
+        What it is the mean of: ``all``, a stratum, or a domain.
+    mean, standard_error : float
+        The estimate and its standard error, from sampling and privacy together.
+    lower, upper : float
+        Interval at the design's confidence.
+    degrees_of_freedom : float
+        Of the t distribution behind it (Satterthwaite); infinite where no variance had to be estimated.
+    invited, answers : int
+        How many people were to be asked, and how many noised answers there are.
+    """
+
+    column: str
+    group: str
+    mean: float
+    standard_error: float
+    lower: float
+    upper: float
+    degrees_of_freedom: float
+    invited: int
+    answers: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimation:
+    """Everything that was estimated.
+
+    Attributes
+    ----------
+    whole : Estimate
+        The population mean; times the population it is the total.
+    strata, domains : tuple of Estimate
+        Every stratum, and the domains of the design.
+    floored : tuple of str
+        Strata whose noised answers vary less than the noise alone: their spread is taken as zero.
+    single : tuple of str
+        Strata with one answer, whose spread is taken from the design.
+    """
+
+    whole: Estimate
+    strata: tuple[Estimate, ...]
+    domains: tuple[Estimate, ...]
+    floored: tuple[str, ...]
+    single: tuple[str, ...]
+
+
+def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Estimation:
+    """Estimate means from noised answers.
+
+    Parameters
+    ----------
+    plan : Design
+        The design, with noise on every answer.
+    strata : sequence of str
+        The stratum of each answer.
+    answers : array
+        The noised answers, in any order; fewer than invited are fine.
+
+    Raises
+    ------
+    InputError
+        If there are answers of strata that the design does not have, more than were invited, or none at all
+        in some stratum.
+    """
+    if plan.inputs.trust == "curator":
+        raise InputError("estimates from single answers need trust='local', got a design for a curator.")
+    values, counts, codes = _grouped(plan, strata, answers)
+    means = np.bincount(codes, weights=values, minlength=len(counts)) / counts
+    spread = np.bincount(codes, weights=(values - means[codes]) ** 2, minlength=len(counts))
+    noise = _noise_variances(plan, values, codes, counts)
+    several = counts > 1
+    observed = spread / np.maximum(counts - 1, 1)
+    sampling = np.where(several, np.maximum(observed - noise, 0.0), plan.sds**2)
+    fraction = counts / plan.strata.sizes if plan.inputs.finite_population else np.zeros(len(counts))
+    variances = sampling / counts * (1.0 - fraction) + noise / counts
+    freedom = np.where(several, counts - 1.0, math.inf)
+    names = plan.strata.names
+    invited = plan.sample_sizes
+
+    def combined(column: str, group: str, rows: IntArray) -> Estimate:
+        weight = plan.strata.sizes[rows] / plan.strata.sizes[rows].sum()
+        parts = weight**2 * variances[rows]
+        variance = float(parts.sum())
+        known = np.isfinite(freedom[rows]) & (parts > 0)
+        doubt = float((parts[known] ** 2 / freedom[rows][known]).sum())
+        degrees = variance**2 / doubt if doubt > 0 else math.inf
+        mean, error = float(weight @ means[rows]), math.sqrt(variance)
+        reach = _quantile(plan.inputs.confidence, degrees) * error
+        people = int(invited[rows].sum()), int(counts[rows].sum())
+        return Estimate(column, group, mean, error, mean - reach, mean + reach, degrees, *people)
+
+    everyone = np.arange(len(names))
+    domains = [
+        combined(part.column or "all", group, np.flatnonzero(part.codes == i))
+        for part in find_partitions(plan.strata, plan.inputs)[1:]
+        for i, group in enumerate(part.groups)
+    ]
+    return Estimation(
+        combined("all", "all", everyone),
+        tuple(combined("stratum", name, everyone[i : i + 1]) for i, name in enumerate(names)),
+        tuple(domains),
+        tuple(names[i] for i in np.flatnonzero(several & (observed < noise)).tolist()),
+        tuple(names[i] for i in np.flatnonzero(~several).tolist()),
+    )
+
+
+def _grouped(
+    plan: Design, strata: Sequence[str], answers: npt.ArrayLike
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Check the answers and sort them to strata; no message shows one."""
+    try:
+        values = np.asarray(answers, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("noised answers must be numbers, got something else.") from None
+    if values.ndim != 1 or len(values) != len(strata) or not np.all(np.isfinite(values)):
+        raise InputError("noised answers must be numbers, with a stratum for each.")
+    place = {name: i for i, name in enumerate(plan.strata.names)}
+    unknown = {str(name) for name in strata if name not in place}
+    if unknown:
+        raise InputError(f"the design has no stratum {min(unknown)!r}.")
+    codes = np.array([place[name] for name in strata], dtype=np.int64)
+    counts = np.bincount(codes, minlength=len(place))
+    for wrong, words in (
+        (counts > plan.sample_sizes, "more answers than invitations"),
+        (counts == 0, "no answer"),
+    ):
+        if wrong.any():
+            names = ", ".join(repr(plan.strata.name(i)) for i in np.flatnonzero(wrong)[:5].tolist())
+            raise InputError(
+                "every stratum must have an answer, and at most one for each invitation, "
+                f"got {words} in {names}."
+            )
+    return values, counts, codes
+
+
+def _noise_variances(plan: Design, values: FloatArray, codes: IntArray, counts: IntArray) -> FloatArray:
+    """Variance of the noise of one answer in each stratum; for piecewise noise estimated from the outputs."""
+    inner = getattr(plan.mechanism, "inner", plan.mechanism)
+    if isinstance(inner, Piecewise):
+        shares = (values - plan.inputs.answers.lower) / plan.inputs.answers.range
+        budgets = plan.local_epsilons / plan.inputs.questions
+        each = np.empty(len(values))
+        for i in range(len(counts)):
+            each[codes == i] = inner.estimated_variance(shares[codes == i], float(budgets[i]))
+        total = np.bincount(codes, weights=each, minlength=len(counts)) / counts
+        return np.maximum(total, 0.0) * plan.inputs.answers.range**2
+    return read_only(np.array([noise_variance(plan, name) for name in plan.strata.names]))
+
+
+def _quantile(confidence: float, degrees: float) -> float:
+    from scipy import stats
+
+    if math.isinf(degrees):
+        return float(stats.norm.ppf(0.5 + confidence / 2))
+    return float(stats.t.ppf(0.5 + confidence / 2, degrees))

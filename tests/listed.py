@@ -1,0 +1,13 @@
+"""A frame in memory, for many draws."""
+
+import pyarrow as pa
+
+
+class Listed:
+    """People with their strata, handed out in batches as a file would be."""
+
+    def __init__(self, ids, strata):
+        self.batch = pa.record_batch({"id": pa.array(ids), "stratum": pa.array(strata)})
+
+    def batches(self):
+        return [self.batch.slice(0, 3), self.batch.slice(3)]
