@@ -1,4 +1,4 @@
-"""``dpstrata frame`` and ``draw``: from a list of everyone to the secret sample."""
+"""``dpstrata frame``, ``draw``, ``privatize`` and ``estimate``: a design carried out."""
 
 from __future__ import annotations
 
@@ -80,3 +80,160 @@ def draw_command(
     typer.echo(
         f"{people:,} people drawn. Written to {out} and draw.json; the key is in {key}: keep it secret."
     )
+
+
+def privatize_command(
+    design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
+    answers: Annotated[
+        Path | None,
+        typer.Argument(help="Table of raw answers, for a batch at the office.", show_default=False),
+    ] = None,
+    stratum_value: Annotated[
+        str | None,
+        typer.Option(help="Stratum of one respondent: reads one answer a line from standard input instead."),
+    ] = None,
+    sample: Annotated[Path | None, typer.Option(help="The sample that was drawn.")] = None,
+    id: Annotated[str | None, typer.Option(help="Column that identifies a person.")] = None,
+    stratum: Annotated[str | None, typer.Option(help="Column that says the stratum.")] = None,
+    answer: Annotated[str | None, typer.Option(help="Column with the answers.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Noised answers (.csv, .parquet, .xlsx, .json).")] = None,
+    key: Annotated[Path, typer.Option(help="The key of the draw.")] = Path("draw.key"),
+    again: Annotated[
+        bool, typer.Option("--again", help="Noise what was released before: spends the budget again.")
+    ] = False,
+) -> None:
+    """Noise answers: one at a time on the respondent's side, or a batch at the office."""
+    from dpstrata.errors import InputError
+
+    if answers is None:
+        if stratum_value is None:
+            raise InputError("privatize needs a table of answers, or --stratum-value for one respondent.")
+        _one_by_one(design, stratum_value)
+        return
+    given = {"--sample": sample, "--id": id, "--stratum": stratum, "--answer": answer, "--out": out}
+    missing = [name for name, value in given.items() if value is None]
+    if missing or stratum_value is not None:
+        raise InputError(
+            f"a batch of answers needs {', '.join(missing)}."
+            if missing
+            else "--stratum-value is for one respondent, got a table of answers too."
+        )
+    assert sample is not None and id is not None and stratum is not None  # noqa: PT018
+    assert answer is not None and out is not None  # noqa: PT018
+    _batch(design, answers, sample, (id, stratum, answer), out, key, again=again)
+
+
+def _one_by_one(design: Path, stratum: str) -> None:
+    import sys
+
+    from dpstrata.model.document import read_design
+    from dpstrata.survey.noising import noise_answer
+
+    plan = read_design(design)
+    for line in sys.stdin:
+        if line.strip():
+            typer.echo(repr(noise_answer(plan, stratum, line)))  # type: ignore[arg-type]
+
+
+def _batch(
+    design: Path,
+    answers: Path,
+    sample: Path,
+    columns: tuple[str, str, str],
+    out: Path,
+    key: Path,
+    *,
+    again: bool,
+) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from dpstrata.survey.releasing import privatize
+
+    id, stratum, answer = columns
+    bar = Progress(TextColumn("answers"), BarColumn(), console=Console(stderr=True), transient=True)
+    with bar:
+        task = bar.add_task("answers", total=None)
+        release = privatize(
+            design,
+            answers,
+            sample=sample,
+            id=id,
+            stratum=stratum,
+            answer=answer,
+            out=out,
+            key_file=key,
+            again=again,
+            progress=lambda number: bar.advance(task, number),
+        )
+    typer.echo(
+        f"{release.answers:,} of {release.invited:,} answers noised. Written to {out} and the ledger beside "
+        "the design."
+    )
+    typer.echo("Raw answers were seen here, so only the central promise holds, not the local one.")
+    if release.known_before:
+        typer.echo(
+            f"{release.known_before:,} of these people had spent something before; one of them has now spent "
+            f"epsilon = {release.largest_spent:g} in all."
+        )
+
+
+def estimate_command(
+    design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
+    answers: Annotated[Path, typer.Argument(help="Table of noised answers.", show_default=False)],
+    stratum: Annotated[str, typer.Option(help="Column that says the stratum.")] = "stratum",
+    answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
+    out: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet, .xlsx, .json).")] = None,
+    json: Annotated[bool, typer.Option(help="Print JSON alone.")] = False,
+) -> None:
+    """Estimate means from noised answers, with intervals that contain sampling and privacy."""
+    from dataclasses import asdict
+    from json import dumps
+
+    from dpstrata.cli.screen import print_paragraph, print_table
+    from dpstrata.model.document import read_design
+    from dpstrata.model.output import plain_cell, write_table
+    from dpstrata.model.summary import TextTable
+    from dpstrata.survey.estimating import estimate_means
+    from dpstrata.survey.releasing import read_noised
+
+    plan = read_design(design)
+    result = estimate_means(plan, *read_noised(answers, stratum, answer))
+    rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in result.rows]
+    if out is not None:
+        write_table({name: [row[name] for row in rows] for name in rows[0]}, out)
+    if json:
+        typer.echo(dumps({"estimates": rows, "floored": result.floored, "single": result.single}, indent=1))
+        return
+    level = f"{plan.inputs.confidence:.0%} interval"
+    print_table(
+        TextTable(
+            "Means from noised answers",
+            ("mean of", "estimate", "standard error", level, "answers", "invited"),
+            [
+                (
+                    row.group if row.column in ("all", "stratum") else f"{row.column}: {row.group}",
+                    f"{row.mean:.5g}",
+                    f"{row.standard_error:.3g}",
+                    f"{row.lower:.5g} to {row.upper:.5g}",
+                    f"{row.answers:,}",
+                    f"{row.invited:,}",
+                )
+                for row in result.rows
+            ],
+        )
+    )
+    total = result.whole.mean * plan.strata.population
+    reach = (result.whole.upper - result.whole.mean) * plan.strata.population
+    print_paragraph(f"The population total is {total:,.6g}, give or take {reach:,.3g}.")
+    for names, words in (
+        (
+            result.floored,
+            "noised answers vary less than the noise alone, so their own spread is taken as zero",
+        ),
+        (result.single, "there is one answer, so the spread of the design is used"),
+    ):
+        if names:
+            listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+            where = "1 stratum" if len(names) == 1 else f"{len(names):,} strata"
+            print_paragraph(f"In {where} {words}: {listed}.")

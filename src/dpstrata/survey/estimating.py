@@ -74,6 +74,11 @@ class Estimation:
     floored: tuple[str, ...]
     single: tuple[str, ...]
 
+    @property
+    def rows(self) -> tuple[Estimate, ...]:
+        """The whole, the domains, the strata."""
+        return (self.whole, *self.domains, *self.strata)
+
 
 def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Estimation:
     """Estimate means from noised answers.

@@ -1,0 +1,116 @@
+"""The ledger: what was spent on whom, written before anything is released.
+
+An entry is *pending* from before noise is drawn until its file is in place, then *released*. People are
+recognised by a keyed digest, so that the file names nobody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from dpstrata.errors import InputError
+from dpstrata.model.output import write_atomically
+
+FORMAT = "dpstrata.ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One release.
+
+    Attributes
+    ----------
+    design_digest : str
+        SHA-256 of the design document.
+    output : str
+        Name of the file.
+    status : {"pending", "released"}
+        How far it came.
+    epsilon, delta : float
+        What it spends on everyone, centrally.
+    people : tuple of str
+        Keyed digests of those who answered.
+    """
+
+    design_digest: str
+    output: str
+    status: Literal["pending", "released"]
+    epsilon: float
+    delta: float
+    people: tuple[str, ...]
+
+
+class Ledger:
+    """The entries of one ledger file.
+
+    Parameters
+    ----------
+    path : path
+        The file; it need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.entries: list[Entry] = []
+        if not path.exists():
+            return
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if data["format"] != FORMAT or data["version"] != 1:
+                raise ValueError
+            self.entries = [Entry(**{**entry, "people": tuple(entry["people"])}) for entry in data["entries"]]
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{path} is not a ledger of dpstrata.") from None
+
+    def begin(self, entry: Entry, *, again: bool) -> int:
+        """Write a pending entry; a design that was released before is refused unless ``again``.
+
+        An entry of the same design and file that is still pending is taken up where it was left.
+        """
+        for i, known in enumerate(self.entries):
+            same = known.design_digest == entry.design_digest
+            if same and known.status == "released" and not again:
+                raise InputError(
+                    f"this design was released before, as {known.output}; noising again spends the budget of "
+                    "everyone in it again. Say so with --again."
+                )
+            if same and known.status == "pending" and known.output == entry.output:
+                self.entries[i] = entry
+                self._write()
+                return i
+        self.entries.append(entry)
+        self._write()
+        return len(self.entries) - 1
+
+    def finish(self, i: int) -> None:
+        """Mark an entry as released."""
+        self.entries[i] = replace(self.entries[i], status="released")
+        self._write()
+
+    def spent_before(self, people: Iterable[str], *, but: int) -> tuple[int, float]:
+        """Return how many of these people had spent something before, and the most that one of them had."""
+        spent: dict[str, float] = {}
+        for i, entry in enumerate(self.entries):
+            if i != but:
+                for person in entry.people:
+                    spent[person] = spent.get(person, 0.0) + entry.epsilon
+        known = [spent[person] for person in people if person in spent]
+        return len(known), max(known, default=0.0)
+
+    def _write(self) -> None:
+        data = {"format": FORMAT, "version": 1, "entries": [asdict(entry) for entry in self.entries]}
+        write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
+
+
+def keyed_digest(key: bytes, person: object) -> str:
+    """Return what a person is recognised by: nothing without the key."""
+    return hashlib.blake2b(
+        str(person).encode(), digest_size=16, key=key, person=b"dpstrata ledger"
+    ).hexdigest()

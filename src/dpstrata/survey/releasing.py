@@ -1,0 +1,156 @@
+"""Noising a batch of answers at the office: of those drawn, shuffled, without ids, on the ledger."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpstrata.errors import InputError
+from dpstrata.model.document import read_design
+from dpstrata.model.output import write_table
+from dpstrata.model.tables import read_table
+from dpstrata.survey.keys import read_key, survey_key
+from dpstrata.survey.ledger import Entry, Ledger, keyed_digest
+from dpstrata.survey.noising import noise_answers
+from dpstrata.survey.records import file_digest
+
+CHUNK = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What was released.
+
+    Attributes
+    ----------
+    answers, invited : int
+        How many noised answers there are, and how many people were invited.
+    known_before : int
+        How many of them had spent something in an earlier release on the same ledger.
+    largest_spent : float
+        The most that one of them has spent in all, centrally.
+    """
+
+    answers: int
+    invited: int
+    known_before: int
+    largest_spent: float
+
+
+def privatize(
+    design: str | Path,
+    answers: str | Path,
+    *,
+    sample: str | Path,
+    id: str,
+    stratum: str,
+    answer: str,
+    out: str | Path,
+    key_file: str | Path,
+    again: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Release:
+    """Noise the answers of a sample and write them, shuffled within strata and without ids.
+
+    Whoever runs this holds raw answers, so only the central promise is left: the local one needs answers that
+    are noised on the respondent's side.
+
+    Parameters
+    ----------
+    design : path
+        The design document; the ledger ``ledger.json`` is kept beside it.
+    answers : path
+        Table with the columns ``id``, ``stratum`` and ``answer``.
+    sample : path
+        The sample that was drawn, with the same ``id`` and ``stratum`` columns.
+    id, stratum, answer : str
+        Names of the columns.
+    out : path
+        Noised answers, with the columns ``stratum`` and ``answer``.
+    key_file : path
+        The key of the draw; people are recognised on the ledger by digests that need it.
+    again : bool
+        Whether to noise again what was released before, which spends everyone's budget again.
+    progress : callable, optional
+        Called with the number of answers noised since the last call.
+    """
+    design, out = Path(design), Path(out)
+    plan = read_design(design)
+    if not plan.inputs.amplified:
+        raise InputError(
+            "the ledger counts budgets of epsilon; designs for zcdp or gdp are noised one by one."
+        )
+    digest = file_digest(design)
+    drawn = dict(zip(*_columns(Path(sample), id, stratum), strict=True))
+    people, strata, values = _columns(Path(answers), id, stratum, answer)
+    _require_drawn(drawn, people, strata)
+    key = survey_key(read_key(Path(key_file)), "ledger")
+    known = tuple(sorted(keyed_digest(key, person) for person in people))
+    ledger = Ledger(design.with_name("ledger.json"))
+    epsilon = plan.inputs.epsilon or 0.0
+    place = ledger.begin(Entry(digest, out.name, "pending", epsilon, plan.inputs.delta, known), again=again)
+    columns: dict[str, list[Any]] = {stratum: [], answer: []}
+    by_stratum: dict[str, list[Any]] = {}
+    for name, value in zip(strata, values, strict=True):
+        by_stratum.setdefault(name, []).append(value)
+    for name in sorted(by_stratum):
+        given, noised = by_stratum[name], []
+        for start in range(0, len(given), CHUNK):
+            noised += noise_answers(plan, name, given[start : start + CHUNK]).tolist()
+            if progress is not None:
+                progress(min(CHUNK, len(given) - start))
+        secrets.SystemRandom().shuffle(noised)
+        columns[stratum] += [name] * len(noised)
+        columns[answer] += noised
+    write_table(columns, out)
+    ledger.finish(place)
+    before, most = ledger.spent_before(known, but=place)
+    return Release(len(people), plan.total, before, most + epsilon)
+
+
+def read_noised(path: str | Path, stratum: str, answer: str) -> tuple[list[str], list[float]]:
+    """Read noised answers and the stratum of each."""
+    _, strata, values = _columns(Path(path), stratum, stratum, answer)
+    return strata, values
+
+
+def _columns(path: Path, *names: str) -> tuple[list[Any], ...]:
+    """Read some columns of a table; ids and strata are text."""
+    table = read_table(path)
+    for name in names:
+        if name not in table.columns:
+            raise InputError(f"{path} has no column {name!r}; it has {', '.join(table.columns)}.")
+    texts = [[_text(cell) for cell in table.columns[name]] for name in names[:2]]
+    if len(names) == 2:
+        return tuple(texts)
+    try:
+        numbers = np.array(table.columns[names[2]], dtype=float)
+    except (TypeError, ValueError):  # the cause would show an answer
+        raise InputError(f"{path}: answers must be numbers, got others in column {names[2]!r}.") from None
+    if not np.all(np.isfinite(numbers)):
+        raise InputError(f"{path}: answers must be numbers, got others in column {names[2]!r}.")
+    return (*texts, numbers.tolist())
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return "" if cell is None else str(cell).strip()
+
+
+def _require_drawn(drawn: dict[str, str], people: list[str], strata: list[str]) -> None:
+    """Refuse answers of people who were not drawn, or drawn elsewhere, or twice; nobody is named."""
+    if len(set(people)) < len(people):
+        raise InputError("everyone may answer once, got someone's answer twice.")
+    strangers = sum(person not in drawn for person in people)
+    elsewhere = sum(drawn.get(person, name) != name for person, name in zip(people, strata, strict=True))
+    if strangers or elsewhere:
+        raise InputError(
+            f"only people who were drawn may be noised, got {strangers:,} who were not and {elsewhere:,} "
+            "with another stratum than they were drawn in."
+        )

@@ -1,0 +1,154 @@
+"""Noising a batch: only who was drawn, once, on the ledger; and the commands from answers to estimates."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import pytest
+
+import dpstrata as dps
+from dpstrata.survey import releasing
+from dpstrata.survey.estimating import estimate_means
+from dpstrata.survey.frames import frame_strata, open_frame
+from dpstrata.survey.records import draw
+from dpstrata.survey.releasing import privatize, read_noised
+
+COLUMNS = {"id": "person", "stratum": "region", "answer": "income"}
+
+
+@pytest.fixture
+def fielded(tmp_path):
+    """A drawn sample of 40 people with answers that nobody may see again."""
+    people = [(f"canary-{i:04}", "north" if i % 3 else "south") for i in range(900)]
+    (tmp_path / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
+    frame = open_frame(tmp_path / "people.csv", id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000))
+    plan.save(tmp_path / "design.json")
+    draw(tmp_path / "design.json", frame, out=tmp_path / "sample.csv", key_file=tmp_path / "draw.key")
+    with open(tmp_path / "sample.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with open(tmp_path / "answers.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["person", "region", "income"])
+        writer.writerows([row["person"], row["region"], 43210 + i] for i, row in enumerate(rows))
+    return tmp_path, plan
+
+
+def release(folder, *, answers="answers.csv", out="noised.csv", **more):
+    return privatize(
+        folder / "design.json",
+        folder / answers,
+        sample=folder / "sample.csv",
+        out=folder / out,
+        key_file=folder / "draw.key",
+        **COLUMNS,
+        **more,
+    )
+
+
+def test_a_batch_is_noised_shuffled_and_without_ids(fielded):
+    folder, plan = fielded
+    result = release(folder)
+    assert (result.answers, result.invited, result.known_before, result.largest_spent) == (40, 40, 0, 1.0)
+    text = (folder / "noised.csv").read_text()
+    assert text.startswith("region,income\n")
+    assert "canary" not in text
+    strata, values = read_noised(folder / "noised.csv", "region", "income")
+    assert not set(values) & {43210.0 + i for i in range(40)}
+    assert estimate_means(plan, strata, values).whole.answers == 40
+    ledger = json.loads((folder / "ledger.json").read_text())
+    assert [entry["status"] for entry in ledger["entries"]] == ["released"]
+    assert "canary" not in (folder / "ledger.json").read_text()
+    assert len(set(ledger["entries"][0]["people"])) == 40
+
+
+def test_a_release_is_not_repeated_unless_said_so(fielded):
+    folder, _ = fielded
+    release(folder)
+    first = (folder / "noised.csv").read_text()
+    with pytest.raises(dps.InputError, match=r"was released before, as noised\.csv"):
+        release(folder)
+    assert (folder / "noised.csv").read_text() == first
+    again = release(folder, again=True, out="second.csv")
+    assert (again.known_before, again.largest_spent) == (40, 2.0)
+
+
+def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
+    """Killed after the ledger said pending and before the file was there: the rerun completes."""
+    folder, _ = fielded
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(releasing, "write_table", killed)
+        with pytest.raises(KeyboardInterrupt):
+            release(folder)
+    assert not (folder / "noised.csv").exists()
+    assert json.loads((folder / "ledger.json").read_text())["entries"][0]["status"] == "pending"
+    release(folder)
+    entries = json.loads((folder / "ledger.json").read_text())["entries"]
+    assert [entry["status"] for entry in entries] == ["released"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: [*rows, ["stranger", "north", "1"]], "got 1 who were not and 0 with another stratum"),
+        (lambda rows: [*rows, rows[-1]], "got someone's answer twice"),
+        (
+            lambda rows: [*rows[:-1], [rows[-1][0], "nowhere", "43210"]],
+            "got 0 who were not and 1 with another",
+        ),
+        (lambda rows: [*rows[:-1], [*rows[-1][:2], "secret-43210"]], "answers must be numbers"),
+    ],
+)
+def test_refusals_name_nobody_and_release_nothing(fielded, change, words):
+    folder, _ = fielded
+    with open(folder / "answers.csv", newline="") as file:
+        header, *rows = list(csv.reader(file))
+    with open(folder / "wrong.csv", "w", newline="") as file:
+        csv.writer(file).writerows([header, *change(rows)])
+    with pytest.raises(dps.InputError, match=words) as caught:
+        release(folder, answers="wrong.csv")
+    for canary in ("canary", "stranger", "4321"):
+        assert canary not in str(caught.value)
+    assert not (folder / "noised.csv").exists()
+
+
+def run(folder, *arguments, **more):
+    return subprocess.run(
+        [sys.executable, "-m", "dpstrata", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=120,
+        **more,
+    )
+
+
+def test_the_commands_from_answers_to_estimates(fielded):
+    folder, _ = fielded
+    batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region", "--answer", "income"]
+    noised = run(folder, "privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv")
+    assert noised.returncode == 0, noised.stderr
+    assert "only the central promise holds" in noised.stdout
+    names = ["--stratum", "region", "--answer", "income"]
+    shown = run(folder, "estimate", "design.json", "noised.csv", *names, "--out", "estimates.csv")
+    assert shown.returncode == 0, shown.stderr
+    assert "The population total is" in shown.stdout
+    plain = json.loads(run(folder, "estimate", "design.json", "noised.csv", *names, "--json").stdout)
+    assert plain["estimates"][0]["group"] == "all"
+    one = run(folder, "privatize", "design.json", "--stratum-value", "north", input="43210\n12\n")
+    assert len(one.stdout.split()) == 2
+    for arguments, words in (
+        (["privatize", "design.json"], "needs a table of answers, or --stratum-value"),
+        (["privatize", "design.json", "answers.csv"], "needs --sample, --id"),
+        (["privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv"], "was released before"),
+        (["estimate", "design.json", "answers.csv", "--stratum", "x"], "has no column 'x'"),
+    ):
+        wrong = run(folder, *arguments)
+        assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
+    wrong = run(folder, "privatize", "design.json", "--stratum-value", "north", input="secret-43210\n")
+    assert (wrong.returncode, "43210" in wrong.stderr) == (2, False)
