@@ -100,9 +100,32 @@ def test_what_local_protection_costs():
     assert trust.ratio > 1
     assert "not having to trust anyone costs" in repr(trust)
     target = dps.compare_trust(dps.design(PAPER, epsilon=1, target_se=0.02))
-    assert f"{target.curator.total:,}." in target.in_words
+    assert f"a trusted curator {target.curator.total:,} interviews." in target.in_words
     assert target.curator.total < target.local.total
     binary = dps.design(PAPER, epsilon=1, total=200, answers="binary", mechanism="randomized_response")
     assert dps.compare_trust(binary).curator.mechanism.additive
     with pytest.raises(dps.InputError, match="needs a Design"):
         dps.compare_trust(np.zeros(3))
+
+
+def test_trust_is_compared_fairly():
+    many = dps.compare_trust(dps.design(PAPER, epsilon=0.1, at_most=34_000))
+    assert "needs" not in many.in_words
+    assert "972 interviews give a standard error of" in many.in_words
+    out_of_reach = dps.compare_trust(dps.design(PAPER, epsilon=0.1, target_se=0.008, trust="curator"))
+    assert out_of_reach.local is None
+    assert out_of_reach.ratio is None
+    assert out_of_reach.in_words == (
+        "With noise on every answer the question cannot be met, with a trusted curator it can."
+    )
+    options = {"epsilon": 1, "total": 400, "answers": "binary", "mechanism": "best"}
+    from_local, from_curator = (
+        dps.compare_trust(dps.design(PAPER, trust=trust, **options)).ratio for trust in ("local", "curator")
+    )
+    assert from_local == pytest.approx(from_curator)
+
+
+def test_best_is_for_a_promise_of_epsilon_alone():
+    for promise in ({"epsilon": 1, "delta": 1e-6}, {"zcdp": 1}):
+        with pytest.raises(dps.InputError, match="mechanism='best' is for a promise of epsilon alone"):
+            dps.design(PAPER, total=200, mechanism="best", **promise)

@@ -196,7 +196,7 @@ def test_fractions_are_taken_as_written():
         (
             {"total": 200, "mechanism": "gaussian", "delta": 0.5},
             dps.InputError,
-            "delta above 0 and below 0.01, got delta=0.5",
+            "delta of at least 1e-50 and below 0.01, got delta=0.5",
         ),
         (
             {"total": 200, "mechanism": "gaussian", "delta": 0.009, "epsilon": 0.1},
@@ -206,7 +206,7 @@ def test_fractions_are_taken_as_written():
         (
             {"total": 200, "mechanism": "gaussian", "delta": 0.001},
             dps.InfeasibleError,
-            r"at least the sum of the minimums \(3,400\), got total=200",
+            r"minimums \(3,400\), of which delta=0.001 asks for 0.1 of every stratum, got total=200",
         ),
         ({"target_se": 1e200}, dps.InputError, "target_se must lie between 1e-100 and 1e100"),
         (

@@ -351,7 +351,7 @@ def test_confidential_deviations_need_their_cost():
     strata = dps.Strata([50, 60], [0.1, 0.2], sd_sources=["confidential", "prior"], sd_epsilons=[0.25, 0])
     plan = dps.design(strata, epsilon=1, total=20)
     assert plan.privacy["spent_on_deviations"] == 0.25
-    assert "have cost 0.2500 already, so the survey spends 1.2500 in all" in plan.privacy["in_words"]
+    assert "have cost 0.25 already, so the survey spends 1.25 in all" in plan.privacy["in_words"]
     assert plan.table()["sd_epsilon"] == [0.25, 0.0]
 
 

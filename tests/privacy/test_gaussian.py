@@ -157,3 +157,24 @@ def test_constant_noise_keeps_zcdp():
 def test_promises_that_contradict(options, words):
     with pytest.raises(dps.InputError, match=words):
         dps.design(PAPER, total=200, **options)
+
+
+def test_statements_name_every_part_of_the_promise():
+    plan = dps.design(PAPER, epsilon=1, delta=1.2345644e-6, mechanism="gaussian", total=200, trust="curator")
+    assert "delta = 1.2345644e-06; for a noised mean" in plan.privacy["in_words"]
+    assert plan.privacy["local"]["largest_delta"] == pytest.approx(
+        1.2345644e-6 * (PAPER.sizes / plan.sample_sizes).max()
+    )
+    pilot = dps.Strata([7000, 8000], [0.2, 0.1], sd_sources="private_pilot", sd_epsilons=[0.3, 0.3])
+    spent = dps.design(pilot, total=300, zcdp=0.5, mechanism="gaussian").privacy
+    assert spent["central_in_all"] == {"zcdp": pytest.approx(0.545)}
+    assert dps.design(pilot, total=300, gdp=0.5, mechanism="gaussian").privacy["central_in_all"] is None
+    pure = dps.design(pilot, total=300, epsilon=1).privacy
+    assert pure["central_in_all"] == {"epsilon": 1.3, "delta": 0.0}
+    assert "spends 1.3 in all" in pure["in_words"]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(100.0, 1e-300), (1.0, 1e-300), (0.01, 1e-150)])
+def test_a_tiny_delta_is_refused_in_one_sentence(epsilon, delta):
+    with pytest.raises(dps.InputError, match="delta of at least 1e-50"):
+        dps.design(PAPER, epsilon=epsilon, delta=delta, mechanism="gaussian", total=200)

@@ -91,6 +91,29 @@ def test_opendp_amplifies_alike(epsilon, population, n):
 
 
 @pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("K", [1, 2, 5, 60])
+@pytest.mark.parametrize("e", [0.2, 1.5, 6.0])
+def test_closed_variances_are_those_of_the_probabilities(name, K, e):
+    noise = grid_noise(name, e, K)
+    for k in {0, noise.steps // 2, noise.steps}:
+        first, mass = noise.mass(k)
+        values = noise.shares(first + np.arange(len(mass)))
+        assert noise.variance(k) == pytest.approx(float(mass @ (values - mass @ values) ** 2), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["laplace", "tulap", "staircase", "piecewise"])
+@pytest.mark.parametrize("e", [1e-4, 10.0, 20.0, 28.0, 30.0, 40.0, 60.0, 75.0])
+def test_the_grid_is_fine_enough_at_any_budget(name, e):
+    mechanism = get_mechanism(name, answer_range=1.0, steps=None)
+    noise = mechanism.on_grid(e, mechanism.grid_steps(e))
+    assert noise.variance(noise.steps) == pytest.approx(float(mechanism.variance(e)), rel=3e-3)
+    assert 0.25 / noise.steps**2 < 2e-6 * noise.variance(noise.steps)
+    shares = noise.shares(noise.draw(to_grid(np.full(2000, 0.37), noise.steps)))
+    assert np.all(np.isfinite(shares))
+    assert shares.mean() == pytest.approx(0.37, abs=6.5 * math.sqrt(noise.variance(noise.steps) / 2000))
+
+
+@pytest.mark.parametrize("name", PURE)
 @pytest.mark.parametrize("e", [0.3, 1.0, 3.0, 5.15])
 def test_grid_variance_and_bias(name, e):
     """On the grid that is used, the variance is that of the theory but for one part in 1,000, without bias."""
@@ -114,6 +137,22 @@ def gaussian_noise(steps, epsilon=1.0, delta=1e-5, q=0.1):
     mechanism.prepare(epsilon, delta)
     e = math.log1p(math.expm1(epsilon) / q)
     return mechanism.on_grid(e, steps or mechanism.grid_steps(e)), mechanism, e
+
+
+@pytest.mark.parametrize("K", [1, 4, 5, 100])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("q", [0.01, 0.3, 1.0])
+def test_gaussian_keeps_its_delta_on_coarse_grids_too(K, epsilon, q):
+    delta = 1e-6
+    noise, _, e = gaussian_noise(K, epsilon, delta, q)
+    reach = 60 * math.ceil(noise.scale) + 3 * K
+    mass = np.exp(-0.5 * (np.arange(-reach, reach + 1) / noise.scale) ** 2)
+    mass /= mass.sum()
+    zero, one = np.append(mass, np.zeros(K)), np.append(np.zeros(K), mass)
+    assert np.maximum(one - math.exp(e) * zero, 0).sum() <= delta / q * (1 + 1e-9)
+    mixed = (1 - q) * zero + q * one
+    for first, second in ((mixed, zero), (zero, mixed)):
+        assert np.maximum(first - math.exp(epsilon) * second, 0).sum() <= delta * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("q", [1.0, 0.1, 0.02])

@@ -88,3 +88,13 @@ def test_a_design_for_several_questions_round_trips(tmp_path):
     plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40, questions=4)
     plan.save(tmp_path / "d.json")
     assert dps.load_design(tmp_path / "d.json") == plan
+
+
+@pytest.mark.parametrize("name", ["laplace", "tulap", "staircase"])
+@pytest.mark.parametrize("questions", [2, 20, 1000])
+def test_convexity_under_a_curator(name, questions):
+    shared = SharedBudget(get_mechanism(name, answer_range=1.0, steps=None), questions)
+    at = point(np.concatenate([10 ** np.linspace(-6, 1, 800), np.linspace(10, 128, 400)]))
+    rho, first, second = shared.remainder_slopes(at)
+    assert np.all(2 * rho + at.z * first > 0)
+    assert np.all(6 * rho + (6 - at.z) * at.z * first + at.z**2 * second > 0)

@@ -8,7 +8,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.survey.noising import noise_variance
 
-STRATA = dps.Strata([100_000, 3_000], [0.2, 0.3], names=["a", "b"])
+STRATA = dps.Strata([10_000_000, 3_000_000], [0.2, 0.3], names=["a", "b"])
 CASES = [
     ("laplace", (0, 1), 0.0),
     ("tulap", (0, 1), 0.0),
@@ -22,19 +22,19 @@ CASES = [
 
 def design(mechanism="laplace", answers=(0, 1), delta=0.0, **more):
     return dps.design(
-        STRATA, epsilon=1, total=2000, mechanism=mechanism, answers=answers, delta=delta, **more
+        STRATA, epsilon=0.05, total=60_000, mechanism=mechanism, answers=answers, delta=delta, **more
     )
 
 
 @pytest.mark.parametrize(("mechanism", "answers", "delta"), CASES)
 @pytest.mark.parametrize("stratum", ["a", "b"])
 def test_noised_answers_have_the_right_mean_and_variance(mechanism, answers, delta, stratum):
-    """20,000 answers at the upper end, where every mechanism has its full variance; 6.2 Monte Carlo errors."""
+    """10,000 answers at the upper end, where every mechanism has its full variance; 6.2 Monte Carlo errors."""
     plan = design(mechanism, answers, delta)
     sd = plan.noise_sds[plan.strata.names.index(stratum)]
-    draws = dps.noise_answers(plan, stratum, np.ones(20_000))
-    assert abs(draws.mean() - 1) < 6.2 * sd / math.sqrt(20_000)
-    spread = math.sqrt(np.mean((draws - 1) ** 4) - sd**4) / math.sqrt(20_000)
+    draws = dps.noise_answers(plan, stratum, np.ones(10_000))
+    assert abs(draws.mean() - 1) < 6.2 * sd / math.sqrt(10_000)
+    spread = math.sqrt(np.mean((draws - 1) ** 4) - sd**4) / math.sqrt(10_000)
     assert abs(draws.var() - sd**2) < 6.2 * spread + 1e-3 * sd**2
 
 
@@ -58,6 +58,8 @@ def test_answers_are_clamped_and_other_units_scaled_back():
         (design(), "z", 0.4321, "has no stratum 'z'"),
         (design(), "a", "secret-4321", "answers must be numbers"),
         (design(), "a", float("nan"), "answers must be numbers"),
+        (design(), "a", 10**400, "answers must be numbers"),
+        (design(), "a", 4321j, "answers must be numbers"),
         (design("discrete_laplace", (0, 1, 0.25)), "a", 0.4321, "must lie on the grid"),
         (design(trust="curator"), "a", 0.4321, "the mean of a stratum is noised, not single answers"),
         ("plan", "a", 0.4321, "needs a Design, got str"),
@@ -74,3 +76,13 @@ def test_refusals_show_no_answer(plan, stratum, answer, words):
 def test_the_variance_on_the_grid_is_nearly_that_of_the_design(mechanism, answers, delta):
     plan = design(mechanism, answers, delta)
     assert noise_variance(plan, "b") == pytest.approx(plan.noise_sds[1] ** 2, rel=1e-3)
+
+
+def test_more_answers_than_invitations_are_refused():
+    plan = dps.design(dps.Strata([7000, 8000], [0.2, 0.1], names=["a", "b"]), epsilon=1, total=100)
+    most = int(plan.sample_sizes[0])
+    assert len(dps.noise_answers(plan, "a", np.full(most, 0.5))) == most
+    with pytest.raises(dps.InputError, match="more would break its promise"):
+        dps.noise_answers(plan, "a", np.full(most + 1, 0.5))
+    with pytest.raises(dps.InputError, match="answers must be numbers"):
+        dps.noise_answers(plan, "a", np.ma.masked_array([0.4321, 0.5], mask=[True, False]))

@@ -86,7 +86,7 @@ def _sizes(text: str | None, strata: Strata) -> list[float]:
         raise InputError("sample_sizes must be whole numbers, one for each stratum.") from None
 
 
-@takes_options("delta", "trust", as_lists=VARIED)
+@takes_options(as_lists=VARIED)
 def sweep_command(
     strata: StrataFile,
     out: TableOut = None,

@@ -208,6 +208,7 @@ class Design:
             central=self.central_epsilons[self.capped],
             on_deviations=0.0 if spent is None else float(spent.max()),
             everyone_answers=self.problem.terms.response_rates is None,
+            largest_delta=self.inputs.delta * float((self.strata.sizes / self.sample_sizes).max()),
         )
 
     def compare(self) -> tuple[Comparison, ...]:

@@ -89,6 +89,8 @@ class Inputs:
         (name,) = given
         if not 1e-6 <= getattr(self, name) <= 1e6:
             raise InputError(f"{name} must lie between 1e-6 and 1e6, got {name}={getattr(self, name):g}.")
+        if self.mechanism == "best":
+            raise InputError("mechanism='best' is for a promise of epsilon alone, got another.")
         if self.mechanism != "gaussian" or self.delta != 0 or self.local_epsilon_cap is not None:
             raise InputError(
                 f"{name} is kept by mechanism='gaussian', without delta and local_epsilon_cap, got others."
@@ -103,7 +105,7 @@ class Inputs:
     def promise_in_words(self) -> str:
         """The promise, briefly."""
         if self.epsilon is not None:
-            delta = f", delta = {self.delta:g}" if self.delta > 0 else ""
+            delta = f", delta = {plain_number(self.delta)}" if self.delta > 0 else ""
             return f"epsilon = {plain_number(self.epsilon)}{delta}"
         if self.zcdp is not None:
             return f"zCDP rho = {plain_number(self.zcdp)}"
@@ -195,8 +197,12 @@ class Inputs:
             raise InputError(f"mechanism must be a name, got {self.mechanism!r}.")
         if not isinstance(self.finite_population, bool):
             raise InputError(f"finite_population must be True or False, got {self.finite_population!r}.")
-        if self.questions < 1:
-            raise InputError(f"questions must be at least 1, got questions={self.questions}.")
+        if not 1 <= self.questions <= 1000:
+            raise InputError(
+                f"questions must be at least 1 and at most 1000, got questions={self.questions}."
+            )
+        if self.mechanism == "best" and self.delta > 0:
+            raise InputError("mechanism='best' is for a promise of epsilon alone, got another.")
         if self.trust not in ("local", "curator"):
             raise InputError(f"trust must be 'local' or 'curator', got {self.trust!r}.")
         cap = self.local_epsilon_cap
@@ -280,6 +286,12 @@ class Inputs:
         lower, upper = self._bounds(strata)
         if total is None:
             total = int(lower.sum()) if self.total is None else self.total
+        if self.delta > 0 and total < int(lower.sum()):
+            raise InfeasibleError(
+                f"total must be at least the sum of the minimums ({int(lower.sum()):,}), of which "
+                f"delta={self.delta:g} asks for {self.delta / LARGEST_LOCAL_DELTA:.3g} of every stratum, "
+                f"got total={total:,}."
+            )
         if terms.response_rates is not None and total > int(upper.sum()):
             raise InfeasibleError(
                 f"total must be at most what the maximums and the people who would answer allow "

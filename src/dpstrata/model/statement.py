@@ -59,6 +59,7 @@ def privacy_statement(
     central: FloatArray,
     on_deviations: float,
     everyone_answers: bool,
+    largest_delta: float,
 ) -> Mapping[str, Any]:
     """Put the promise of a design into a record and into words.
 
@@ -74,6 +75,8 @@ def privacy_statement(
         What was spent on the standard deviations before.
     everyone_answers : bool
         Whether no response rate is below 1.
+    largest_delta : float
+        Largest δ of a single noised answer or mean.
     """
     if inputs.epsilon is None:
         words = _constant_in_words(inputs)
@@ -82,7 +85,11 @@ def privacy_statement(
     else:
         words = _amplified_in_words(inputs, inputs.epsilon, float(local.max()))
         promise = {"epsilon": inputs.epsilon, "delta": inputs.delta}
-        budgets = {"smallest_epsilon": float(local.min()), "largest_epsilon": float(local.max())}
+        budgets = {
+            "smallest_epsilon": float(local.min()),
+            "largest_epsilon": float(local.max()),
+            "largest_delta": largest_delta,
+        }
     if len(central):
         words += (
             f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer binds in "
@@ -93,11 +100,11 @@ def privacy_statement(
     if on_deviations > 0:
         words += (
             f" The standard deviations were computed from confidential answers and have cost "
-            f"{round_up(on_deviations, 4)} already, so the survey spends "
+            f"{plain_number(on_deviations)} already, so the survey spends "
             + (
                 "that on top of its promise."
                 if inputs.epsilon is None
-                else f"{round_up(inputs.epsilon + on_deviations, 4)} in all."
+                else f"{_sum(inputs.epsilon, on_deviations)} in all."
             )
         )
     instead = {
@@ -112,10 +119,7 @@ def privacy_statement(
         "central": promise,
         "local": budgets,
         "spent_on_deviations": on_deviations,
-        "central_in_all": {
-            **promise,
-            **({} if inputs.epsilon is None else {"epsilon": inputs.epsilon + on_deviations}),
-        },
+        "central_in_all": _in_all(inputs, on_deviations),
         "trust": inputs.trust,
         "assumptions": assumptions,
         "public": list(PUBLIC),
@@ -134,15 +138,17 @@ def _amplified_in_words(inputs: Inputs, epsilon: float, largest: float) -> str:
         "person took part or not. "
     )
     if inputs.delta > 0:
+        what = "a noised mean" if inputs.trust == "curator" else "a single noised answer"
         words += (
-            f"That may fail with a probability of delta = {inputs.delta:g}; for a single noised answer with "
-            "that times the size of its stratum over its sample size. "
+            f"That may fail with a probability of delta = {plain_number(inputs.delta)}; for {what} with that "
+            "times the size of its stratum over its sample size. "
         )
     if inputs.trust == "curator":
+        means = "the noised mean" if inputs.questions == 1 else "all noised means"
         words += (
             "Answers reach a trusted curator without noise, and nothing protects them there. Whoever sees "
-            "the noised mean of a stratum and knows everyone who was invited can change their odds about one "
-            f"of them by a factor of at most {_factor(math.exp(largest))} (local epsilon at most "
+            f"{means} of a stratum and knows everyone who was invited can change their odds about one of "
+            f"them by a factor of at most {_factor(math.exp(largest))} (local epsilon at most "
             f"{round_up(largest, 2)})."
         )
     else:
@@ -159,12 +165,32 @@ def _amplified_in_words(inputs: Inputs, epsilon: float, largest: float) -> str:
 def _constant_in_words(inputs: Inputs) -> str:
     """Say what a promise of zCDP or GDP means."""
     name = "zero-concentrated" if inputs.zcdp is not None else "Gaussian"
-    seen = "the noised means" if inputs.trust == "curator" else "the noised answers of one person"
+    if inputs.trust == "curator":
+        start = "Answers reach a trusted curator without noise. Whoever sees the noised means"
+    else:
+        start = "If answers are noised before anyone else sees them, whoever sees those of one person"
     return (
-        f"Whoever sees {seen} learns no more about a person's answers than {name} differential privacy "
+        f"{start} learns no more about a person's answers than {name} differential privacy "
         f"allows ({inputs.promise_in_words}), whether or not they know who was invited: a secret sample does "
         "not strengthen this promise."
     )
+
+
+def _in_all(inputs: Inputs, on_deviations: float) -> dict[str, float] | None:
+    """Add up what the survey and the deviations before it spend, where the two can be added.
+
+    Pure ε keeps zCDP with ρ = ε²/2. There is no such sum for Gaussian DP.
+    """
+    if inputs.epsilon is not None:
+        return {"epsilon": float(_sum(inputs.epsilon, on_deviations)), "delta": inputs.delta}
+    if inputs.zcdp is not None:
+        return {"zcdp": inputs.zcdp + on_deviations**2 / 2}
+    return {"gdp": inputs.gdp or 0.0} if on_deviations == 0 else None
+
+
+def _sum(first: float, second: float) -> str:
+    """Add two numbers as they are written."""
+    return f"{(Decimal(repr(first)) + Decimal(repr(second))).normalize():f}"
 
 
 def _range(smallest: float, largest: float) -> str:

@@ -60,7 +60,8 @@ def strata_table(plan: Design) -> TextTable:
     rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
     return TextTable(
         f"{plan.total:,} interviews in {len(plan.strata):,} strata, "
-        f"{plan.inputs.promise_in_words}, {plan.mechanism.title} noise",
+        f"{plan.inputs.promise_in_words}, {plan.mechanism.title} noise"
+        + (" by a curator on each mean" if plan.inputs.trust == "curator" else ""),
         (
             *("stratum", "size", "sd", "sample size", "rate", "local epsilon", "noise sd"),
             *(("capped", "central epsilon") if capped else ()),

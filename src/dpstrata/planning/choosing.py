@@ -8,6 +8,7 @@ from dpstrata.errors import InfeasibleError, InputError
 from dpstrata.model.choice import BEST, Choice, valid_mechanisms
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs
+from dpstrata.model.outcome import interviews
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.planning.questions import answer
@@ -62,37 +63,45 @@ class TrustComparison:
 
     Attributes
     ----------
-    local, curator : Design
-        The two designs.
+    local, curator : Design or None
+        The two designs; ``None`` where no design meets the question.
     """
 
-    local: Design
-    curator: Design
+    local: Design | None
+    curator: Design | None
 
     @property
-    def ratio(self) -> float:
-        """Variance with noise on every answer over that of the curator."""
-        return self.local.variance / self.curator.variance if self.curator.variance > 0 else 1.0
+    def ratio(self) -> float | None:
+        """Variance with noise on every answer over that of the curator, where both can be designed."""
+        if self.local is None or self.curator is None or self.curator.variance == 0:
+            return None
+        return self.local.variance / self.curator.variance
 
     @property
     def in_words(self) -> str:
-        """What local protection costs, in one or two sentences."""
-        if self.local.total != self.curator.total:
+        """What local protection costs, in a sentence."""
+        if self.local is None or self.curator is None:
+            other = "with a trusted curator it can" if self.curator is not None else "nor by a curator"
+            return f"With noise on every answer the question cannot be met, {other}."
+        if self.local.inputs.target_variance is not None or self.local.inputs.has_domain_targets:
             return (
-                f"Noise on every answer needs {self.local.total:,} people, a trusted curator "
-                f"{self.curator.total:,}."
+                f"Noise on every answer needs {interviews(self.local.total)}, a trusted curator "
+                f"{interviews(self.curator.total)}."
             )
-        first, second = self.local.standard_error, self.curator.standard_error
-        if first is None or second is None:
-            first, second = self.local.variance, self.curator.variance
-        measure = "objective" if self.local.standard_error is None else "standard error"
+        first, second = (_described(plan) for plan in (self.local, self.curator))
         return (
-            f"With noise on every answer the {measure} is {first:.4g}, with a trusted curator {second:.4g}: "
-            f"not having to trust anyone costs {self.ratio:.3g} times the variance."
+            f"With noise on every answer {first}, with a trusted curator {second}: not having to trust "
+            f"anyone costs {self.ratio or 1.0:.3g} times the variance."
         )
 
     def __repr__(self) -> str:
         return self.in_words
+
+
+def _described(plan: Design) -> str:
+    value = plan.variance if plan.standard_error is None else plan.standard_error
+    measure = "an objective" if plan.standard_error is None else "a standard error"
+    return f"{interviews(plan.total)} give {measure} of {value:.4g}"
 
 
 def compare_trust(plan: Design) -> TrustComparison:
@@ -113,8 +122,19 @@ def compare_trust(plan: Design) -> TrustComparison:
     """
     if not isinstance(plan, Design):
         raise InputError(f"compare_trust needs a Design, got {type(plan).__name__}.")
-    local = replace(plan.inputs, trust="local")
-    curator = replace(plan.inputs, trust="curator", local_epsilon_cap=None)
-    if not plan.mechanism.additive:
-        curator = replace(curator, mechanism=BEST)
-    return TrustComparison(*(answer_any(plan.strata, each, warn=False) for each in (local, curator)))
+    mechanism = plan.inputs.mechanism if plan.choice is None else BEST
+    local = replace(plan.inputs, trust="local", mechanism=mechanism)
+    curator = replace(
+        plan.inputs,
+        trust="curator",
+        local_epsilon_cap=None,
+        mechanism=mechanism if plan.mechanism.additive else BEST,
+    )
+    return TrustComparison(*(_possible(plan.strata, each) for each in (local, curator)))
+
+
+def _possible(strata: Strata, inputs: Inputs) -> Design | None:
+    try:
+        return answer_any(strata, inputs, warn=False)
+    except InfeasibleError:
+        return None

@@ -19,7 +19,6 @@ from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
-from dpstrata.privacy.mechanisms.piecewise import Piecewise
 from dpstrata.survey.noising import noise_variance
 
 
@@ -171,13 +170,12 @@ def _grouped(
 
 def _noise_variances(plan: Design, values: FloatArray, codes: IntArray, counts: IntArray) -> FloatArray:
     """Variance of the noise of one answer in each stratum; for piecewise noise estimated from the outputs."""
-    inner = getattr(plan.mechanism, "inner", plan.mechanism)
-    if isinstance(inner, Piecewise):
+    if plan.mechanism.worst_case:
         shares = (values - plan.inputs.answers.lower) / plan.inputs.answers.range
-        budgets = plan.local_epsilons / plan.inputs.questions
+        budgets = plan.local_epsilons
         each = np.empty(len(values))
         for i in range(len(counts)):
-            each[codes == i] = inner.estimated_variance(shares[codes == i], float(budgets[i]))
+            each[codes == i] = plan.mechanism.estimated_variance(shares[codes == i], float(budgets[i]))
         total = np.bincount(codes, weights=each, minlength=len(counts)) / counts
         return np.maximum(total, 0.0) * plan.inputs.answers.range**2
     return read_only(np.array([noise_variance(plan, name) for name in plan.strata.names]))

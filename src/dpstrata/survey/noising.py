@@ -68,6 +68,12 @@ def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
     """
     noise = _noise_of(plan, stratum)
     values = _as_answers(answers, plan.inputs.answers)
+    most = int(plan.sample_sizes[plan.strata.names.index(stratum)])
+    if len(values) > most:
+        raise InputError(
+            f"the design invites {most:,} people of stratum {stratum!r}, got {len(values):,} answers; more "
+            "would break its promise."
+        )
     k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
     shares = noise.shares(noise.draw(k))
     return plan.inputs.answers.lower + plan.inputs.answers.range * shares
@@ -101,13 +107,15 @@ def _noise_of(plan: Design, stratum: str) -> GridNoise:
     names = plan.strata.names
     if stratum not in names:
         raise InputError(f"the design has no stratum {stratum!r}.")
-    return _noise(plan.mechanism, float(plan.local_epsilons[names.index(stratum)]))
+    e = float(plan.local_epsilons[names.index(stratum)]) if plan.inputs.amplified else 0.0
+    return _noise(plan.mechanism, e)
 
 
 def _as_answers(answers: npt.ArrayLike, allowed: Answers) -> FloatArray:
     try:
-        values = np.asarray(answers, dtype=float)
-    except (TypeError, ValueError):  # the cause would show an answer
+        no_numbers = np.ma.is_masked(answers) or np.iscomplexobj(answers)
+        values = np.full(1, np.nan) if no_numbers else np.asarray(answers, dtype=float)
+    except (TypeError, ValueError, OverflowError):  # the cause would show an answer
         raise InputError("answers must be numbers, got something else.") from None
     if values.ndim != 1 or not np.all(np.isfinite(values)):
         raise InputError("answers must be numbers, got something else.")
@@ -121,5 +129,5 @@ def _as_answers(answers: npt.ArrayLike, allowed: Answers) -> FloatArray:
 
 @lru_cache(maxsize=4096)
 def _noise(mechanism: Mechanism, e: float) -> GridNoise:
-    e = math.nextafter(e * _DOWN, 0.0)  # NaN where there is no budget, and then not used
+    e = math.nextafter(e * _DOWN, 0.0)  # 0 where there is no budget, and then not used
     return mechanism.on_grid(e, mechanism.grid_steps(e))

@@ -109,6 +109,18 @@ class Mechanism(ABC):
         """Draw additive noise for simulations only."""
         raise NotImplementedError(f"{self.title} is not additive")
 
+    def estimated_variance(self, released: FloatArray, e: float) -> FloatArray:
+        """Estimate the variance of the noise of released shares; it only depends on them for some mechanisms.
+
+        Parameters
+        ----------
+        released : array
+            Noised shares of the range.
+        e : float
+            Their budget.
+        """
+        return np.full(len(released), float(self.variance(e)) / self.answer_range**2)
+
     def on_grid(self, e: float, steps: int) -> GridNoise:
         """Return what this mechanism releases, exactly, for answers on a grid of ``steps``.
 

@@ -27,9 +27,11 @@ from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, finen
 from dpstrata.privacy.mechanisms.kernels import Point, Step
 
 LARGEST_LOCAL_DELTA = 0.01
-SMALLEST_EPSILON = 0.01
+_LEAST_EPSILON = 0.01
 _KNOTS = 400
+_LEAST_DELTA = 1e-50
 _GRID_MARGIN = 1e-6  # more noise than in theory: a grid is not quite a line
+_FINE = 1000.0  # steps to a standard deviation, from which on the margin is enough
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
@@ -47,13 +49,14 @@ class Gaussian(Mechanism):
         The weight is the least ratio of σ² to s, with which the core falls nearly like 1/n. Whether it does,
         and is convex, is checked here for every budget that the promise leads to.
         """
-        if epsilon < SMALLEST_EPSILON:
+        if epsilon < _LEAST_EPSILON:
             raise InputError(
-                f"Gaussian noise needs epsilon of at least {SMALLEST_EPSILON:g}, got epsilon={epsilon:g}."
+                f"Gaussian noise needs epsilon of at least {_LEAST_EPSILON:g}, got epsilon={epsilon:g}."
             )
-        if not 0.0 < delta < LARGEST_LOCAL_DELTA:
+        if not _LEAST_DELTA <= delta < LARGEST_LOCAL_DELTA:
             raise InputError(
-                f"Gaussian noise needs delta above 0 and below {LARGEST_LOCAL_DELTA:g}, got delta={delta:g}."
+                f"Gaussian noise needs delta of at least {_LEAST_DELTA:g} and below {LARGEST_LOCAL_DELTA:g}, "
+                f"got delta={delta:g}."
             )
         self._kappa = delta / math.expm1(epsilon)
         most = math.log1p(LARGEST_LOCAL_DELTA / self._kappa)
@@ -122,9 +125,12 @@ class Gaussian(Mechanism):
         return generator.normal(0.0, self.answer_range * float(self._sigma(np.array([e]))[0]), shape)
 
     def on_grid(self, e: float, steps: int) -> GridNoise:
-        """Discrete Gaussian noise on a fine grid."""
-        sigma = float(self._sigma(np.array([e]))[0])
-        return _DiscreteGaussian(e, steps, sigma * steps * (1.0 + _GRID_MARGIN))
+        """Discrete Gaussian noise, with so much more of it on a coarse grid that delta is kept there too."""
+        scale = float(self._sigma(np.array([e]))[0]) * steps * (1.0 + _GRID_MARGIN)
+        allowed = self._kappa * math.expm1(e)
+        while scale < _FINE and _delta_on_grid(scale, steps, e) > allowed:
+            scale *= 1.005
+        return _DiscreteGaussian(e, steps, scale)
 
     def exact_variance(self, e: Any) -> Any:
         """R²σ², by Newton's method in mpmath on the equation itself."""
@@ -208,11 +214,24 @@ class _DiscreteGaussian(AdditiveGridNoise):
         """Draw from OpenDP."""
         return randomness.discrete_gaussian(self.scale, size)
 
+    def variance(self, k: int) -> float:
+        """scale²/K², which a discrete Gaussian number never exceeds."""
+        return (self.scale / self.steps) ** 2
+
     def noise_mass(self) -> FloatArray:
         """Evaluate the density on the grid, and divide by its sum."""
         reach = int(np.ceil(9.0 * self.scale))
         mass = np.exp(-0.5 * (np.arange(-reach, reach + 1) / self.scale) ** 2)
         return np.asarray(mass / mass.sum())
+
+
+def _delta_on_grid(scale: float, steps: int, e: float) -> float:
+    """δ of discrete Gaussian noise between answers ``steps`` apart, at a budget e, by summation."""
+    reach = int(np.ceil(40.0 * scale)) + 2 * steps
+    log_mass = -0.5 * (np.arange(-reach, reach + 1) / scale) ** 2
+    log_mass -= np.logaddexp.reduce(log_mass)
+    near, far = log_mass[steps:], log_mass[: len(log_mass) - steps]
+    return float(np.maximum(np.exp(near) - np.exp(far + e), 0.0).sum())
 
 
 def _delta(sigma: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray]:

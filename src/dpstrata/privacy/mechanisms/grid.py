@@ -13,6 +13,7 @@ import numpy as np
 from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
 
+FINEST = 50  # binary digits of the finest grid: doubles still tell its steps apart
 _INVISIBLE = 1000  # steps to a standard deviation of the noise: rounding adds less than 1e-6 of its variance
 
 
@@ -82,6 +83,10 @@ class DiscreteLaplaceNoise(AdditiveGridNoise):
         """Draw from OpenDP."""
         return randomness.discrete_laplace(randomness.scale_for(self.steps, self.e), size)
 
+    def variance(self, k: int) -> float:
+        """2p/(1 − p)²/K², p = exp(−e/K)."""
+        return float(0.5 / (np.sinh(0.5 * self.e / self.steps) * self.steps) ** 2)
+
     def noise_mass(self) -> FloatArray:
         """Evaluate p^|j|(1 − p)/(1 + p), p = exp(−e/K)."""
         rate = self.e / self.steps
@@ -100,7 +105,8 @@ def fineness(variance_share: float, *, odd: bool = False) -> int:
     odd : bool
         Whether the number of steps must be odd.
     """
-    steps: int = 2 ** int(np.clip(np.ceil(np.log2(_INVISIBLE / np.sqrt(variance_share))), 10, 30))
+    wanted = np.log2(_INVISIBLE) - 0.5 * np.log2(max(variance_share, 1e-300))
+    steps: int = 2 ** int(np.clip(np.ceil(wanted), 10, FINEST))
     return steps - 1 if odd else steps
 
 
@@ -109,7 +115,7 @@ def to_grid(shares: FloatArray, steps: int) -> IntArray:
 
     Shares outside 0 to 1 are clamped. The randomness is secure, to 62 bits.
     """
-    place = np.clip(np.nan_to_num(shares, nan=0.0), 0.0, 1.0) * steps
+    place = np.clip(shares, 0.0, 1.0) * steps
     below = np.floor(place)
     up = randomness.uniform(1 << 62, len(place)) < (place - below) * float(1 << 62)
     return np.minimum(below.astype(np.int64) + up, steps)

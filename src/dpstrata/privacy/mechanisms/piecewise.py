@@ -11,7 +11,7 @@ import numpy as np
 from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import GridNoise
+from dpstrata.privacy.mechanisms.grid import GridNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import Point, Step, split, split_slopes, split_step
 
 
@@ -53,7 +53,7 @@ class Piecewise(Mechanism):
         return (np.where(inside, left + place * width, outside) + 1.0) / 2.0
 
     def estimated_variance(self, released: FloatArray, e: float) -> FloatArray:
-        """Estimate the variance of each released share from itself, without bias.
+        """Estimate the variance of each released share from itself, without bias but for the grid's.
 
         With t = 2·share − 1 and E = exp(e/2) the variance of an output t* is αt² + β, α = 1/(E − 1) and
         β = (E + 3)/(3(E − 1)²), so that the mean of t*² is (1 + α)t² + β.
@@ -62,6 +62,10 @@ class Piecewise(Mechanism):
         alpha, beta = 1.0 / (root - 1.0), (root + 3.0) / (3.0 * (root - 1.0) ** 2)
         output = 2.0 * released - 1.0
         return (alpha * (output * output - beta) / (1.0 + alpha) + beta) / 4.0
+
+    def grid_steps(self, e: float) -> int:
+        """Return a grid so fine that the window has a thousand steps, too."""
+        return fineness(min(float(self.variance(e)) / self.answer_range**2, float(np.exp(-e))))
 
     def on_grid(self, e: float, steps: int) -> GridNoise:
         """Return a window of outputs that moves with the answer."""
@@ -95,6 +99,18 @@ class _Window(GridNoise):
         mass = np.full(self.steps + self.width, np.exp(-self.e))
         mass[k : k + self.width] = 1.0
         return 0, mass / mass.sum()
+
+    def variance(self, k: int) -> float:
+        """Variance of the share, about the middle of the window, in closed form."""
+        K, w, b = float(self.steps), float(self.width), float(np.exp(-self.e))
+        weight = w + K * b
+        middle, all_ = k + (w - 1) / 2, K + w
+        spread = w * (w * w - 1) / 12
+        distance = (all_ - 1) / 2 - middle
+        around = (1 - b) * spread + b * (all_ * (all_ * all_ - 1) / 12 + all_ * distance**2)
+        shift = b * all_ * distance / weight
+        slope = (1 - b) * w / weight
+        return float((around / weight - shift**2) / (slope * K) ** 2)
 
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias: the mean output is a straight line in k."""

@@ -65,6 +65,10 @@ class SharedBudget(Mechanism):
         """Noise at a budget of e/m; for simulations only."""
         return self.inner.simulated_release(shares, e / self.questions, generator)
 
+    def estimated_variance(self, released: FloatArray, e: float) -> FloatArray:
+        """Estimate as the inner mechanism does at e/m."""
+        return self.inner.estimated_variance(released, e / self.questions)
+
     def grid_steps(self, e: float) -> int:
         """Return what the inner mechanism needs at e/m."""
         return self.inner.grid_steps(e / self.questions)
