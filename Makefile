@@ -16,8 +16,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
 	@touch $@
 
-demo: $(STAMP) ## Design the paper's four-stratum survey
+demo: $(STAMP) ## Design the paper's four-stratum survey, then carry out a real one
 	$(BIN)/dpstrata design src/dpstrata/examples/four-strata.csv --epsilon 1 --total 200
+	$(BIN)/python examples/fair1978.py
 
 test: check ## Set everything up, check the code, run the tests
 	$(BIN)/python -m pytest -n 2

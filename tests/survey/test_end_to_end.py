@@ -4,6 +4,8 @@ import csv
 import math
 import os
 import secrets
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -99,3 +101,11 @@ def test_fewer_answers_single_answers_and_refusals():
         with pytest.raises(dps.InputError, match=words) as caught:
             estimate_means(plan, strata, answers)
         assert "4321" not in str(caught.value)
+
+
+def test_the_demo_ends_beside_the_truth():
+    script = Path(__file__).parent.parent.parent / "examples" / "fair1978.py"
+    result = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "Estimated share: 0." in result.stdout
+    assert "The truth, known here: 0.322." in result.stdout
