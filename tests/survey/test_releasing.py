@@ -2,15 +2,18 @@
 
 import csv
 import json
+import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import dpstrata as dps
 from dpstrata.survey import releasing
 from dpstrata.survey.estimating import estimate_means
 from dpstrata.survey.frames import frame_strata, open_frame
+from dpstrata.survey.noising import noise_mean
 from dpstrata.survey.records import draw
 from dpstrata.survey.releasing import privatize, read_noised
 
@@ -152,3 +155,43 @@ def test_the_commands_from_answers_to_estimates(fielded):
         assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
     wrong = run(folder, "privatize", "design.json", "--stratum-value", "north", input="secret-43210\n")
     assert (wrong.returncode, "43210" in wrong.stderr) == (2, False)
+
+
+def test_a_curator_releases_one_noised_mean_a_stratum(fielded):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), trust="curator")
+    plan.save(folder / "design.json")
+    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
+    with open(folder / "sample.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with open(folder / "answers.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["person", "region", "income"])
+        writer.writerows([row["person"], row["region"], 43210] for row in rows)
+    release(folder)
+    lines = (folder / "noised.csv").read_text().splitlines()
+    assert lines[0] == "region,income,answers"
+    assert len(lines) == 3
+    result = releasing.estimate_file(plan, folder / "noised.csv", stratum="region", answer="income")
+    assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
+    assert abs(result.whole.mean - 43210) < 7 * plan.standard_error
+    with pytest.raises(dps.InputError, match="the mean of a stratum is noised, not single answers"):
+        dps.noise_answer(plan, "north", 1.0)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "tulap", "staircase", "discrete_laplace"])
+def test_noised_means_are_unbiased_with_the_stated_variance(mechanism):
+    kind = (0, 1, 0.25) if mechanism == "discrete_laplace" else (0, 1)
+    plan = dps.design(
+        dps.Strata([5000], [0.2], names=["a"]),
+        epsilon=0.5,
+        total=30,
+        mechanism=mechanism,
+        answers=kind,
+        trust="curator",
+    )
+    draws = np.array([noise_mean(plan, "a", np.full(30, 0.25)) for _ in range(3000)])
+    sd = float(plan.noise_sds[0])
+    assert abs(draws.mean() - 0.25) < 6.2 * sd / math.sqrt(3000)
+    assert draws.std() == pytest.approx(sd, rel=0.15)

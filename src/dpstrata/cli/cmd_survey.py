@@ -194,11 +194,10 @@ def estimate_command(
     from dpstrata.model.document import read_design
     from dpstrata.model.output import plain_cell, write_table
     from dpstrata.model.summary import TextTable
-    from dpstrata.survey.estimating import estimate_means
-    from dpstrata.survey.releasing import read_noised
+    from dpstrata.survey.releasing import estimate_file
 
     plan = read_design(design)
-    result = estimate_means(plan, *read_noised(answers, stratum, answer))
+    result = estimate_file(plan, answers, stratum=stratum, answer=answer)
     rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in result.rows]
     if out is not None:
         write_table({name: [row[name] for row in rows] for name in rows[0]}, out)

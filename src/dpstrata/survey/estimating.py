@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -106,22 +107,83 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) 
     several = counts > 1
     observed = spread / np.maximum(counts - 1, 1)
     sampling = np.where(several, np.maximum(observed - noise, 0.0), plan.sds**2)
-    fraction = counts / plan.strata.sizes if plan.inputs.finite_population else np.zeros(len(counts))
-    variances = sampling / counts * (1.0 - fraction) + noise / counts
     freedom = np.where(several, counts - 1.0, math.inf)
     names = plan.strata.names
-    invited = plan.sample_sizes
+    return _combine(
+        plan,
+        _Strata(means, counts, sampling, noise / counts, freedom),
+        floored=tuple(names[i] for i in np.flatnonzero(several & (observed < noise)).tolist()),
+        single=tuple(names[i] for i in np.flatnonzero(~several).tolist()),
+    )
+
+
+def estimate_from_means(
+    plan: Design, strata: Sequence[str], means: npt.ArrayLike, answers: npt.ArrayLike
+) -> Estimation:
+    """Estimate from the noised means of a curator.
+
+    A mean shows no spread, so sampling is counted with the standard deviations of the design.
+
+    Parameters
+    ----------
+    plan : Design
+        A design with ``trust="curator"``.
+    strata : sequence of str
+        Every stratum of the design once.
+    means : array
+        The noised mean of each.
+    answers : array of int
+        How many answers each is the mean of.
+    """
+    if plan.inputs.trust != "curator":
+        raise InputError("estimates from noised means need a design with trust='curator'.")
+    if sorted(strata) != sorted(plan.strata.names):
+        raise InputError("there must be one noised mean for every stratum of the design.")
+    place = {name: i for i, name in enumerate(strata)}
+    order = np.array([place[name] for name in plan.strata.names])
+    values = np.asarray(means, dtype=float)[order]
+    counts = np.asarray(answers, dtype=np.int64)[order]
+    if not (np.all(np.isfinite(values)) and np.all((counts >= 1) & (counts <= plan.sample_sizes))):
+        raise InputError(
+            "every noised mean must be a number, of at least one answer and at most one for each invitation."
+        )
+    noise = np.array([noise_variance(plan, name) for name in plan.strata.names])
+    known = np.full(len(counts), math.inf)
+    return _combine(
+        plan, _Strata(values, counts, plan.sds**2, noise / counts**2, known), floored=(), single=()
+    )
+
+
+class _Strata(NamedTuple):
+    """What is known of every stratum."""
+
+    means: FloatArray
+    counts: IntArray
+    sampling: FloatArray
+    """Variance of the answers."""
+    privacy: FloatArray
+    """Variance of the mean that comes from noise."""
+    freedom: FloatArray
+
+
+def _combine(
+    plan: Design, parts: _Strata, *, floored: tuple[str, ...], single: tuple[str, ...]
+) -> Estimation:
+    """Put the strata together to the whole, the domains and themselves."""
+    sizes, names = plan.strata.sizes, plan.strata.names
+    fraction = parts.counts / sizes if plan.inputs.finite_population else np.zeros(len(sizes))
+    variances = parts.sampling / parts.counts * (1.0 - fraction) + parts.privacy
 
     def combined(column: str, group: str, rows: IntArray) -> Estimate:
-        weight = plan.strata.sizes[rows] / plan.strata.sizes[rows].sum()
-        parts = weight**2 * variances[rows]
-        variance = float(parts.sum())
-        known = np.isfinite(freedom[rows]) & (parts > 0)
-        doubt = float((parts[known] ** 2 / freedom[rows][known]).sum())
+        weight = sizes[rows] / sizes[rows].sum()
+        shares = weight**2 * variances[rows]
+        variance = float(shares.sum())
+        known = np.isfinite(parts.freedom[rows]) & (shares > 0)
+        doubt = float((shares[known] ** 2 / parts.freedom[rows][known]).sum())
         degrees = variance**2 / doubt if doubt > 0 else math.inf
-        mean, error = float(weight @ means[rows]), math.sqrt(variance)
+        mean, error = float(weight @ parts.means[rows]), math.sqrt(variance)
         reach = _quantile(plan.inputs.confidence, degrees) * error
-        people = int(invited[rows].sum()), int(counts[rows].sum())
+        people = int(plan.sample_sizes[rows].sum()), int(parts.counts[rows].sum())
         return Estimate(column, group, mean, error, mean - reach, mean + reach, degrees, *people)
 
     everyone = np.arange(len(names))
@@ -130,13 +192,8 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) 
         for part in find_partitions(plan.strata, plan.inputs)[1:]
         for i, group in enumerate(part.groups)
     ]
-    return Estimation(
-        combined("all", "all", everyone),
-        tuple(combined("stratum", name, everyone[i : i + 1]) for i, name in enumerate(names)),
-        tuple(domains),
-        tuple(names[i] for i in np.flatnonzero(several & (observed < noise)).tolist()),
-        tuple(names[i] for i in np.flatnonzero(~several).tolist()),
-    )
+    strata = tuple(combined("stratum", name, everyone[i : i + 1]) for i, name in enumerate(names))
+    return Estimation(combined("all", "all", everyone), strata, tuple(domains), floored, single)
 
 
 def _grouped(

@@ -13,7 +13,7 @@ from dpstrata.errors import InputError
 from dpstrata.model.answers import Answers
 from dpstrata.model.design_record import Design
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import GridNoise, to_grid
+from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
 
 # Budgets are rounded down before anything is drawn, by more than any logarithm can be off.
 _DOWN = 1.0 - 2.0**-48
@@ -66,21 +66,48 @@ def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
     answers : array
         One answer of each.
     """
-    noise = _noise_of(plan, stratum)
-    values = _as_answers(answers, plan.inputs.answers)
-    most = int(plan.sample_sizes[plan.strata.names.index(stratum)])
-    if len(values) > most:
-        raise InputError(
-            f"the design invites {most:,} people of stratum {stratum!r}, got {len(values):,} answers; more "
-            "would break its promise."
-        )
+    _require_design(plan)
+    if plan.inputs.trust == "curator":
+        raise InputError("with trust='curator' the mean of a stratum is noised, not single answers.")
+    noise = _noise_at(plan, stratum)
+    values = _within_the_sample(plan, stratum, answers)
     k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
     shares = noise.shares(noise.draw(k))
     return plan.inputs.answers.lower + plan.inputs.answers.range * shares
 
 
+def noise_mean(plan: Design, stratum: str, answers: npt.ArrayLike) -> float:
+    """Noise the mean of a stratum once, as a trusted curator does.
+
+    The answers are added up in whole steps of the grid, one whole number of noise is added, and the result is
+    divided by their number.
+
+    Parameters
+    ----------
+    plan : Design
+        A design with ``trust="curator"``.
+    stratum : str
+        Name of the stratum.
+    answers : array
+        One answer of each person who answered; at most as many as were invited, at least one.
+    """
+    _require_design(plan)
+    if plan.inputs.trust != "curator":
+        raise InputError("with trust='local' every answer is noised, not the mean of a stratum.")
+    noise = _noise_at(plan, stratum)
+    assert isinstance(noise, AdditiveGridNoise)
+    values = _within_the_sample(plan, stratum, answers)
+    if not len(values):
+        raise InputError(f"stratum {stratum!r} has no answer.")
+    k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
+    noised = int(sum(k.tolist())) + int(noise.noise(1)[0])
+    shift = float(noise.shares(np.zeros(1, dtype=np.int64))[0])  # half a step where a grid has no middle
+    share = (noised / noise.steps + shift) / len(values)
+    return float(plan.inputs.answers.lower + plan.inputs.answers.range * share)
+
+
 def noise_variance(plan: Design, stratum: str) -> float:
-    """Variance of the noise that one answer of a stratum really gets, on its grid.
+    """Variance of the noise that one answer of a stratum (with a curator, their sum) gets on its grid.
 
     With the rounding to the grid, which adds at most a quarter of a squared step, and for piecewise noise at
     its worst. It differs from ``plan.noise_sds`` squared by less than one part in 1,000.
@@ -92,18 +119,32 @@ def noise_variance(plan: Design, stratum: str) -> float:
     stratum : str
         Name of the stratum.
     """
-    noise = _noise_of(plan, stratum)
+    _require_design(plan)
+    noise = _noise_at(plan, stratum)
     exact = plan.mechanism.grid_steps(noise.e) == plan.inputs.answers.steps
     rounding = 0.0 if exact else 0.25 / noise.steps**2
     return plan.inputs.answers.range**2 * (noise.variance(noise.steps) + rounding)
 
 
-def _noise_of(plan: Design, stratum: str) -> GridNoise:
-    """Return what is done to the answers of a stratum."""
+def _require_design(plan: object) -> None:
     if not isinstance(plan, Design):
         raise InputError(f"noise needs a Design, got {type(plan).__name__}.")
-    if plan.inputs.trust == "curator":
-        raise InputError("with trust='curator' the mean of a stratum is noised, not single answers.")
+
+
+def _within_the_sample(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
+    """Check answers: numbers, clamped, on the grid, and no more than were invited."""
+    values = _as_answers(answers, plan.inputs.answers)
+    most = int(plan.sample_sizes[plan.strata.names.index(stratum)])
+    if len(values) > most:
+        raise InputError(
+            f"the design invites {most:,} people of stratum {stratum!r}, got {len(values):,} answers; more "
+            "would break its promise."
+        )
+    return values
+
+
+def _noise_at(plan: Design, stratum: str) -> GridNoise:
+    """Return what is done in a stratum."""
     names = plan.strata.names
     if stratum not in names:
         raise InputError(f"the design has no stratum {stratum!r}.")

@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from dpstrata.errors import InputError
+from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
 from dpstrata.model.output import write_table
 from dpstrata.model.tables import read_table
+from dpstrata.survey.estimating import Estimation, estimate_from_means, estimate_means
 from dpstrata.survey.keys import read_key, survey_key
 from dpstrata.survey.ledger import Entry, Ledger, keyed_digest
-from dpstrata.survey.noising import noise_answers
+from dpstrata.survey.noising import noise_answers, noise_mean
 from dpstrata.survey.records import file_digest
 
 CHUNK = 50_000
+COUNT = "answers"  # column of how many answers a noised mean is of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,9 @@ def privatize(
 ) -> Release:
     """Noise the answers of a sample and write them, shuffled within strata and without ids.
 
-    Whoever runs this holds raw answers, so only the central promise is left: the local one needs answers that
-    are noised on the respondent's side.
+    For a design with a curator, the mean of each stratum is noised instead. Whoever runs this holds raw
+    answers, so only the central promise is left: the local one needs answers that are noised on the
+    respondent's side.
 
     Parameters
     ----------
@@ -71,7 +75,8 @@ def privatize(
     id, stratum, answer : str
         Names of the columns.
     out : path
-        Noised answers, with the columns ``stratum`` and ``answer``.
+        Noised answers, with the columns ``stratum`` and ``answer``; for a curator one noised mean a stratum,
+        with the number of its ``answers``.
     key_file : path
         The key of the draw; people are recognised on the ledger by digests that need it.
     again : bool
@@ -94,23 +99,53 @@ def privatize(
     ledger = Ledger(design.with_name("ledger.json"))
     epsilon = plan.inputs.epsilon or 0.0
     place = ledger.begin(Entry(digest, out.name, "pending", epsilon, plan.inputs.delta, known), again=again)
-    columns: dict[str, list[Any]] = {stratum: [], answer: []}
     by_stratum: dict[str, list[Any]] = {}
     for name, value in zip(strata, values, strict=True):
         by_stratum.setdefault(name, []).append(value)
-    for name in sorted(by_stratum):
-        given, noised = by_stratum[name], []
-        for start in range(0, len(given), CHUNK):
-            noised += noise_answers(plan, name, given[start : start + CHUNK]).tolist()
-            if progress is not None:
-                progress(min(CHUNK, len(given) - start))
-        secrets.SystemRandom().shuffle(noised)
-        columns[stratum] += [name] * len(noised)
-        columns[answer] += noised
+    noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
+    columns = noised(plan, by_stratum, (stratum, answer), progress or (lambda number: None))
     write_table(columns, out)
     ledger.finish(place)
     before, most = ledger.spent_before(known, but=place)
     return Release(len(people), plan.total, before, most + epsilon)
+
+
+def _noised_answers(
+    plan: Design, answers: dict[str, list[Any]], names: tuple[str, str], progress: Callable[[int], None]
+) -> dict[str, list[Any]]:
+    """Noise every answer, and shuffle within strata."""
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for name in sorted(answers):
+        given, noised = answers[name], []
+        for start in range(0, len(given), CHUNK):
+            noised += noise_answers(plan, name, given[start : start + CHUNK]).tolist()
+            progress(min(CHUNK, len(given) - start))
+        secrets.SystemRandom().shuffle(noised)
+        columns[names[0]] += [name] * len(noised)
+        columns[names[1]] += noised
+    return columns
+
+
+def _noised_means(
+    plan: Design, answers: dict[str, list[Any]], names: tuple[str, str], progress: Callable[[int], None]
+) -> dict[str, list[Any]]:
+    """Noise the mean of every stratum, with how many answers it is of."""
+    columns: dict[str, list[Any]] = {names[0]: [], names[1]: [], COUNT: []}
+    for name in sorted(answers):
+        for column, cell in zip(
+            columns.values(), (name, noise_mean(plan, name, answers[name]), len(answers[name])), strict=True
+        ):
+            column.append(cell)
+        progress(len(answers[name]))
+    return columns
+
+
+def estimate_file(plan: Design, path: str | Path, *, stratum: str, answer: str) -> Estimation:
+    """Estimate from a file that :func:`privatize` wrote."""
+    if plan.inputs.trust == "local":
+        return estimate_means(plan, *read_noised(path, stratum, answer))
+    strata, means = read_noised(path, stratum, answer)
+    return estimate_from_means(plan, strata, means, read_noised(path, stratum, COUNT)[1])
 
 
 def read_noised(path: str | Path, stratum: str, answer: str) -> tuple[list[str], list[float]]:
