@@ -10,6 +10,7 @@ import argparse
 import math
 import platform
 import statistics
+import subprocess
 import sys
 import time
 import tracemalloc
@@ -175,6 +176,22 @@ def measure_questions() -> Rows:
     return rows
 
 
+def measure_draw(people: int) -> Rows:
+    """Measure the secret draw in a process of its own."""
+    script = Path(__file__).parent / "draw.py"
+    printed = subprocess.run(
+        [sys.executable, script, str(people)], check=True, capture_output=True, text=True
+    ).stdout.split()
+    return [
+        (
+            f"secret draw from {people:,} people in 1,000 strata, in scans of the two columns",
+            float(printed[0]),
+            8,
+        ),
+        ("its peak memory, in megabytes", float(printed[1]), 1000),
+    ]
+
+
 def measure_rivals(give_up: float) -> list[tuple[str, str, list[str]]]:
     """Time other ways in exact designs of the same problem, until each takes too long."""
     rows = []
@@ -227,7 +244,10 @@ def main() -> int:
     questions = measure_questions()
     for what, value, limit in questions:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
-    engine += questions
+    draws = measure_draw(5_000_000 if quick else 50_000_000)
+    for what, value, limit in draws:
+        print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
+    engine += questions + draws
     print("Other ways, in exact designs of the same problem:")
     rivals = measure_rivals(2.0 if quick else GIVE_UP)
     if not quick:
