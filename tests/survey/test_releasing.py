@@ -138,8 +138,10 @@ def test_the_commands_from_answers_to_estimates(fielded):
     assert noised.returncode == 0, noised.stderr
     assert "only the central promise holds" in noised.stdout
     names = ["--stratum", "region", "--answer", "income"]
-    shown = run(folder, "estimate", "design.json", "noised.csv", *names, "--out", "estimates.csv")
+    files = ["--out", "estimates.csv", "--plot", "estimates.svg"]
+    shown = run(folder, "estimate", "design.json", "noised.csv", *names, *files)
     assert shown.returncode == 0, shown.stderr
+    assert (folder / "estimates.svg").read_text().startswith("<svg")
     assert "The population total is" in shown.stdout
     plain = json.loads(run(folder, "estimate", "design.json", "noised.csv", *names, "--json").stdout)
     assert plain["estimates"][0]["group"] == "all"

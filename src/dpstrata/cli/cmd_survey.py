@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from dpstrata.cli.options import Plot
+
 FrameFile = Annotated[
     Path,
     typer.Argument(
@@ -184,6 +186,7 @@ def estimate_command(
     stratum: Annotated[str, typer.Option(help="Column that says the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet, .xlsx, .json).")] = None,
+    plot: Plot = None,
     json: Annotated[bool, typer.Option(help="Print JSON alone.")] = False,
 ) -> None:
     """Estimate means from noised answers, with intervals that contain sampling and privacy."""
@@ -194,13 +197,18 @@ def estimate_command(
     from dpstrata.model.document import read_design
     from dpstrata.model.output import plain_cell, write_table
     from dpstrata.model.summary import TextTable
+    from dpstrata.report.chart import check_chart_path
+    from dpstrata.report.charts import MOST_BARS, intervals_chart
     from dpstrata.survey.releasing import estimate_file
 
+    check_chart_path(plot)
     plan = read_design(design)
     result = estimate_file(plan, answers, stratum=stratum, answer=answer)
     rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in result.rows]
     if out is not None:
         write_table({name: [row[name] for row in rows] for name in rows[0]}, out)
+    if plot is not None:
+        intervals_chart(rows[:MOST_BARS], confidence=plan.inputs.confidence).save(plot)
     if json:
         typer.echo(dumps({"estimates": rows, "floored": result.floored, "single": result.single}, indent=1))
         return

@@ -211,6 +211,54 @@ def _fitting(name: str, answers: Answers) -> Mechanism | None:
     return None if mechanism.needs_delta else mechanism
 
 
+def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float) -> Chart:
+    """Draw estimates with their intervals, one line each.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``group``, ``mean``, ``lower`` and ``upper``.
+    confidence : float
+        Level of the intervals.
+
+    Examples
+    --------
+    >>> chart = intervals_chart([{"group": "all", "mean": 0.3, "lower": 0.2, "upper": 0.4}], confidence=0.95)
+    >>> len(chart.spec["layer"])
+    2
+    """
+    if not rows:
+        raise InputError("a chart needs at least one row of data.")
+    values = [{name: row[name] for name in ("group", "mean", "lower", "upper")} for row in rows]
+    place = {"field": "group", "type": "nominal", "sort": None, "title": None}
+    axis = {"type": "quantitative", "title": "estimated mean", "scale": {"zero": False}}
+    colour = COLOURS[0]
+    return Chart(
+        {
+            "$schema": SCHEMA,
+            "title": {
+                "text": "Estimates from noised answers",
+                "subtitle": f"with {confidence:.0%} intervals",
+            },
+            "width": 560,
+            "height": {"step": 28},
+            "data": {"values": values},
+            "encoding": {"y": place},
+            "layer": [
+                {
+                    "mark": {"type": "rule", "strokeWidth": 2, "color": colour},
+                    "encoding": {"x": {"field": "lower", **axis}, "x2": {"field": "upper"}},
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "size": 70, "color": colour, "opacity": 1},
+                    "encoding": {"x": {"field": "mean", **axis}},
+                },
+            ],
+            "config": _CONFIG,
+        }
+    )
+
+
 def _repeats(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> bool:
     """Whether these columns do not tell all rows apart."""
     return len({tuple(str(row[name]) for name in names) for row in rows}) < len(rows)
