@@ -225,9 +225,69 @@ def test_the_commands(survey):
             "has no column 'who'",
         ),
         (["frame", "people.csv", *columns, "--out", "s.csv", "--sd-column", "x"], "needs sd_source"),
-        (["draw", "people.csv", "people.csv", *columns, "--out", "s.csv"], "is not a JSON file"),
+        (["draw", "strata.csv", "people.csv", *columns, "--out", "s.csv"], "is not a JSON file"),
+        (
+            ["draw", "design.json", "people.csv", *columns, "--out", "people.csv"],
+            "is given for two different files",
+        ),
+        (["draw", "design.json", "people.csv", *columns, "--out", "x", "--key", "x"], "two different files"),
+        (
+            ["draw", "design.json", "people.csv", *columns, "--out", "sample.csv", "--key", "k2"],
+            "is not replaced",
+        ),
+        (
+            ["frame", "people.csv", "--id", "region", "--stratum", "region", "--out", "s.csv"],
+            "different columns",
+        ),
         (["frame", "design.json", *columns, "--out", "s.csv"], "a frame must end in"),
     ):
         wrong = run(folder, *arguments)
         assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
         assert "person-" not in wrong.stderr
+
+
+def test_samples_with_strata_exchanged_are_not_verified(survey):
+    frame, _, folder = survey
+    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "k")
+    header, *rows = (folder / "sample.csv").read_text().splitlines()
+    people, regions = zip(*(row.split(",") for row in rows), strict=True)
+    swapped = [f"{person},{region}" for person, region in zip(people, reversed(regions), strict=True)]
+    (folder / "sample.csv").write_text("\n".join([header, *swapped]) + "\n")
+    with pytest.raises(dps.InputError, match="is not the sample"):
+        verify_draw(folder / "design.json", frame, sample=folder / "sample.csv", key_file=folder / "k")
+
+
+def test_names_that_stand_for_others_and_ambiguous_crossings_are_refused(tmp_path):
+    write_csv(tmp_path / "people1.csv", everyone())
+    write_csv(tmp_path / "people[1].csv", everyone()[:30])
+    with pytest.raises(dps.InputError, match="must not hold"):
+        frame_strata(open_frame(tmp_path / "people[1].csv", id="person", stratum="region"))
+    (tmp_path / "c.csv").write_text("p,a,b\n1,x | y,z\n2,x,y | z\n")
+    with pytest.raises(dps.InputError, match="values that are crossed must not hold"):
+        frame_strata(open_frame(tmp_path / "c.csv", id="p", stratum=["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    "ids", [[2**64 - 1 - i for i in range(8)], [-5 + i for i in range(8)], [10**17 + i for i in range(8)]]
+)
+def test_whole_numbers_of_any_kind_are_ids(tmp_path, ids):
+    kind = pa.uint64() if max(ids) >= 2**63 else pa.int64()
+    pq.write_table(pa.table({"p": pa.array(ids, type=kind), "s": ["a"] * 8}), tmp_path / "f.parquet")
+    frame = open_frame(tmp_path / "f.parquet", id="p", stratum="s")
+    plan = dps.design(frame_strata(frame), epsilon=5, total=3)
+    sample = draw_sample(plan, frame, bytes(range(32)))
+    assert len(set(sample.ids)) == 3
+    assert set(sample.ids) <= set(ids)
+
+
+def test_a_refused_draw_leaves_no_key(survey):
+    _, _, folder = survey
+    other = write_csv(folder / "other.csv", everyone()[1:])
+    with pytest.raises(dps.InputError, match="'north' has 399"):
+        draw(
+            folder / "design.json",
+            open_frame(other, id="person", stratum="region"),
+            out=folder / "s.csv",
+            key_file=folder / "new.key",
+        )
+    assert not (folder / "new.key").exists()

@@ -13,6 +13,7 @@ import dpstrata as dps
 from dpstrata.survey import releasing
 from dpstrata.survey.estimating import estimate_means
 from dpstrata.survey.frames import frame_strata, open_frame
+from dpstrata.survey.ledger import locked
 from dpstrata.survey.noising import noise_mean
 from dpstrata.survey.records import draw
 from dpstrata.survey.releasing import privatize, read_noised
@@ -164,6 +165,7 @@ def test_a_curator_releases_one_noised_mean_a_stratum(fielded):
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), trust="curator")
     plan.save(folder / "design.json")
+    (folder / "sample.csv").unlink()
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
     with open(folder / "sample.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -197,3 +199,46 @@ def test_noised_means_are_unbiased_with_the_stated_variance(mechanism):
     sd = float(plan.noise_sds[0])
     assert abs(draws.mean() - 0.25) < 6.2 * sd / math.sqrt(3000)
     assert draws.std() == pytest.approx(sd, rel=0.15)
+
+
+def test_nobody_is_noised_twice_without_saying_so(fielded, monkeypatch):
+    """Pending files that are in place, files of other names, designs laid out anew: all count."""
+    folder, _ = fielded
+    with monkeypatch.context() as patched:
+        patched.setattr(releasing.Ledger, "finish", lambda self, i: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            release(folder, out="a.csv")
+    for out in ("a.csv", "b.csv"):
+        with pytest.raises(dps.InputError, match="was released before"):
+            release(folder, out=out)
+    (folder / "a.csv").unlink()
+    release(folder, out="b.csv")
+    text = (folder / "design.json").read_text()
+    (folder / "design.json").write_text(text + "\n\n")
+    for out in ("a.csv", "c.csv"):
+        with pytest.raises(dps.InputError, match=r"was released before, as b\.csv"):
+            release(folder, out=out)
+
+
+def test_a_sample_needs_its_record_key_and_design(fielded):
+    folder, _ = fielded
+    (folder / "sample.csv").write_text((folder / "sample.csv").read_text() + "mallory,north\n")
+    with pytest.raises(dps.InputError, match=r"is not the sample that draw\.json records"):
+        release(folder)
+    (folder / "draw.json").unlink()
+    with pytest.raises(dps.InputError, match="needs the record of its draw"):
+        release(folder)
+
+
+def test_nothing_is_written_over_and_releases_do_not_pass_each_other(fielded):
+    folder, _ = fielded
+    for out in ("answers.csv", "sample.csv", "design.json", "ledger.json", "draw.key"):
+        with pytest.raises(dps.InputError, match="is given for two different files"):
+            release(folder, out=out)
+    with (
+        locked(folder / "ledger.json"),
+        pytest.raises(dps.InputError, match="another release with the ledger"),
+    ):
+        release(folder)
+    (folder / "ledger.json.lock").touch()  # left by a process that was killed
+    release(folder)

@@ -199,9 +199,11 @@ def estimate_command(
     from dpstrata.model.summary import TextTable
     from dpstrata.report.chart import check_chart_path
     from dpstrata.report.charts import MOST_BARS, intervals_chart
+    from dpstrata.survey.records import require_apart
     from dpstrata.survey.releasing import estimate_file
 
     check_chart_path(plot)
+    require_apart([path for path in (design, answers, out, plot) if path is not None])
     plan = read_design(design)
     result = estimate_file(plan, answers, stratum=stratum, answer=answer)
     rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in result.rows]

@@ -67,7 +67,7 @@ def draw_sample(plan: Design, frame: Frame, key: bytes) -> Sample:
     sizes, wanted = plan.strata.sizes, plan.sample_sizes
     survivors = _Survivors(frame, key, names, _thresholds(sizes, wanted))
     survivors.read(frame.batches())
-    _require_sizes(survivors.counts, names, sizes, survivors.unknown)
+    require_sizes(survivors.counts, names, sizes, survivors.unknown)
     short = np.flatnonzero(survivors.kept() < wanted)
     if short.size:  # once in a thousand million times for a stratum
         again = np.zeros(len(names))
@@ -156,11 +156,14 @@ class _Survivors:
             raise InputError("the ids of a frame must all be of one kind.")
         self.method = method
         if whole:
-            blocks = np.zeros((len(column), 2), dtype="<i8")
-            blocks[:, 0] = column.cast(pyarrow.int64()).to_numpy(zero_copy_only=False)
+            blocks = np.zeros((len(column), 2), dtype="<u8")
+            blocks[:, 0] = column.to_numpy(zero_copy_only=False).astype(np.uint64)
             numbers = np.frombuffer(_encrypt(self.key, blocks.tobytes()), dtype=">u8").reshape(-1, 2)
         else:
-            texts = column.cast(pyarrow.string()).to_pylist()
+            try:
+                texts = column.cast(pyarrow.string()).to_pylist()
+            except pyarrow.ArrowException:  # the cause would show an id
+                raise InputError("the ids of a frame must be whole numbers or text, got others.") from None
             digests = b"".join(
                 hashlib.blake2b(text.encode(), digest_size=16, key=self.key).digest() for text in texts
             )
@@ -187,9 +190,8 @@ def _thresholds(sizes: IntArray, wanted: IntArray) -> FloatArray:
     return np.where(wanted == sizes, 1.0, np.minimum(np.nan_to_num(limits, nan=1.0), 1.0))
 
 
-def _require_sizes(
-    counts: IntArray, names: tuple[str, ...], sizes: IntArray, unknown: dict[str, int]
-) -> None:
+def require_sizes(counts: IntArray, names: tuple[str, ...], sizes: IntArray, unknown: dict[str, int]) -> None:
+    """Require that a frame has the design's strata with their sizes, naming those that differ."""
     wrong = [
         f"{names[i]!r} has {counts[i]:,} in the frame and {sizes[i]:,} in the design"
         for i in np.flatnonzero(counts != sizes).tolist()

@@ -142,7 +142,9 @@ def estimate_from_means(
     place = {name: i for i, name in enumerate(strata)}
     order = np.array([place[name] for name in plan.strata.names])
     values = np.asarray(means, dtype=float)[order]
-    counts = np.asarray(answers, dtype=np.int64)[order]
+    given = np.asarray(answers, dtype=float)[order]
+    whole = np.isfinite(given) & (given == np.floor(given)) & (given >= 0) & (given <= 1e12)
+    counts = np.where(whole, given, 0).astype(np.int64)
     if not (np.all(np.isfinite(values)) and np.all((counts >= 1) & (counts <= plan.sample_sizes))):
         raise InputError(
             "every noised mean must be a number, of at least one answer and at most one for each invitation."

@@ -56,6 +56,15 @@ class Frame:
             f"SELECT count(*) FROM (SELECT {_quote(self.id)} FROM frame WHERE NOT ({missing}) "
             f"GROUP BY {_quote(self.id)} HAVING count(*) > 1)"
         )
+        if len(self.stratum) > 1:
+            parted = " OR ".join(
+                f"contains(CAST({_quote(column)} AS VARCHAR), '{BETWEEN}')" for column in self.stratum
+            )
+            ((unclear,),) = self._rows(f"SELECT count(*) FROM frame WHERE {parted}")
+            if unclear:
+                raise InputError(
+                    f"values that are crossed must not hold {BETWEEN!r}, got {unclear:,} that do."
+                )
         nowhere = sum(number for name, number in counts if name is None)
         sizes = {name: number for name, number in counts if name is not None}
         return FrameSummary(sizes, int(nowhere), int(nobody), int(twice))
@@ -107,10 +116,17 @@ class Frame:
         """Make the file known as ``frame``."""
         if not self.path.exists():
             raise InputError(f"{self.path} does not exist.")
+        if set(str(self.path)) & set("*?["):
+            raise InputError(
+                f"a frame's name must not hold *, ? or [, which stand for other names, got {self.path}."
+            )
+        connection.execute("SET TimeZone = 'UTC'")  # dates become the same text everywhere
         ending = self.path.suffix.lower()
         path = str(self.path).replace("'", "''")
         if ending in TEXT_ENDINGS:
-            connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_csv('{path}', all_varchar = true)")
+            connection.execute(
+                f"CREATE VIEW frame AS SELECT * FROM read_csv('{path}', all_varchar = true, header = true)"
+            )
         elif ending == ".parquet":
             connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_parquet('{path}')")
         elif ending in EXCEL_ENDINGS:
@@ -187,6 +203,8 @@ def open_frame(path: str | Path, *, id: str, stratum: str | Sequence[str], table
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     if not columns:
         raise InputError("a frame needs at least one stratum column.")
+    if id in columns or (len(columns) > 1 and id == "stratum"):
+        raise InputError(f"the id and the stratum must be different columns, got {id!r} for both.")
     return Frame(Path(path), id, columns, table)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -28,7 +29,7 @@ class Entry:
     design_digest : str
         SHA-256 of the design document.
     output : str
-        Name of the file.
+        Path of the file.
     status : {"pending", "released"}
         How far it came.
     epsilon, delta : float
@@ -64,30 +65,47 @@ class Ledger:
             if data["format"] != FORMAT or data["version"] != 1:
                 raise ValueError
             self.entries = [Entry(**{**entry, "people": tuple(entry["people"])}) for entry in data["entries"]]
+            if not all(_is_sound(entry) for entry in self.entries):
+                raise ValueError
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path} is not a ledger of dpstrata.") from None
 
     def begin(self, entry: Entry, *, again: bool) -> int:
-        """Write a pending entry; a design that was released before is refused unless ``again``.
+        """Write a pending entry, unless that would spend somebody's budget twice without ``again``.
 
-        An entry of the same design and file that is still pending is taken up where it was left.
+        A pending entry of the same design and file, whose file never came into place, is taken up again. One
+        whose file is there may have been released, and counts as such.
         """
+        resumed = None
+        people = set(entry.people)
         for i, known in enumerate(self.entries):
-            same = known.design_digest == entry.design_digest
-            if same and known.status == "released" and not again:
+            there = known.status == "released" or Path(known.output).exists()
+            if known.design_digest == entry.design_digest and not there:
+                resumed = i if known.output == entry.output and set(known.people) <= people else resumed
+                continue
+            if again or not there:
+                continue
+            name = Path(known.output).name
+            if known.design_digest == entry.design_digest:
                 raise InputError(
-                    f"this design was released before, as {known.output}; noising again spends the budget of "
+                    f"this design was released before, as {name}; noising again spends the budget of "
                     "everyone in it again. Say so with --again."
                 )
-            if same and known.status == "pending" and known.output == entry.output:
-                self.entries[i] = entry
-                self._write()
-                return i
-        self.entries.append(entry)
+            twice = len(people.intersection(known.people))
+            if twice:
+                raise InputError(
+                    f"{twice:,} of these people have spent epsilon = {known.epsilon:g} in {name} already; "
+                    "more is spent on top of it. Say so with --again."
+                )
+        if resumed is None:
+            self.entries.append(entry)
+            resumed = len(self.entries) - 1
+        else:
+            self.entries[resumed] = entry
         self._write()
-        return len(self.entries) - 1
+        return resumed
 
     def finish(self, i: int) -> None:
         """Mark an entry as released."""
@@ -107,6 +125,30 @@ class Ledger:
     def _write(self) -> None:
         data = {"format": FORMAT, "version": 1, "entries": [asdict(entry) for entry in self.entries]}
         write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock beside a file, so that two releases cannot pass each other; it ends with the process."""
+    import fcntl
+
+    lock = path.with_name(f"{path.name}.lock")
+    try:
+        with open(lock, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+            lock.unlink(missing_ok=True)
+    except BlockingIOError:
+        raise InputError(
+            f"another release with the ledger {path} is under way; wait for it to end."
+        ) from None
+    except PermissionError as error:
+        raise InputError(f"{lock} cannot be written: {error.strerror or error}.") from None
+
+
+def _is_sound(entry: Entry) -> bool:
+    numbers = isinstance(entry.epsilon, int | float) and isinstance(entry.delta, int | float)
+    return numbers and entry.status in ("pending", "released")
 
 
 def keyed_digest(key: bytes, person: object) -> str:

@@ -70,7 +70,7 @@ def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
     if plan.inputs.trust == "curator":
         raise InputError("with trust='curator' the mean of a stratum is noised, not single answers.")
     noise = _noise_at(plan, stratum)
-    values = _within_the_sample(plan, stratum, answers)
+    values = check_answers(plan, stratum, answers)
     k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
     shares = noise.shares(noise.draw(k))
     return plan.inputs.answers.lower + plan.inputs.answers.range * shares
@@ -96,7 +96,7 @@ def noise_mean(plan: Design, stratum: str, answers: npt.ArrayLike) -> float:
         raise InputError("with trust='local' every answer is noised, not the mean of a stratum.")
     noise = _noise_at(plan, stratum)
     assert isinstance(noise, AdditiveGridNoise)
-    values = _within_the_sample(plan, stratum, answers)
+    values = check_answers(plan, stratum, answers)
     if not len(values):
         raise InputError(f"stratum {stratum!r} has no answer.")
     k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
@@ -131,7 +131,7 @@ def _require_design(plan: object) -> None:
         raise InputError(f"noise needs a Design, got {type(plan).__name__}.")
 
 
-def _within_the_sample(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
+def check_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
     """Check answers: numbers, clamped, on the grid, and no more than were invited."""
     values = _as_answers(answers, plan.inputs.answers)
     most = int(plan.sample_sizes[plan.strata.names.index(stratum)])

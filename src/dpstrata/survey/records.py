@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
 from dpstrata.model.output import write_atomically, write_table
 from dpstrata.model.tables import read_table
-from dpstrata.survey.drawing import Sample, draw_sample
+from dpstrata.survey.drawing import Sample, draw_sample, require_sizes
 from dpstrata.survey.frames import Frame
 from dpstrata.survey.keys import commitment, new_key, read_key, survey_key
 from dpstrata.version import __version__
@@ -54,16 +58,26 @@ def draw(
     Who holds the key knows the sample. Publishing it undoes the amplification of whatever was released.
     """
     design, out, key_file = Path(design), Path(out), Path(key_file)
+    path = out.with_name("draw.json") if record is None else Path(record)
+    require_apart([design, frame.path, key_file, out, path])
     plan = read_design(design)
-    frame.summary().require_sound(frame.path)
+    summary = frame.summary()
+    summary.require_sound(frame.path)
+    names = plan.strata.names
+    counted = np.array([summary.sizes.get(name, 0) for name in names], dtype=np.int64)
+    unknown = {name: number for name, number in summary.sizes.items() if name not in set(names)}
+    require_sizes(counted, names, plan.strata.sizes, unknown)
     key = read_key(key_file) if key_file.exists() else new_key(key_file)
-    sample = _draw(plan, design, frame, key)
+    sample = _draw(plan, frame, key)
+    if out.exists() and not _is_sample(out, sample, frame):
+        raise InputError(f"{out} exists and is another sample; it is not replaced.")
     write_table(_columns(sample, frame), out)
+    os.chmod(out, 0o600)
     written = {
         "format": FORMAT,
         "version": 1,
         "created_with": __version__,
-        "design_digest": file_digest(design),
+        "design_digest": design_digest(plan),
         "frame_digest": file_digest(frame.path),
         "sample_digest": file_digest(out),
         "id": frame.id,
@@ -75,7 +89,6 @@ def draw(
             for name, size, n in zip(plan.strata.names, plan.strata.sizes, plan.sample_sizes, strict=True)
         ],
     }
-    path = out.with_name("draw.json") if record is None else Path(record)
     write_atomically(path, (json.dumps(written, indent=1, ensure_ascii=False) + "\n").encode())
     return written
 
@@ -89,13 +102,53 @@ def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_fil
         If it is not; nobody is named.
     """
     plan = read_design(design)
-    right = _columns(_draw(plan, Path(design), frame, read_key(Path(key_file))), frame)
-    given = read_table(Path(sample)).columns
-    for name, cells in right.items():
-        if name not in given:
-            raise InputError(f"{sample} must have the column {name!r}.")
-        if sorted(map(str, given[name])) != sorted(map(str, cells)):
-            raise InputError(f"{sample} is not the sample that design, frame and key give.")
+    frame.summary().require_sound(frame.path)
+    if not _is_sample(Path(sample), _draw(plan, frame, read_key(Path(key_file))), frame):
+        raise InputError(f"{sample} is not the sample that design, frame and key give.")
+
+
+def check_record(plan: Design, *, sample: Path, key: bytes, record: Path) -> None:
+    """Require that a sample is the one of its record, for this design and this key."""
+    try:
+        data = json.loads(record.read_text(encoding="utf-8"))
+        right = (data["format"], data["design_digest"], data["sample_digest"], data["key_commitment"])
+    except FileNotFoundError:
+        raise InputError(
+            f"{record} does not exist: a sample needs the record of its draw beside it."
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{record} is not the record of a draw.") from None
+    if right != (FORMAT, design_digest(plan), file_digest(sample), commitment(key)):
+        raise InputError(f"{sample} is not the sample that {record.name} records for this design and key.")
+
+
+def require_apart(paths: Sequence[Path]) -> None:
+    """Require that no file would be written over another."""
+    resolved = [path.resolve() for path in paths]
+    for i, path in enumerate(resolved):
+        if path in resolved[:i]:
+            raise InputError(f"{paths[i]} is given for two different files.")
+
+
+def design_digest(plan: Design) -> str:
+    """SHA-256 of what a design says, however its file is laid out."""
+    content = {name: part for name, part in plan.to_dict().items() if name != "created_with"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _is_sample(path: Path, sample: Sample, frame: Frame) -> bool:
+    """Whether a file holds these people in these strata, in any order."""
+    given, right = read_table(path).columns, _columns(sample, frame)
+    if not set(right) <= set(given):
+        return False
+    pairs = (
+        sorted(zip(*(map(_text, columns[name]) for name in right), strict=True)) for columns in (given, right)
+    )
+    return next(pairs) == next(pairs)
+
+
+def _text(cell: Any) -> str:
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
 def file_digest(path: str | Path) -> str:
@@ -107,8 +160,8 @@ def file_digest(path: str | Path) -> str:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
-def _draw(plan: Design, design: Path, frame: Frame, key: bytes) -> Sample:
-    return draw_sample(plan, frame, survey_key(key, file_digest(design)))
+def _draw(plan: Design, frame: Frame, key: bytes) -> Sample:
+    return draw_sample(plan, frame, survey_key(key, design_digest(plan)))
 
 
 def _columns(sample: Sample, frame: Frame) -> dict[str, list[Any]]:

@@ -17,9 +17,9 @@ from dpstrata.model.output import write_table
 from dpstrata.model.tables import read_table
 from dpstrata.survey.estimating import Estimation, estimate_from_means, estimate_means
 from dpstrata.survey.keys import read_key, survey_key
-from dpstrata.survey.ledger import Entry, Ledger, keyed_digest
-from dpstrata.survey.noising import noise_answers, noise_mean
-from dpstrata.survey.records import file_digest
+from dpstrata.survey.ledger import Entry, Ledger, keyed_digest, locked
+from dpstrata.survey.noising import check_answers, noise_answers, noise_mean
+from dpstrata.survey.records import check_record, design_digest, require_apart
 
 CHUNK = 50_000
 COUNT = "answers"  # column of how many answers a noised mean is of
@@ -71,7 +71,8 @@ def privatize(
     answers : path
         Table with the columns ``id``, ``stratum`` and ``answer``.
     sample : path
-        The sample that was drawn, with the same ``id`` and ``stratum`` columns.
+        The sample that was drawn, with the same ``id`` and ``stratum`` columns; its record ``draw.json`` is
+        beside it, and must be of this design and key.
     id, stratum, answer : str
         Names of the columns.
     out : path
@@ -84,29 +85,35 @@ def privatize(
     progress : callable, optional
         Called with the number of answers noised since the last call.
     """
-    design, out = Path(design), Path(out)
+    design, out, sample = Path(design), Path(out), Path(sample)
+    ledger_path, record = design.with_name("ledger.json"), sample.with_name("draw.json")
+    require_apart([design, Path(answers), sample, record, Path(key_file), ledger_path, out])
     plan = read_design(design)
     if not plan.inputs.amplified:
         raise InputError(
             "the ledger counts budgets of epsilon; designs for zcdp or gdp are noised one by one."
         )
-    digest = file_digest(design)
-    drawn = dict(zip(*_columns(Path(sample), id, stratum), strict=True))
+    secret = read_key(Path(key_file))
+    check_record(plan, sample=sample, key=secret, record=record)
+    drawn = dict(zip(*_columns(sample, id, stratum), strict=True))
     people, strata, values = _columns(Path(answers), id, stratum, answer)
     _require_drawn(drawn, people, strata)
-    key = survey_key(read_key(Path(key_file)), "ledger")
-    known = tuple(sorted(keyed_digest(key, person) for person in people))
-    ledger = Ledger(design.with_name("ledger.json"))
-    epsilon = plan.inputs.epsilon or 0.0
-    place = ledger.begin(Entry(digest, out.name, "pending", epsilon, plan.inputs.delta, known), again=again)
     by_stratum: dict[str, list[Any]] = {}
     for name, value in zip(strata, values, strict=True):
         by_stratum.setdefault(name, []).append(value)
-    noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
-    columns = noised(plan, by_stratum, (stratum, answer), progress or (lambda number: None))
-    write_table(columns, out)
-    ledger.finish(place)
-    before, most = ledger.spent_before(known, but=place)
+    for name, given in by_stratum.items():
+        check_answers(plan, name, given)
+    key = survey_key(secret, "ledger")
+    known = tuple(sorted(keyed_digest(key, person) for person in people))
+    epsilon = plan.inputs.epsilon or 0.0
+    entry = Entry(design_digest(plan), str(out.resolve()), "pending", epsilon, plan.inputs.delta, known)
+    with locked(ledger_path):
+        ledger = Ledger(ledger_path)
+        place = ledger.begin(entry, again=again)
+        noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
+        write_table(noised(plan, by_stratum, (stratum, answer), progress or (lambda number: None)), out)
+        ledger.finish(place)
+        before, most = ledger.spent_before(known, but=place)
     return Release(len(people), plan.total, before, most + epsilon)
 
 
