@@ -135,8 +135,8 @@ class Terms:
             put = object.__setattr__
             put(self, "origin", float(self.tilts[reference]))
             by_size, by_response = self._tilt_differences(reference)
-            if by_response is None:
-                put(self, "slope", by_size)
+            if by_size is None or by_response is None:
+                put(self, "slope", by_response if by_size is None else by_size)
                 return
             put(self, "slope", by_size + by_response)
             put(self, "_slope_terms", np.abs(by_size) + np.abs(by_response))
@@ -149,33 +149,42 @@ class Terms:
         other._measure_from(reference)
         return other
 
-    def _tilt_differences(self, j: int) -> tuple[FloatArray, FloatArray | None]:
-        """Tilts less that of stratum ``j``, in two parts that are each free of cancellation.
+    def _tilt_differences(self, j: int) -> tuple[FloatArray | None, FloatArray | None]:
+        """Tilts less that of stratum ``j``, in two parts, each free of cancellation; ``None`` is zero.
 
         A tilt is K·q²/r³ with q = a/N, so the difference is K·(q_i − q_j)(q_i + q_j)/r_i³, where q_i − q_j
         comes from a difference of two products in twice the working precision, plus what the response rates
         add, K·q_j²·(r_j³ − r_i³)/(r_i·r_j)³.
         """
+        constant = (
+            2.0 * self.mechanism.weight * (self.mechanism.answer_range / self.promise.odds_minus_one) ** 2
+        )
+        by_size, q = self._size_differences(j)
+        if by_size is not None:
+            by_size *= constant
+        if self.response_rates is None:
+            return by_size, None
+        r, r_j = self.response_rates, float(self.response_rates[j])
+        cube = r * r_j
+        cube *= cube * cube
+        by_response = (r_j - r) * (r_j * r_j + r * (r_j + r))
+        by_response *= constant * q * q
+        by_response /= cube
+        return (None if by_size is None else by_size / r**3), by_response
+
+    def _size_differences(self, j: int) -> tuple[FloatArray | None, float]:
+        """q_i² − q_j² with q = a/N, and q_j; nothing for the mean, where all are 1/ΣN."""
+        if self.objective == "mean":
+            return None, 1.0 / self._population
         N = self.sizes.astype(float)
         if self.objective == "unit_free":  # q = 1/(S·N)
             below, above = self.sds * N, np.ones(1)
             difference = difference_of_products(self.sds[j], N[j], self.sds, N)
-        elif self.objective == "mean":  # q = 1/ΣN
-            below, above = np.full(len(N), float(self._population)), np.ones(1)
-            difference = np.zeros(len(N))
         else:
             below, above = N, np.abs(self.coefficients)
             difference = difference_of_products(above, N[j], above[j], N)
         q = above / below
-        constant = (
-            2.0 * self.mechanism.weight * (self.mechanism.answer_range / self.promise.odds_minus_one) ** 2
-        )
-        by_size: FloatArray = constant * (difference / (below * below[j])) * (q + q[j])
-        if self.response_rates is None:
-            return by_size, None
-        r, r_j = self.response_rates, self.response_rates[j]
-        by_response = constant * q[j] ** 2 * (r_j - r) * (r_j**2 + r_j * r + r**2) / (r * r_j) ** 3
-        return by_size / r**3, by_response
+        return (difference / (below * below[j])) * (q + q[j]), float(q[j])
 
     # --- budgets and values -------------------------------------------------------------------
 
