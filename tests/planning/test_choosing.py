@@ -85,7 +85,7 @@ def test_best_answers_every_question_and_survives_a_document(tmp_path, question)
         dps.load_design(tmp_path / "d.json")
 
 
-def test_best_skips_what_no_design_meets_and_says_why_if_none_does():
+def test_best_leaves_out_what_no_design_meets_and_says_why_if_none_does():
     plan = dps.design(PAPER, epsilon=0.1, target_se=0.0285, mechanism="best")
     assert {row.mechanism for row in plan.choice if row.total is None} == {"laplace"}
     with pytest.raises(dps.InfeasibleError, match="but the best possible under this privacy"):
@@ -129,3 +129,10 @@ def test_best_is_for_a_promise_of_epsilon_alone():
     for promise in ({"epsilon": 1, "delta": 1e-6}, {"zcdp": 1}):
         with pytest.raises(dps.InputError, match="mechanism='best' is for a promise of epsilon alone"):
             dps.design(PAPER, total=200, mechanism="best", **promise)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "best"])
+def test_the_warning_beyond_the_best_points_at_the_caller(mechanism):
+    with pytest.warns(dps.DpstrataWarning, match="is more than helps") as caught:
+        dps.design(PAPER, epsilon=0.1, total=34_000, mechanism=mechanism)
+    assert [warning.filename for warning in caught] == [__file__]

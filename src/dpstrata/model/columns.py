@@ -16,7 +16,7 @@ from dpstrata.errors import DpstrataWarning, StrataError
 from dpstrata.model.answers import Answers
 from dpstrata.model.checks import COLUMN_OF, Finding, find_large_spreads, find_problems
 from dpstrata.model.strata import Strata
-from dpstrata.model.tables import Table
+from dpstrata.model.tables import Table, text_of
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
 NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")
@@ -137,7 +137,7 @@ class _Columns:
         """Read a column as text; a number that a spreadsheet made of a name is written without its '.0'."""
         texts = []
         for row, cell in enumerate(self.cells[column]):
-            text = "" if _is_missing(cell) else _text(cell)
+            text = "" if _is_missing(cell) else text_of(cell)
             if not text:
                 self._report(row, column, f"{column} must not be empty", "nothing")
             texts.append(text)
@@ -151,7 +151,7 @@ class _Columns:
         default = "bound" if spread == "sd_high" else "prior"
         if "sd_source" not in self.cells:
             return default
-        return [default if _is_missing(cell) else _text(cell) for cell in self.cells["sd_source"]]
+        return [default if _is_missing(cell) else text_of(cell) for cell in self.cells["sd_source"]]
 
     def numbers(self, column: str, *, blank: FloatArray | None = None) -> FloatArray:
         """Read a column as numbers; what is not one is reported and becomes NaN.
@@ -256,9 +256,3 @@ def _is_missing(cell: Any) -> bool:
     if isinstance(cell, str):
         return not cell.strip()
     return cell is None or bool(cell != cell)
-
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).strip()

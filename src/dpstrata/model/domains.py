@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InputError
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.strata import Strata
+from dpstrata.model.tables import text_of
 
 WHOLE = "all"
 _MOST_TARGETS = 2000
@@ -171,7 +171,7 @@ def _cells(strata: Strata, column: str) -> list[str]:
         raise InputError(f"domains must name columns of the strata ({known}), got {column!r}.")
     cells = []
     for row, cell in enumerate(strata.extra[column]):
-        text = _text(cell)
+        text = text_of(cell)
         if not text:
             raise InputError(
                 f"column {column!r} must name a domain for every stratum, "
@@ -179,14 +179,6 @@ def _cells(strata: Strata, column: str) -> list[str]:
             )
         cells.append(text)
     return cells
-
-
-def _text(cell: Any) -> str:
-    if cell is None or cell != cell:
-        return ""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).strip()
 
 
 def _partition(

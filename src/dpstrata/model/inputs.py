@@ -84,13 +84,13 @@ class Inputs:
             raise InputError(
                 f"a design needs one of epsilon, zcdp and gdp, got {' and '.join(given) or 'none of them'}."
             )
+        if self.mechanism == "best" and (given != ["epsilon"] or self.delta > 0):
+            raise InputError("mechanism='best' is for a promise of epsilon alone, got another.")
         if given == ["epsilon"]:
             return
         (name,) = given
         if not 1e-6 <= getattr(self, name) <= 1e6:
             raise InputError(f"{name} must lie between 1e-6 and 1e6, got {name}={getattr(self, name):g}.")
-        if self.mechanism == "best":
-            raise InputError("mechanism='best' is for a promise of epsilon alone, got another.")
         if self.mechanism != "gaussian" or self.delta != 0 or self.local_epsilon_cap is not None:
             raise InputError(
                 f"{name} is kept by mechanism='gaussian', without delta and local_epsilon_cap, got others."
@@ -201,8 +201,6 @@ class Inputs:
             raise InputError(
                 f"questions must be at least 1 and at most 1000, got questions={self.questions}."
             )
-        if self.mechanism == "best" and self.delta > 0:
-            raise InputError("mechanism='best' is for a promise of epsilon alone, got another.")
         if self.trust not in ("local", "curator"):
             raise InputError(f"trust must be 'local' or 'curator', got {self.trust!r}.")
         cap = self.local_epsilon_cap

@@ -30,6 +30,13 @@ class Table:
     place: Callable[[int], str]
 
 
+def text_of(cell: Any) -> str:
+    """Read a cell as text: nothing is empty, and a number made of a name loses its '.0'."""
+    if cell is None or cell != cell:
+        return ""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+
+
 def read_table(path: Path) -> Table:
     """Read a table file; its ending says its kind.
 

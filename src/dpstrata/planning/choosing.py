@@ -11,10 +11,10 @@ from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import interviews
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
-from dpstrata.planning.questions import answer
+from dpstrata.planning.questions import answer, warn_beyond_the_best
 
 
-def answer_best(strata: Strata, inputs: Inputs, *, warn: bool = True) -> Design:
+def answer_best(strata: Strata, inputs: Inputs) -> Design:
     """Answer the question with the valid mechanism that does best.
 
     That is the least variance; for a precision target the least cost or the fewest people, then the least
@@ -25,7 +25,7 @@ def answer_best(strata: Strata, inputs: Inputs, *, warn: bool = True) -> Design:
     rows = []
     for name in valid_mechanisms(inputs):
         try:
-            plans[name] = answer(strata, replace(inputs, mechanism=name), warn=False)
+            plans[name] = answer(strata, replace(inputs, mechanism=name))
         except InfeasibleError as reason:
             reasons.append(reason)
             rows.append(Choice(name, None, None, None))
@@ -41,20 +41,21 @@ def answer_best(strata: Strata, inputs: Inputs, *, warn: bool = True) -> Design:
         people = plan.total if plan.cost is None else plan.cost
         return (people, plan.variance) if targets else (plan.variance,)
 
-    chosen = min(plans, key=rank)
-    plan = plans[chosen]
-    if warn and inputs.total is not None:  # again, for its warning
-        plan = answer(strata, plan.inputs)
-    return replace(plan, choice=tuple(rows))
+    return replace(plans[min(plans, key=rank)], choice=tuple(rows))
 
 
 def answer_any(
     strata: Strata, inputs: Inputs, problem: Problem | None = None, *, warn: bool = True
 ) -> Design:
-    """Answer the question, with the best mechanism if that is asked for."""
-    if inputs.mechanism == BEST:
-        return answer_best(strata, inputs, warn=warn)
-    return answer(strata, inputs, problem, warn=warn)
+    """Answer the question, with the best mechanism if that is asked for.
+
+    ``warn`` says whether a total beyond the best one is warned about, to the caller's caller.
+    """
+    best = inputs.mechanism == BEST
+    plan = answer_best(strata, inputs) if best else answer(strata, inputs, problem)
+    if warn:
+        warn_beyond_the_best(plan, stacklevel=3)
+    return plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -37,7 +37,7 @@ def load_design(path: str | Path) -> Design:
     """
     plan = read_design(path)
     try:
-        again = answer(plan.strata, plan.inputs, plan.problem, warn=False)
+        again = answer(plan.strata, plan.inputs, plan.problem)
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
     if isinstance(plan.certificate, Bound):
@@ -49,7 +49,7 @@ def load_design(path: str | Path) -> Design:
         told["cost"] = right["cost"] = plan.cost  # another machine may find another design within the gap
     difference = first_difference(told, right, "outcome")
     if plan.choice is not None and not difference:
-        choice = answer_best(plan.strata, plan.inputs, warn=False).choice or ()
+        choice = answer_best(plan.strata, plan.inputs).choice or ()
         told_rows, right_rows = ([asdict(row) for row in each] for each in (plan.choice, choice))
         difference = first_difference(told_rows, right_rows, "choice")
     if difference:

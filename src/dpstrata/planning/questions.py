@@ -31,17 +31,16 @@ from dpstrata.solvers.targets import solve_targets
 _NEWTON_STEPS = 3
 
 
-def answer(strata: Strata, inputs: Inputs, problem: Problem | None = None, *, warn: bool = True) -> Design:
+def answer(strata: Strata, inputs: Inputs, problem: Problem | None = None) -> Design:
     """Answer the question that ``inputs`` ask about ``strata``.
 
-    ``problem`` is what the inputs pose but for its total, where that is known already; ``warn`` says whether
-    a total beyond the best one is warned about.
+    ``problem`` is what the inputs pose but for its total, where that is known already.
     """
     search = _Search(strata, inputs, problem or inputs.problem(strata))
     if inputs.domains is not None:
         find_partitions(strata, inputs)  # says what is wrong with them before any work
     if inputs.total is not None:
-        return search.with_total(inputs.total, warn=warn)
+        return search.with_total(inputs.total)
     if inputs.at_most is not None:
         return search.with_at_most(inputs.at_most)
     if inputs.target_variance is None and not inputs.has_domain_targets:
@@ -53,6 +52,20 @@ def answer(strata: Strata, inputs: Inputs, problem: Problem | None = None, *, wa
         assert inputs.target_variance is not None
         plan = search.with_target(inputs.target_variance)
     return _check_budget(plan)
+
+
+def warn_beyond_the_best(plan: Design, *, stacklevel: int) -> None:
+    """Warn if a design was asked for more people than help."""
+    if plan.inputs.total is None or plan.outcome is None:
+        return
+    mean = plan.inputs.objective == "mean"
+    got = f"{math.sqrt(plan.variance) if mean else plan.variance:.4g}"
+    words = plan.outcome.in_words(plan.total, mean=mean)
+    warnings.warn(
+        f"total={plan.total:,} is more than helps: it gives {got}. {words}",
+        DpstrataWarning,
+        stacklevel=stacklevel + 1,
+    )
 
 
 def _check_budget(plan: Design) -> Design:
@@ -148,24 +161,11 @@ class _Search:
 
     # --- a number of people -------------------------------------------------------------------
 
-    def with_total(self, total: int, *, warn: bool) -> Design:
-        """Design for a given total; say if it is beyond the best one."""
+    def with_total(self, total: int) -> Design:
+        """Design for a given total, and note if it is beyond the best one."""
         price = self.solve(total).price
         best = self.best() if price is not None and price < 0 else (total, 0.0)
-        if best[0] >= total:
-            return self.design(total, None)
-        outcome = Outcome(*best)
-        plan = self.design(total, outcome)
-        if not warn:
-            return plan
-        mean = self.inputs.objective == "mean"
-        got = f"{math.sqrt(plan.variance) if mean else plan.variance:.4g}"
-        warnings.warn(
-            f"total={total:,} is more than helps: it gives {got}. {outcome.in_words(total, mean=mean)}",
-            DpstrataWarning,
-            stacklevel=4,
-        )
-        return plan
+        return self.design(total, None if best[0] >= total else Outcome(*best))
 
     def with_at_most(self, limit: int) -> Design:
         """Design for the best number of interviews that is not above ``limit``."""

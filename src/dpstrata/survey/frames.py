@@ -12,7 +12,7 @@ import numpy as np
 
 from dpstrata.errors import InputError, MissingExtraError
 from dpstrata.model.strata import Strata
-from dpstrata.model.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table
+from dpstrata.model.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table, text_of
 
 DATABASE_ENDINGS = (".duckdb", ".db")
 BETWEEN = " | "  # of the values of several stratum columns
@@ -133,7 +133,8 @@ class Frame:
             import pyarrow
 
             columns = {
-                name: [_cell(cell) for cell in cells] for name, cells in read_table(self.path).columns.items()
+                name: [text_of(cell) or None for cell in cells]
+                for name, cells in read_table(self.path).columns.items()
             }
             connection.register("frame", pyarrow.table(columns))
         elif ending in DATABASE_ENDINGS:
@@ -246,12 +247,6 @@ def frame_strata(
 
 def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _cell(cell: Any) -> str | None:
-    if cell is None or cell != cell:
-        return None
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def _duckdb() -> Any:

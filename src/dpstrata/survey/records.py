@@ -15,7 +15,7 @@ from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
 from dpstrata.model.output import write_atomically, write_table
-from dpstrata.model.tables import read_table
+from dpstrata.model.tables import read_table, text_of
 from dpstrata.survey.drawing import Sample, draw_sample, require_sizes
 from dpstrata.survey.frames import Frame
 from dpstrata.survey.keys import commitment, new_key, read_key, survey_key
@@ -142,13 +142,10 @@ def _is_sample(path: Path, sample: Sample, frame: Frame) -> bool:
     if not set(right) <= set(given):
         return False
     pairs = (
-        sorted(zip(*(map(_text, columns[name]) for name in right), strict=True)) for columns in (given, right)
+        sorted(zip(*(map(text_of, columns[name]) for name in right), strict=True))
+        for columns in (given, right)
     )
     return next(pairs) == next(pairs)
-
-
-def _text(cell: Any) -> str:
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
 def file_digest(path: str | Path) -> str:

@@ -14,7 +14,7 @@ from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
 from dpstrata.model.output import write_table
-from dpstrata.model.tables import read_table
+from dpstrata.model.tables import read_table, text_of
 from dpstrata.survey.estimating import Estimation, estimate_from_means, estimate_means
 from dpstrata.survey.keys import read_key, survey_key
 from dpstrata.survey.ledger import Entry, Ledger, keyed_digest, locked
@@ -167,7 +167,7 @@ def _columns(path: Path, *names: str) -> tuple[list[Any], ...]:
     for name in names:
         if name not in table.columns:
             raise InputError(f"{path} has no column {name!r}; it has {', '.join(table.columns)}.")
-    texts = [[_text(cell) for cell in table.columns[name]] for name in names[:2]]
+    texts = [[text_of(cell) for cell in table.columns[name]] for name in names[:2]]
     if len(names) == 2:
         return tuple(texts)
     try:
@@ -177,12 +177,6 @@ def _columns(path: Path, *names: str) -> tuple[list[Any], ...]:
     if not np.all(np.isfinite(numbers)):
         raise InputError(f"{path}: answers must be numbers, got others in column {names[2]!r}.")
     return (*texts, numbers.tolist())
-
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return "" if cell is None else str(cell).strip()
 
 
 def _require_drawn(drawn: dict[str, str], people: list[str], strata: list[str]) -> None:

@@ -47,7 +47,7 @@ class Gaussian(Mechanism):
         """Fit the mechanism to the promise: κ, a table of σ to begin Newton's method from, and the weight.
 
         The weight is the least ratio of σ² to s, with which the core falls nearly like 1/n. Whether it does,
-        and is convex, is checked here for every budget that the promise leads to.
+        and is convex, is checked here for every budget that the promise leads to, for a curator too.
         """
         if epsilon < _LEAST_EPSILON:
             raise InputError(
@@ -67,7 +67,12 @@ class Gaussian(Mechanism):
         rho, first, second = self.remainder_slopes(at)
         fall = rho + at.z * first
         bend = 2.0 * rho + (4.0 - at.z) * at.z * first + at.z * at.z * second
-        if not np.all((fall > 0) & (bend > 0.9 * fall) & (bend < 2.1 * fall)):
+        # A curator's terms, times rx: the kernel adds 2w/expm1(e) to the fall and twice that to the bend.
+        kernel = 2.0 * self.weight * at.b / at.z
+        mean_fall = kernel + 2.0 * rho + at.z * first
+        mean_bend = 2.0 * kernel + 6.0 * rho + (6.0 - at.z) * at.z * first + at.z * at.z * second
+        convex = (fall > 0) & (bend > 0.9 * fall) & (bend < 2.1 * fall) & (mean_fall > 0) & (mean_bend > 0)
+        if not np.all(convex):
             raise InputError(
                 f"delta={delta:g} is too large for Gaussian noise at epsilon={epsilon:g}: the best design "
                 "could not be proven. Use a smaller delta."
