@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dpstrata needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dpstrata and its tools into $(VENV) ..."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev]'
 	@touch $@
 
 demo: $(STAMP) ## Design the paper's four-stratum survey, then carry out a real one
@@ -37,7 +37,7 @@ figures: $(STAMP) ## Draw the charts of the documentation again
 	$(BIN)/python docs/figures.py
 
 bench: $(STAMP) ## Measure speed as ratios within one run (several minutes)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,dev,bench]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,bench]'
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the environment and caches

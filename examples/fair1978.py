@@ -34,7 +34,7 @@ def main() -> None:
     truth = sum(answers.values()) / len(answers)
     people = f"{strata.population:,} people in {len(strata)} strata"
     print(f"Fair (1978): {people}, epsilon = 1, {plan.total} asked in secret.")
-    print(f"Estimated share: {result.mean:.3f}, 95% interval {result.lower:.3f} to {result.upper:.3f}.")
+    print(f"Estimated share: {result.estimate:.3f}, 95% interval {result.lower:.3f} to {result.upper:.3f}.")
     print(f"The truth, known here: {truth:.3f}. (Real noise: another run gives another estimate.)")
 
 

@@ -53,7 +53,7 @@ def test_estimates_are_unbiased_and_intervals_cover(mechanism):
             noised += dps.noise_answers(plan, name, values).tolist()
             names += [name] * len(values)
         result = estimate_means(plan, names, noised)
-        errors.append(result.whole.mean - truth)
+        errors.append(result.whole.estimate - truth)
         variances.append(result.whole.standard_error**2)
         covered += result.whole.lower <= truth <= result.whole.upper
     spread = np.std(errors, ddof=1)
@@ -79,7 +79,7 @@ def test_schools_with_domains():
     noised = [dps.noise_answer(plan, s, answers[p]) for p, s in zip(sample.ids, sample.strata, strict=True)]
     result = estimate_means(plan, sample.strata, noised)
     truth = float(np.mean(list(answers.values())))
-    assert abs(result.whole.mean - truth) < 7 * result.whole.standard_error
+    assert abs(result.whole.estimate - truth) < 7 * result.whole.standard_error
     assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=0.25)
     assert [domain.group for domain in result.domains] == ["lower", "upper"]
     assert result.whole.answers == 900

@@ -17,7 +17,8 @@ from dpstrata.model.document import read_design
 from dpstrata.model.output import write_atomically, write_table
 from dpstrata.model.tables import read_table, text_of
 from dpstrata.survey.drawing import Sample, draw_sample, require_sizes
-from dpstrata.survey.frames import Frame
+from dpstrata.survey.frames.base import Frame
+from dpstrata.survey.frames.files import file_digest
 from dpstrata.survey.keys import commitment, new_key, read_key, survey_key
 from dpstrata.version import __version__
 
@@ -59,10 +60,10 @@ def draw(
     """
     design, out, key_file = Path(design), Path(out), Path(key_file)
     path = out.with_name("draw.json") if record is None else Path(record)
-    require_apart([design, frame.path, key_file, out, path])
+    require_apart([design, *frame.files, key_file, out, path])
     plan = read_design(design)
     summary = frame.summary()
-    summary.require_sound(frame.path)
+    summary.require_sound(frame.source)
     names = plan.strata.names
     counted = np.array([summary.sizes.get(name, 0) for name in names], dtype=np.int64)
     unknown = {name: number for name, number in summary.sizes.items() if name not in set(names)}
@@ -73,12 +74,14 @@ def draw(
         raise InputError(f"{out} exists and is another sample; it is not replaced.")
     write_table(_columns(sample, frame), out)
     os.chmod(out, 0o600)
+    digest_of, frame_digest = frame.digest()
     written = {
         "format": FORMAT,
         "version": 1,
         "created_with": __version__,
         "design_digest": design_digest(plan),
-        "frame_digest": file_digest(frame.path),
+        "frame_digest": frame_digest,
+        "frame_digest_of": digest_of,
         "sample_digest": file_digest(out),
         "id": frame.id,
         "stratum": list(frame.stratum),
@@ -102,7 +105,7 @@ def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_fil
         If it is not; nobody is named.
     """
     plan = read_design(design)
-    frame.summary().require_sound(frame.path)
+    frame.summary().require_sound(frame.source)
     if not _is_sample(Path(sample), _draw(plan, frame, read_key(Path(key_file))), frame):
         raise InputError(f"{sample} is not the sample that design, frame and key give.")
 
@@ -146,15 +149,6 @@ def _is_sample(path: Path, sample: Sample, frame: Frame) -> bool:
         for columns in (given, right)
     )
     return next(pairs) == next(pairs)
-
-
-def file_digest(path: str | Path) -> str:
-    """SHA-256 of a file."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _draw(plan: Design, frame: Frame, key: bytes) -> Sample:
