@@ -32,6 +32,7 @@ check: $(STAMP) ## Format, lint, types, dependency direction
 slow: $(STAMP) ## Statistical tests with a million draws each (some minutes)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/survey/test_end_to_end.py
+	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/survey/test_interruptions.py -k killed
 
 figures: $(STAMP) ## Draw the charts of the documentation again
 	$(BIN)/python docs/figures.py

@@ -32,7 +32,14 @@ if TYPE_CHECKING:
     from dpstrata.report.charts import plot
     from dpstrata.simulation import simulate, synthetic_population
     from dpstrata.solvers import solve
+    from dpstrata.survey.drawing import draw_sample
+    from dpstrata.survey.estimating import Estimation, estimate_means
+    from dpstrata.survey.frames import frame_strata, open_frame
+    from dpstrata.survey.frames.base import Frame
+    from dpstrata.survey.noised import estimate
     from dpstrata.survey.noising import noise_answer, noise_answers
+    from dpstrata.survey.records import draw, verify_draw
+    from dpstrata.survey.releasing import privatize
 
 _HOMES = {
     "Answers": "model.answers",
@@ -41,6 +48,8 @@ _HOMES = {
     "Design": "model.design_record",
     "DpstrataError": "errors",
     "DpstrataWarning": "errors",
+    "Estimation": "survey.estimating",
+    "Frame": "survey.frames.base",
     "InfeasibleError": "errors",
     "InputError": "errors",
     "MissingExtraError": "errors",
@@ -53,17 +62,25 @@ _HOMES = {
     "certify": "model.certificate",
     "compare_trust": "planning",
     "design": "planning",
+    "draw": "survey.records",
+    "draw_sample": "survey.drawing",
+    "estimate": "survey.noised",
+    "estimate_means": "survey.estimating",
     "evaluate": "planning",
+    "frame_strata": "survey.frames",
     "load_design": "planning.loading",
     "local_epsilon": "privacy.amplification",
     "noise_answer": "survey.noising",
     "noise_answers": "survey.noising",
+    "open_frame": "survey.frames",
     "plot": "report.charts",
+    "privatize": "survey.releasing",
     "sensitivity": "planning",
     "simulate": "simulation",
     "solve": "solvers",
     "sweep": "planning",
     "synthetic_population": "simulation",
+    "verify_draw": "survey.records",
 }
 
 __all__ = [
@@ -73,6 +90,8 @@ __all__ = [
     "Design",
     "DpstrataError",
     "DpstrataWarning",
+    "Estimation",
+    "Frame",
     "InfeasibleError",
     "InputError",
     "MissingExtraError",
@@ -86,17 +105,25 @@ __all__ = [
     "certify",
     "compare_trust",
     "design",
+    "draw",
+    "draw_sample",
+    "estimate",
+    "estimate_means",
     "evaluate",
+    "frame_strata",
     "load_design",
     "local_epsilon",
     "noise_answer",
     "noise_answers",
+    "open_frame",
     "plot",
+    "privatize",
     "sensitivity",
     "simulate",
     "solve",
     "sweep",
     "synthetic_population",
+    "verify_draw",
 ]
 
 

@@ -188,7 +188,7 @@ def test_draws_are_recorded_and_verified(survey):
 
 def test_keys_are_never_overwritten_and_surveys_have_their_own(tmp_path):
     key = new_key(tmp_path / "k")
-    with pytest.raises(dps.InputError, match="a key is never overwritten"):
+    with pytest.raises(dps.InputError, match="is never overwritten"):
         new_key(tmp_path / "k")
     assert read_key(tmp_path / "k") == key
     assert survey_key(key, "one") != survey_key(key, "two")

@@ -2,6 +2,8 @@
 
 import json
 import logging
+import subprocess
+import sys
 from datetime import date
 
 import numpy as np
@@ -282,3 +284,25 @@ def test_the_java_of_pypi_runs_where_spark_asks_for_more(monkeypatch):
     shown = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert shown.returncode == 0, shown.stderr
     assert "word = two words" in shown.stderr
+
+
+def test_the_commands_on_spark(people, tmp_path):
+    """A newcomer's session of their own, started by the command and gone with it."""
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "dpstrata", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+
+    columns = ["--id", "text", "--stratum", "region"]
+    done = run("frame", people, "--engine", "spark", *columns, "--out", "strata.csv")
+    assert done.returncode == 0, done.stderr
+    assert "3,000 people in 3 strata" in done.stdout
+    run("design", "strata.csv", "--epsilon", "1", "--total", "90", "--out", "design.json")
+    for engine, name in (("spark", "a.csv"), ("duckdb", "b.csv")):
+        done = run("draw", "design.json", people, "--engine", engine, *columns, "--out", name)
+        assert done.returncode == 0, done.stderr
+        assert "person" not in done.stdout + done.stderr
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    wrong = run("frame", "nowhere.people", "--engine", "spark", *columns, "--out", "s.csv")
+    assert (wrong.returncode, "TABLE_OR_VIEW_NOT_FOUND" in wrong.stderr) == (2, True), wrong.stderr
+    assert "Traceback" not in wrong.stderr

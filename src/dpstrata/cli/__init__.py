@@ -81,6 +81,11 @@ def main() -> None:
     except MemoryError:
         typer.echo("Error: there is not enough memory for this many strata.", err=True)
         sys.exit(1)
+    except OSError as error:
+        typer.echo(
+            f"Error: {error.filename or 'a file'} cannot be used: {error.strerror or error}.", err=True
+        )
+        sys.exit(2)
     except Exception as error:
         if os.environ.get("DPSTRATA_DEBUG"):
             raise

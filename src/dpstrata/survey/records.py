@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
-from dpstrata.model.output import write_atomically, write_table
+from dpstrata.model.output import remove_unfinished, write_atomically, write_table
 from dpstrata.model.tables import read_table, text_of
 from dpstrata.survey.drawing import Sample, draw_sample, require_sizes
 from dpstrata.survey.frames.base import Frame
@@ -61,6 +60,7 @@ def draw(
     design, out, key_file = Path(design), Path(out), Path(key_file)
     path = out.with_name("draw.json") if record is None else Path(record)
     require_apart([design, *frame.files, key_file, out, path])
+    remove_unfinished(key_file, out, path)  # they would hold a key or a sample
     plan = read_design(design)
     summary = frame.summary()
     summary.require_sound(frame.source)
@@ -72,8 +72,7 @@ def draw(
     sample = _draw(plan, frame, key)
     if out.exists() and not _is_sample(out, sample, frame):
         raise InputError(f"{out} exists and is another sample; it is not replaced.")
-    write_table(_columns(sample, frame), out)
-    os.chmod(out, 0o600)
+    write_table(_columns(sample, frame), out, private=True)
     digest_of, frame_digest = frame.digest()
     written = {
         "format": FORMAT,

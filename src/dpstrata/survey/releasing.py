@@ -11,7 +11,7 @@ from typing import Any
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
-from dpstrata.model.output import write_table
+from dpstrata.model.output import remove_unfinished, write_table
 from dpstrata.survey.keys import read_key, survey_key
 from dpstrata.survey.ledger import Entry, Ledger, keyed_digest, locked
 from dpstrata.survey.noised import COUNT, read_columns
@@ -102,12 +102,16 @@ def privatize(
     key = survey_key(secret, "ledger")
     known = tuple(sorted(keyed_digest(key, person) for person in people))
     epsilon = plan.inputs.epsilon or 0.0
-    entry = Entry(design_digest(plan), str(out.resolve()), "pending", epsilon, plan.inputs.delta, known)
+    spends = epsilon, plan.inputs.delta
+    entry = Entry(design_digest(plan), str(out.resolve()), "pending", *spends, known, answer)
     with locked(ledger_path):
         ledger = Ledger(ledger_path)
-        place = ledger.begin(entry, again=again)
-        noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
-        write_table(noised(plan, by_stratum, (stratum, answer), progress or (lambda number: None)), out)
+        remove_unfinished(out, ledger_path)  # it would be a second release of the same answers
+        place = None if again else ledger.in_place(entry)
+        if place is None:
+            place = ledger.begin(entry, again=again, questions=plan.inputs.questions)
+            noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
+            write_table(noised(plan, by_stratum, (stratum, answer), progress or (lambda number: None)), out)
         ledger.finish(place)
         before, most = ledger.spent_before(known, but=place)
     return Release(len(people), plan.total, before, most + epsilon)
