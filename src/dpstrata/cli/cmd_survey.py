@@ -187,6 +187,10 @@ def estimate_command(
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet, .xlsx, .json).")] = None,
     plot: Plot = None,
+    pilot: Annotated[
+        Path | None, typer.Option(help="Design document of the pilot, to combine both waves.")
+    ] = None,
+    pilot_answers: Annotated[Path | None, typer.Option(help="Noised answers of the pilot.")] = None,
     json: Annotated[bool, typer.Option(help="Print JSON alone.")] = False,
 ) -> None:
     """Estimate means from noised answers, with intervals that contain sampling and privacy."""
@@ -203,9 +207,19 @@ def estimate_command(
     from dpstrata.survey.releasing import estimate_file
 
     check_chart_path(plot)
-    require_apart([path for path in (design, answers, out, plot) if path is not None])
+    files = (design, answers, pilot, pilot_answers, out, plot)
+    require_apart([path for path in files if path is not None])
     plan = read_design(design)
     result = estimate_file(plan, answers, stratum=stratum, answer=answer)
+    if pilot is not None or pilot_answers is not None:
+        from dpstrata.errors import InputError
+        from dpstrata.piloting import combine_waves
+
+        if pilot is None or pilot_answers is None:
+            raise InputError("to combine two waves give both --pilot and --pilot-answers.")
+        first = read_design(pilot)
+        before = estimate_file(first, pilot_answers, stratum=stratum, answer=answer)
+        result = combine_waves(first, plan, before, result)
     rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in result.rows]
     if out is not None:
         write_table({name: [row[name] for row in rows] for name in rows[0]}, out)

@@ -72,11 +72,12 @@ class Ledger:
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path} is not a ledger of dpstrata.") from None
 
-    def begin(self, entry: Entry, *, again: bool) -> int:
+    def begin(self, entry: Entry, *, again: bool, announced: str | None = None) -> int:
         """Write a pending entry, unless that would spend somebody's budget twice without ``again``.
 
         A pending entry of the same design and file, whose file never came into place, is taken up again. One
-        whose file is there may have been released, and counts as such.
+        whose file is there may have been released, and counts as such. ``announced`` is the digest of a pilot
+        whose budget the design counts already: one release of it may come before this one.
         """
         resumed = None
         people = set(entry.people)
@@ -86,6 +87,9 @@ class Ledger:
                 resumed = i if known.output == entry.output and set(known.people) <= people else resumed
                 continue
             if again or not there:
+                continue
+            if known.design_digest == announced:
+                announced = None  # a second release of the pilot was not announced
                 continue
             name = Path(known.output).name
             if known.design_digest == entry.design_digest:

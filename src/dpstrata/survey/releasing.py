@@ -109,7 +109,8 @@ def privatize(
     entry = Entry(design_digest(plan), str(out.resolve()), "pending", epsilon, plan.inputs.delta, known)
     with locked(ledger_path):
         ledger = Ledger(ledger_path)
-        place = ledger.begin(entry, again=again)
+        pilot = None if plan.waves is None else plan.waves.pilot_digest
+        place = ledger.begin(entry, again=again, announced=pilot)
         noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
         write_table(noised(plan, by_stratum, (stratum, answer), progress or (lambda number: None)), out)
         ledger.finish(place)
