@@ -119,5 +119,9 @@ def test_the_sum_is_reached():
 
 def test_what_the_proof_needs():
     """The same people asked twice, or a design from answers before noise, break the sum."""
-    assert largest_loss(lambda answers: same_sample_twice(answers, (0.3, 0.7), 1)) > 1.2
+    asked_twice = math.log1p(math.expm1(budget(0.3, 1) + budget(0.7, 1)) / N)
+    assert asked_twice > 1.3
+    assert largest_loss(lambda answers: same_sample_twice(answers, (0.3, 0.7), 1)) == pytest.approx(
+        asked_twice
+    )
     assert largest_loss(lambda answers: from_raw_answers(answers, (0.3, 0.7), 1)) == math.inf

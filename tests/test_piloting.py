@@ -17,6 +17,7 @@ from dpstrata.piloting import pilot_weight
 from dpstrata.survey.drawing import draw_sample
 from dpstrata.survey.estimating import estimate_means
 from dpstrata.survey.frames import frame_strata, open_frame
+from dpstrata.survey.keys import survey_key
 from dpstrata.survey.records import design_digest, draw
 from dpstrata.survey.releasing import privatize, read_noised
 from listed import Listed
@@ -90,12 +91,11 @@ def test_from_the_frame_to_one_estimate_of_two_waves(survey):
 
 def test_the_samples_of_the_waves_are_drawn_apart(survey):
     """One key file, two designs: who is in one sample says nothing of who is in the other."""
-    _, frame, first = survey
-    names = [name for name, n in zip(first.strata.names, first.sample_sizes, strict=True) for _ in range(n)]
-    main = dps.main_design(first, names, [0.5] * len(names))
+    _, _, first = survey
+    main = dps.main_design(first, *answered(first))
     assert design_digest(first) != design_digest(main)
-    from dpstrata.survey.keys import survey_key
-
+    people = list(range(3000))
+    frame = Listed(people, ["north" if i % 2 else "south" for i in people])
     drawn = []
     for _ in range(60):
         key = secrets.token_bytes(32)
@@ -285,9 +285,9 @@ def test_two_waves_are_unbiased_and_their_intervals_cover(mechanism):
         variances.append(both.standard_error**2)
         covered += both.lower <= truth <= both.upper
     spread = np.std(errors, ddof=1)
-    # 5.5 Monte Carlo errors: a false alarm less than once in ten million runs
+    # A false alarm less than once in ten million runs; misses are few, and so have a longer tail.
     assert abs(np.mean(errors)) < 5.5 * spread / math.sqrt(repeats)
-    assert abs(covered / repeats - 0.95) < 5.5 * math.sqrt(0.95 * 0.05 / repeats)
+    assert abs(covered / repeats - 0.95) < 7 * math.sqrt(0.95 * 0.05 / repeats)
     assert np.mean(variances) == pytest.approx(spread**2, rel=5.5 * math.sqrt(2 / repeats) + 0.02)
 
 
