@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
     from dpstrata.model.problem import Problem
     from dpstrata.model.strata import Strata
+    from dpstrata.pilot_simulation import simulate_pilot
+    from dpstrata.piloting import combine_waves, main_design, pilot
     from dpstrata.planning import compare_trust, design, evaluate, sensitivity, sweep
     from dpstrata.planning.loading import load_design
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
@@ -60,6 +62,7 @@ _HOMES = {
     "StrataError": "errors",
     "central_epsilon": "privacy.amplification",
     "certify": "model.certificate",
+    "combine_waves": "piloting",
     "compare_trust": "planning",
     "design": "planning",
     "draw": "survey.records",
@@ -70,13 +73,16 @@ _HOMES = {
     "frame_strata": "survey.frames",
     "load_design": "planning.loading",
     "local_epsilon": "privacy.amplification",
+    "main_design": "piloting",
     "noise_answer": "survey.noising",
     "noise_answers": "survey.noising",
     "open_frame": "survey.frames",
+    "pilot": "piloting",
     "plot": "report.charts",
     "privatize": "survey.releasing",
     "sensitivity": "planning",
     "simulate": "simulation",
+    "simulate_pilot": "pilot_simulation",
     "solve": "solvers",
     "sweep": "planning",
     "synthetic_population": "simulation",
@@ -103,6 +109,7 @@ __all__ = [
     "__version__",
     "central_epsilon",
     "certify",
+    "combine_waves",
     "compare_trust",
     "design",
     "draw",
@@ -113,13 +120,16 @@ __all__ = [
     "frame_strata",
     "load_design",
     "local_epsilon",
+    "main_design",
     "noise_answer",
     "noise_answers",
     "open_frame",
+    "pilot",
     "plot",
     "privatize",
     "sensitivity",
     "simulate",
+    "simulate_pilot",
     "solve",
     "sweep",
     "synthetic_population",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -204,6 +204,10 @@ def estimate_command(
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet, .xlsx, .json).")] = None,
     plot: Plot = None,
+    pilot: Annotated[
+        Path | None, typer.Option(help="Design document of the pilot, to combine both waves.")
+    ] = None,
+    pilot_answers: Annotated[Path | None, typer.Option(help="Noised answers of the pilot.")] = None,
     engine: EngineOption = EngineName.duckdb,
     json: Annotated[bool, typer.Option(help="Print JSON alone.")] = False,
 ) -> None:
@@ -221,9 +225,19 @@ def estimate_command(
     from dpstrata.survey.records import require_apart
 
     check_chart_path(plot)
-    require_apart([path for path in (design, Path(answers), out, plot) if path is not None])
+    files = (design, Path(answers), pilot, pilot_answers, out, plot)
+    require_apart([path for path in files if path is not None])
     plan = read_design(design)
-    result = estimate(plan, answers, stratum=stratum, answer=answer, engine=engine.value)
+    columns: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
+    result = estimate(plan, answers, **columns)
+    if pilot is not None or pilot_answers is not None:
+        from dpstrata.errors import InputError
+        from dpstrata.piloting import combine_waves
+
+        if pilot is None or pilot_answers is None:
+            raise InputError("to combine two waves give both --pilot and --pilot-answers.")
+        first = read_design(pilot)
+        result = combine_waves(first, plan, estimate(first, pilot_answers, **columns), result)
     whole, *others = [
         {name: plain_cell(cell) for name, cell in asdict(row).items()}
         for row in (result.whole, result.total, *result.domains, *result.strata)

@@ -20,6 +20,7 @@ from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.output import plain_cell
 from dpstrata.model.strata import Strata
+from dpstrata.model.waves import Waves
 from dpstrata.version import __version__
 
 if TYPE_CHECKING:
@@ -171,6 +172,14 @@ class OutcomePart(_Part):
     least_cost: bool
 
 
+class WavesPart(_Part):
+    """What a pilot and the main wave spend and invite together."""
+
+    epsilon: Real
+    total: Count
+    pilot_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None
+
+
 class DesignDocument(_Part):
     """A design, with everything needed to check it and to carry out the survey."""
 
@@ -190,6 +199,7 @@ class DesignDocument(_Part):
     choice: list[ChoicePart] | None
     comparison: list[ComparisonPart]
     privacy: dict[str, Any]
+    waves: WavesPart | None = None
 
 
 def design_document(plan: Design) -> dict[str, Any]:
@@ -232,6 +242,7 @@ def design_document(plan: Design) -> dict[str, Any]:
             for row in plan.compare()
         ],
         "privacy": dict(plan.privacy),
+        **({} if plan.waves is None else {"waves": asdict(plan.waves)}),
     }
 
 
@@ -317,6 +328,8 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
         )
         if document.choice is not None:
             plan = replace(plan, choice=tuple(Choice(**row.model_dump()) for row in document.choice))
+        if document.waves is not None:
+            plan = replace(plan, waves=_waves(document.waves, plan))
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
     if plan.total != problem.total:
@@ -342,6 +355,18 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
     if difference:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
     return plan
+
+
+def _waves(part: WavesPart, plan: Design) -> Waves:
+    """Read what two waves share, and require that this one keeps to it."""
+    waves = Waves(**part.model_dump())
+    epsilons = plan.strata.sd_epsilons
+    waves.require(
+        epsilon=plan.inputs.epsilon,
+        total=plan.total,
+        spent=0.0 if epsilons is None else float(epsilons.max()),
+    )
+    return waves
 
 
 def _check_prices(bound: BoundPart, strata: Strata, inputs: Inputs, path: Path) -> None:

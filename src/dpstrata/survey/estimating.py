@@ -22,7 +22,7 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
 from dpstrata.survey.noising import noise_variance
 
-_FEW = 10
+FEW = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
         _Strata(means, counts, sampling, noise / counts, freedom),
         floored=tuple(names[i] for i in np.flatnonzero(several & (observed < noise)).tolist()),
         single=tuple(names[i] for i in np.flatnonzero(~several).tolist()),
-        few=tuple(names[i] for i in np.flatnonzero(several & (counts < _FEW)).tolist()),
+        few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
     )
 
 
@@ -227,11 +227,9 @@ def _combine(
         weight = sizes[rows] / sizes[rows].sum()
         variance = float((weight**2 * variances[rows]).sum())
         doubt = float(((weight**2 * doubtful[rows]) ** 2 / parts.freedom[rows]).sum())
-        degrees = variance**2 / doubt if doubt > 0 else math.inf
-        mean, error = float(weight @ parts.means[rows]), math.sqrt(variance)
-        reach = _quantile(plan.inputs.confidence, degrees) * error
         people = int(plan.sample_sizes[rows].sum()), int(parts.counts[rows].sum())
-        return Estimate(column, group, mean, error, mean - reach, mean + reach, degrees, *people)
+        mean = float(weight @ parts.means[rows])
+        return with_interval((column, group), mean, variance, doubt, people, plan.inputs.confidence)
 
     everyone = np.arange(len(names))
     domains = [
@@ -242,6 +240,37 @@ def _combine(
     strata = tuple(combined("stratum", name, everyone[i : i + 1]) for i, name in enumerate(names))
     whole = combined("all", "all", everyone)
     return Estimation(whole, strata, tuple(domains), floored, single, few, plan.strata.population)
+
+
+def with_interval(
+    name: tuple[str, str],
+    estimate: float,
+    variance: float,
+    doubt: float,
+    people: tuple[int, int],
+    confidence: float,
+) -> Estimate:
+    """Put an interval around an estimate.
+
+    Parameters
+    ----------
+    name : (str, str)
+        Its column and group.
+    estimate, variance : float
+        The estimate and its variance.
+    doubt : float
+        Sum of the squares of the variance's parts, each over its degrees of freedom (Satterthwaite).
+    people : (int, int)
+        How many were invited, and how many answered.
+    confidence : float
+        Level of the interval.
+    """
+    from scipy import stats
+
+    degrees = variance**2 / doubt if doubt > 0 else math.inf
+    error = math.sqrt(variance)
+    reach = float(stats.t.ppf(0.5 + confidence / 2, degrees)) * error  # normal for infinite degrees
+    return Estimate(*name, estimate, error, estimate - reach, estimate + reach, degrees, *people)
 
 
 def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Moments:
@@ -291,11 +320,3 @@ def _noise_variances(plan: Design, moments: Moments) -> FloatArray:
         estimated = plan.mechanism.estimated_variance(mean_square, plan.local_epsilons)
         return read_only(np.maximum(estimated, 0.0) * answers.range**2)
     return read_only(np.array([noise_variance(plan, name) for name in plan.strata.names]))
-
-
-def _quantile(confidence: float, degrees: float) -> float:
-    from scipy import stats
-
-    if math.isinf(degrees):
-        return float(stats.norm.ppf(0.5 + confidence / 2))
-    return float(stats.t.ppf(0.5 + confidence / 2, degrees))

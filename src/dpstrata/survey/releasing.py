@@ -109,7 +109,8 @@ def privatize(
         remove_unfinished(out, ledger_path)  # it would be a second release of the same answers
         place = None if again else ledger.in_place(entry)
         if place is None:
-            place = ledger.begin(entry, again=again, questions=plan.inputs.questions)
+            pilot = None if plan.waves is None else plan.waves.pilot_digest
+            place = ledger.begin(entry, again=again, questions=plan.inputs.questions, announced=pilot)
             noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
             write_table(noised(plan, by_stratum, (stratum, answer), progress or (lambda number: None)), out)
         ledger.finish(place)
