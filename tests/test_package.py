@@ -76,6 +76,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "pilot",
         "plot",
         "privatize",
+        "report_html",
         "sensitivity",
         "simulate",
         "simulate_pilot",
@@ -83,6 +84,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "sweep",
         "synthetic_population",
         "verify_draw",
+        "write_report",
     ]
     for name in dps.__all__:
         assert getattr(dps, name) is not None

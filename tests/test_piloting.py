@@ -19,7 +19,7 @@ from dpstrata.survey.estimating import estimate_means
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.keys import survey_key
 from dpstrata.survey.noised import read_columns
-from dpstrata.survey.records import design_digest, draw
+from dpstrata.survey.records import draw
 from dpstrata.survey.releasing import privatize
 from listed import Listed
 
@@ -94,13 +94,13 @@ def test_the_samples_of_the_waves_are_drawn_apart(survey):
     """One key file, two designs: who is in one sample says nothing of who is in the other."""
     _, _, first = survey
     main = dps.main_design(first, *answered(first))
-    assert design_digest(first) != design_digest(main)
+    assert first.digest != main.digest
     people = list(range(3000))
     frame = Listed(people, ["north" if i % 2 else "south" for i in people])
     drawn = []
     for _ in range(60):
         key = secrets.token_bytes(32)
-        samples = [set(draw_sample(p, frame, survey_key(key, design_digest(p))).ids) for p in (first, main)]
+        samples = [set(draw_sample(p, frame, survey_key(key, p.digest)).ids) for p in (first, main)]
         drawn.append(len(samples[0] & samples[1]))
     rates = first.sample_sizes * main.sample_sizes / first.strata.sizes
     spread = math.sqrt(float((rates * (1 - first.sample_sizes / first.strata.sizes)).sum()) / 60)
@@ -152,7 +152,7 @@ def test_the_documents_state_the_sum(epsilon, pilot_epsilon, tmp_path):
         assert f"both spend at most {epsilon:g} in all" in plan.privacy["in_words"]
         assert any("drawn apart" in assumption for assumption in plan.privacy["assumptions"])
     assert main.privacy["spent_on_deviations"] == pilot_epsilon
-    assert main.waves.pilot_digest == design_digest(first)
+    assert main.waves.pilot_digest == first.digest
     assert main.total == 280
     main.save(tmp_path / "design.json")
     data = json.loads((tmp_path / "design.json").read_text())

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dpstrata.planning.loading import load_design
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.report.charts import plot
+    from dpstrata.reporting import report_html, write_report
     from dpstrata.simulation import simulate, synthetic_population
     from dpstrata.solvers import solve
     from dpstrata.survey.drawing import draw_sample
@@ -80,6 +81,7 @@ _HOMES = {
     "pilot": "piloting",
     "plot": "report.charts",
     "privatize": "survey.releasing",
+    "report_html": "reporting",
     "sensitivity": "planning",
     "simulate": "simulation",
     "simulate_pilot": "pilot_simulation",
@@ -87,6 +89,7 @@ _HOMES = {
     "sweep": "planning",
     "synthetic_population": "simulation",
     "verify_draw": "survey.records",
+    "write_report": "reporting",
 }
 
 __all__ = [
@@ -127,6 +130,7 @@ __all__ = [
     "pilot",
     "plot",
     "privatize",
+    "report_html",
     "sensitivity",
     "simulate",
     "simulate_pilot",
@@ -134,6 +138,7 @@ __all__ = [
     "sweep",
     "synthetic_population",
     "verify_draw",
+    "write_report",
 ]
 
 

@@ -25,7 +25,6 @@ from dpstrata.planning.designing import read_inputs
 from dpstrata.planning.questions import warn_beyond_the_best
 from dpstrata.planning.spreads import noised_moments, pilot_spreads
 from dpstrata.survey.estimating import FEW, Estimate, Estimation, estimate_means, with_interval
-from dpstrata.survey.records import design_digest
 
 
 def pilot(
@@ -165,7 +164,7 @@ def design_with(first: Design, spreads: FloatArray) -> Design:
         extra=told.extra,
     )
     plan = answer_any(learned, _second_inputs(first), warn=False)
-    return replace(plan, waves=replace(waves, pilot_digest=design_digest(first)))
+    return replace(plan, waves=replace(waves, pilot_digest=first.digest))
 
 
 def plan_second_wave(first: Design) -> Design:
@@ -220,7 +219,7 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
         For the same means, with intervals at the design's confidence.
     """
     _require_first(first)
-    if main.waves is None or main.waves.pilot_digest != design_digest(first):
+    if main.waves is None or main.waves.pilot_digest != first.digest:
         raise InputError("the main design must be the one that follows this pilot, got another.")
     w = pilot_weight(first)
 

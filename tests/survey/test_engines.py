@@ -16,7 +16,7 @@ from dpstrata.survey.drawing import draw_sample
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.keys import read_key, survey_key
 from dpstrata.survey.noised import estimate
-from dpstrata.survey.records import design_digest, draw, verify_draw
+from dpstrata.survey.records import draw, verify_draw
 from sparked import session
 
 ENGINES = ["duckdb", "spark"]
@@ -218,7 +218,7 @@ def test_no_key_id_or_answer_in_plans_logs_or_event_logs(tmp_path, caplog, capfd
     with pytest.raises(dps.InputError, match="must be numbers"):
         estimate(plan, tmp_path / "noised.csv", engine="spark")
     key = read_key(tmp_path / "draw.key")
-    derived = survey_key(key, design_digest(plan))
+    derived = survey_key(key, plan.digest)
     written = b"".join(path.read_bytes() for path in events.rglob("events_*"))
     assert b"MapInArrow dpstrata(" in written  # the log is there, and shows the draw
     shown = "".join(capfd.readouterr()) + caplog.text

@@ -297,6 +297,13 @@ class Design:
 
         return design_document(self)
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what was asked and decided, however the file is laid out and on whatever machine."""
+        from dpstrata.model.document import design_digest
+
+        return design_digest(self)
+
     def save(self, path: str | Path) -> None:
         """Write the design document (``.json``), or the table of strata (``.csv``, ``.parquet``, ``.xlsx``).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 FORMAT = "dpstrata.design"
 VERSION = 1
+COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon")
 
 Count = Annotated[int, Field(ge=1)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
@@ -206,20 +208,15 @@ def design_document(plan: Design) -> dict[str, Any]:
     """Write a design as plain data that JSON can hold."""
     inputs = asdict(plan.inputs)
     parts = plan.variance_parts
-    columns = plan.columns()
-    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
     proof = asdict(plan.certificate)
     if "prices" in proof:
         proof["prices"] = list(proof["prices"])
-    for name, cells in plan.strata.extra.items():
-        for row, cell in zip(rows, cells, strict=True):
-            row.setdefault("extra", {})[name] = plain_cell(cell)
     return {
         "format": FORMAT,
         "version": VERSION,
         "created_with": __version__,
         "inputs": inputs,
-        "strata": rows,
+        "strata": _stratum_rows(plan),
         "total": plan.total,
         "cost": plan.cost,
         "variance": parts.total,
@@ -244,6 +241,32 @@ def design_document(plan: Design) -> dict[str, Any]:
         "privacy": dict(plan.privacy),
         **({} if plan.waves is None else {"waves": asdict(plan.waves)}),
     }
+
+
+def _stratum_rows(plan: Design) -> list[dict[str, Any]]:
+    columns = plan.columns()
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    for name, cells in plan.strata.extra.items():
+        for row, cell in zip(rows, cells, strict=True):
+            row.setdefault("extra", {})[name] = plain_cell(cell)
+    return rows
+
+
+def design_digest(plan: Design) -> str:
+    """SHA-256 of what was asked and what was decided: inputs, strata, sample sizes, mechanism, waves.
+
+    Everything else in the document follows from these. It is left out, so that neither the layout of the file
+    nor a processor that rounds a last digit otherwise changes the digest, and with it the sample of a key.
+    """
+    content = {
+        "inputs": asdict(plan.inputs),
+        "mechanism": plan.mechanism.name,
+        "strata": [
+            {name: cell for name, cell in row.items() if name not in COMPUTED} for row in _stratum_rows(plan)
+        ],
+        "waves": None if plan.waves is None else asdict(plan.waves),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_design(path: str | Path) -> Design:

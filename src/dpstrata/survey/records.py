@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,7 +77,7 @@ def draw(
         "format": FORMAT,
         "version": 1,
         "created_with": __version__,
-        "design_digest": design_digest(plan),
+        "design_digest": plan.digest,
         "frame_digest": frame_digest,
         "frame_digest_of": digest_of,
         "sample_digest": file_digest(out),
@@ -120,7 +119,7 @@ def check_record(plan: Design, *, sample: Path, key: bytes, record: Path) -> Non
         ) from None
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{record} is not the record of a draw.") from None
-    if right != (FORMAT, design_digest(plan), file_digest(sample), commitment(key)):
+    if right != (FORMAT, plan.digest, file_digest(sample), commitment(key)):
         raise InputError(f"{sample} is not the sample that {record.name} records for this design and key.")
 
 
@@ -130,12 +129,6 @@ def require_apart(paths: Sequence[Path]) -> None:
     for i, path in enumerate(resolved):
         if path in resolved[:i]:
             raise InputError(f"{paths[i]} is given for two different files.")
-
-
-def design_digest(plan: Design) -> str:
-    """SHA-256 of what a design says, however its file is laid out."""
-    content = {name: part for name, part in plan.to_dict().items() if name != "created_with"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _is_sample(path: Path, sample: Sample, frame: Frame) -> bool:
@@ -151,7 +144,7 @@ def _is_sample(path: Path, sample: Sample, frame: Frame) -> bool:
 
 
 def _draw(plan: Design, frame: Frame, key: bytes) -> Sample:
-    return draw_sample(plan, frame, survey_key(key, design_digest(plan)))
+    return draw_sample(plan, frame, survey_key(key, plan.digest))
 
 
 def _columns(sample: Sample, frame: Frame) -> dict[str, list[Any]]:

@@ -16,7 +16,7 @@ from dpstrata.survey.keys import read_key, survey_key
 from dpstrata.survey.ledger import Entry, Ledger, keyed_digest, locked
 from dpstrata.survey.noised import COUNT, read_columns
 from dpstrata.survey.noising import check_answers, noise_answers, noise_mean
-from dpstrata.survey.records import check_record, design_digest, require_apart
+from dpstrata.survey.records import check_record, require_apart
 
 CHUNK = 50_000
 
@@ -103,7 +103,7 @@ def privatize(
     known = tuple(sorted(keyed_digest(key, person) for person in people))
     epsilon = plan.inputs.epsilon or 0.0
     spends = epsilon, plan.inputs.delta
-    entry = Entry(design_digest(plan), str(out.resolve()), "pending", *spends, known, answer)
+    entry = Entry(plan.digest, str(out.resolve()), "pending", *spends, known, answer)
     with locked(ledger_path):
         ledger = Ledger(ledger_path)
         remove_unfinished(out, ledger_path)  # it would be a second release of the same answers
