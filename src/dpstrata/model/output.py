@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
 
 _UNFINISHED = ".part"
+_LONGEST = 10**15  # Excel keeps 15 digits
 
 
 def write_design(plan: Design, path: Path) -> None:
@@ -27,7 +28,7 @@ def write_design(plan: Design, path: Path) -> None:
         case ".json":
             content = (to_json(plan) + "\n").encode()
         case _:
-            content = _table_content(plan.table(), path)
+            content = table_content(plan.table(), path)
     write_atomically(path, content)
 
 
@@ -40,11 +41,18 @@ def write_table(columns: dict[str, list[Any]], path: Path, *, private: bool = Fa
         ]
         content = (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode()
     else:
-        content = _table_content(columns, path)
+        content = table_content(columns, path)
     write_atomically(path, content, private=private)
 
 
-def _table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
+def require_table_path(path: Path) -> None:
+    """Refuse at once an ending that no table could be written to, and read from, later."""
+    if path.suffix.lower() not in (".csv", ".parquet", ".xlsx"):
+        raise InputError(f"this table is written to .csv, .parquet or .xlsx, got {path.name!r}.")
+
+
+def table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
+    """Return a table as the bytes of a file, by the ending of ``path``."""
     match path.suffix.lower():
         case ".csv":
             return _csv(columns)
@@ -163,7 +171,7 @@ def _excel(columns: dict[str, list[Any]]) -> bytes:
     sheet.append(list(columns))
     try:
         for row in zip(*columns.values(), strict=True):
-            sheet.append([plain_cell(cell) for cell in row])
+            sheet.append([_excel_cell(sheet, cell) for cell in row])
         content = io.BytesIO()
         book.save(content)
     except IllegalCharacterError:
@@ -171,6 +179,20 @@ def _excel(columns: dict[str, list[Any]]) -> bytes:
             "Excel files hold no control characters, got one in a name; write .csv instead."
         ) from None
     return content.getvalue()
+
+
+def _excel_cell(sheet: Any, value: Any) -> Any:
+    """Make a cell; what looks like a formula stays text, and a number too long for Excel becomes text."""
+    from openpyxl.cell import WriteOnlyCell
+
+    value = plain_cell(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _LONGEST:
+        value = str(value)
+    if not isinstance(value, str):
+        return value
+    cell = WriteOnlyCell(sheet, value)
+    cell.data_type = "s"
+    return cell
 
 
 def plain_cell(cell: Any) -> str | int | float | bool | None:
