@@ -1,0 +1,119 @@
+"""How the precision of a design depends on the number of interviews and on epsilon: the rows of two charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpstrata.errors import InfeasibleError, InputError
+from dpstrata.model.design_record import Design
+from dpstrata.model.inputs import QUESTIONS, Inputs
+from dpstrata.model.summary import TITLES
+from dpstrata.planning.questions import answer
+
+SHOWN = ("optimal", "neyman")
+POINTS = 40
+_EPSILONS = (0.05, 10.0)
+_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0
+
+
+def precision_rows(plan: Design, *, points: int = POINTS) -> tuple[list[dict[str, Any]], int | None]:
+    """Score the best design and Neyman's for many numbers of interviews, everything else as in ``plan``.
+
+    Parameters
+    ----------
+    plan : Design
+        The plan; its own number is one of them.
+    points : int
+        How many numbers, about, >= 2.
+
+    Returns
+    -------
+    rows : list of dict
+        With ``total``, ``design``, ``variance`` and ``standard_error``.
+    best : int or None
+        The number of interviews beyond which more of them hurt; ``None`` if more never do.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
+    >>> rows, best = precision_rows(dps.design(strata, epsilon=0.1, total=200), points=5)
+    >>> best, rows[0]["design"], rows[0]["total"]
+    (972, 'this design', 25)
+    """
+    least, most = int(plan.problem.lower.sum()), int(plan.problem.upper.sum())
+    outcome = answer(plan.strata, _ask(plan.inputs, at_most=most), plan.problem).outcome
+    assert outcome is not None
+    best = outcome.best_total
+    first = max(least, min(plan.total, best) // 8, 1)
+    last = min(most, max(3 * max(plan.total, best), first))
+    totals = {int(total) for total in np.rint(np.geomspace(first, last, points))}
+    totals = {min(max(total, least), most) for total in totals} | {plan.total, best}
+    asked = [{"total": total} for total in sorted(totals)]
+    return _rows(plan, asked, ["total"]), best if best < most else None
+
+
+def epsilon_rows(plan: Design, *, points: int = POINTS) -> list[dict[str, Any]]:
+    """Score the best design and Neyman's for many values of epsilon, with as many interviews as ``plan``.
+
+    Parameters
+    ----------
+    plan : Design
+        The plan; its own epsilon is one of them. Its promise must be one of epsilon.
+    points : int
+        How many values, about, >= 2.
+
+    Returns
+    -------
+    list of dict
+        With ``epsilon``, ``design``, ``variance`` and ``standard_error``; values of epsilon that no design
+        can keep with so many interviews are left out.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> [round(row["epsilon"], 2) for row in epsilon_rows(plan, points=3)][::2]
+    [0.05, 0.71, 1.0, 10.0]
+    """
+    epsilon = plan.inputs.epsilon
+    if epsilon is None:
+        raise InputError("epsilon is varied for a promise of epsilon, got one of zCDP or GDP.")
+    low = max(_LEAST_EPSILON, min(_EPSILONS[0], epsilon / 4))
+    high = min(_MOST_EPSILON, max(_EPSILONS[1], epsilon * 4))
+    values = {float(value) for value in np.clip(np.geomspace(low, high, points), low, high)} | {epsilon}
+    asked = [{"epsilon": value, "total": plan.total} for value in sorted(values)]
+    return _rows(plan, asked, ["epsilon"])
+
+
+def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) -> list[dict[str, Any]]:
+    """Design for each question, beside Neyman's allocation."""
+    rows = []
+    for question in asked:
+        inputs = _ask(plan.inputs, **question)
+        same = inputs.epsilon == plan.inputs.epsilon
+        try:
+            found = answer(plan.strata, inputs, replace(plan.problem, total=inputs.total) if same else None)
+        except InfeasibleError:
+            continue
+        rows += [
+            {
+                **{name: question[name] for name in varied},
+                "design": TITLES[row.design],
+                "variance": row.variance,
+                "standard_error": row.standard_error,
+            }
+            for row in found.compare()
+            if row.design in SHOWN
+        ]
+    return rows
+
+
+def _ask(inputs: Inputs, **question: Any) -> Inputs:
+    """Ask something else of the same survey; domains and their targets are left out."""
+    none = dict.fromkeys((*QUESTIONS, "expected_mean", "domains"))
+    return replace(inputs, **{**none, **question})
