@@ -4,7 +4,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.report.chart import Chart
-from dpstrata.report.charts import lines
+from dpstrata.report.drawing import lines
 
 
 def make_plan(k=4):

@@ -14,7 +14,7 @@ import numpy as np
 import dpstrata as dps
 from dpstrata.paper import settings
 from dpstrata.report.chart import Chart
-from dpstrata.report.charts import lines
+from dpstrata.report.drawing import lines
 from dpstrata.solvers import Method
 
 Row = dict[str, Any]

@@ -1,7 +1,6 @@
 """The charts of dpstrata, each one definition for notebook, report and page.
 
-Strata keep their given order, log axes are not padded, and series differ in colour and in dash, shape or
-lightness, so that a grey print can be read. Colours are Okabe and Ito's, safe for colour-blind readers.
+Strata keep their given order, and log axes are not padded.
 """
 
 from __future__ import annotations
@@ -20,31 +19,30 @@ from dpstrata.model.summary import TITLES
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.registry import MECHANISMS, get_mechanism
 from dpstrata.report.chart import SCHEMA, Chart
+from dpstrata.report.drawing import (
+    BARS,
+    COLOURS,
+    CONFIG,
+    FILLS,
+    STRATUM,
+    colour_scale,
+    draw,
+    lines,
+    names_lie_down,
+    number_axis,
+    titled,
+)
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [10, 4], [4, 1])
-FILLS = ("#0B4F7D", "#E69F00", "#C9E3D7")  # also told apart by lightness alone
 MOST_BARS = 40
-_CONFIG = {
-    "background": "white",
-    "font": "sans-serif",
-    "axis": {"labelFontSize": 12, "titleFontSize": 13, "gridColor": "#e5e5e5", "labelLimit": 260},
-    "legend": {
-        "labelFontSize": 12,
-        "titleFontSize": 13,
-        "symbolStrokeWidth": 2,
-        "symbolSize": 300,
-        "labelLimit": 320,
-    },
-    "title": {"fontSize": 15, "anchor": "start", "subtitleFontSize": 12, "subtitleColor": "#444"},
-    "view": {"stroke": None},
-}
+MOST_POINTS = 400
+SIZE_CLASSES = 30
 
 
 def plot(plan: Design) -> Chart:
     """Show the allocation of a design beside Neyman's and the proportional one.
 
-    Bars for each stratum; beyond 40 strata, points of sample size against stratum size.
+    Bars for each stratum; beyond 40 strata, points of sample size against stratum size; beyond 400, their
+    averages over strata of similar size.
 
     Parameters
     ----------
@@ -94,31 +92,59 @@ def allocations(
         for title, allocation in sizes.items()
         for name, n, size in zip(names, allocation, plan.strata.sizes, strict=True)
     ]
-    title = {"text": heading, **({"subtitle": subtitle} if subtitle else {})}
+    title = titled(heading, subtitle)
     people = {"field": "people", "type": "quantitative", "title": "people invited"}
     if len(names) > MOST_BARS:
-        encoding = {
-            "x": _number_axis(rows, ("size", "people in the stratum"), log=True, zero=False),
-            "y": _number_axis(rows, ("people", "people invited"), log=True, zero=False),
-            "color": _colour(series, "allocation"),
-            "shape": {
-                "field": "allocation",
-                "type": "nominal",
-                "sort": None,
-                "title": "allocation",
-                "scale": {"domain": series, "range": ["circle", "triangle-up", "square"]},
-            },
-        }
-        return _chart(rows, {"type": "point", "opacity": 0.6}, encoding, title)
-    stratum: dict[str, Any] = {"field": "stratum", "type": "nominal", "sort": None, "title": "stratum"}
+        return _by_size(rows, series, title, averaged=len(names) > MOST_POINTS)
     offset = {"field": "allocation", "type": "nominal", "sort": None}
-    bars: dict[str, Any] = {"type": "bar", "tooltip": True, "stroke": "#333", "strokeWidth": 0.6}
-    colour = _colour(series, "allocation", colours=FILLS)
-    if len(names) > 8 or max(map(len, names)) > 10:  # names need room: bars lie down
-        encoding = {"y": stratum, "yOffset": offset, "x": people, "color": colour}
-        return _chart(rows, bars, encoding, title, height=max(320, 42 * len(names)))
-    stratum["axis"] = {"labelAngle": 0}
-    return _chart(rows, bars, {"x": stratum, "xOffset": offset, "y": people, "color": colour}, title)
+    colours = colour_scale(series, "allocation", colours=FILLS)
+    if names_lie_down(names):
+        encoding = {"y": STRATUM, "yOffset": offset, "x": people, "color": colours}
+        return draw(rows, BARS, encoding, title, height=max(320, 42 * len(names)))
+    across = {**STRATUM, "axis": {"labelAngle": 0}}
+    return draw(rows, BARS, {"x": across, "xOffset": offset, "y": people, "color": colours}, title)
+
+
+def _by_size(
+    rows: Sequence[dict[str, Any]], series: Sequence[str], title: dict[str, Any], *, averaged: bool
+) -> Chart:
+    """Draw sample sizes against stratum sizes: every stratum, or averages of strata of similar size."""
+    mark: dict[str, Any] = {"type": "point", "opacity": 0.6, "tooltip": True}
+    people = "people invited"
+    if averaged:
+        rows = [row for name in series for row in _averages([r for r in rows if r["allocation"] == name])]
+        people = "people invited, on average"
+        mark |= {"opacity": 1, "size": 60}
+    encoding = {
+        "x": number_axis(rows, ("size", "people in the stratum"), log=True, zero=False),
+        "y": number_axis(rows, ("people", people), log=True, zero=False),
+        "color": colour_scale(series, "allocation"),
+        "shape": {
+            "field": "allocation",
+            "type": "nominal",
+            "sort": None,
+            "title": "allocation",
+            "scale": {"domain": list(series), "range": ["circle", "triangle-up", "square"]},
+        },
+    }
+    return draw(rows, mark, encoding, title)
+
+
+def _averages(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Average size and sample size within classes of stratum size, evenly spaced in its logarithm."""
+    sizes = np.array([row["size"] for row in rows], dtype=float)
+    people = np.array([row["people"] for row in rows], dtype=float)
+    edges = np.geomspace(sizes.min(), sizes.max() * (1 + 1e-9), SIZE_CLASSES + 1)
+    place = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, SIZE_CLASSES - 1)
+    return [
+        {
+            "allocation": rows[0]["allocation"],
+            "size": float(sizes[place == i].mean()),
+            "people": float(people[place == i].mean()),
+            "strata": int((place == i).sum()),
+        }
+        for i in np.unique(place)
+    ]
 
 
 def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
@@ -254,7 +280,7 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float) -> 
                     "encoding": {"x": {"field": "mean", **axis}},
                 },
             ],
-            "config": _CONFIG,
+            "config": CONFIG,
         }
     )
 
@@ -270,108 +296,3 @@ def _plain(value: Any) -> str:
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-def lines(
-    rows: Sequence[dict[str, Any]],
-    *,
-    x: tuple[str, str],
-    y: tuple[str, str],
-    series: tuple[str, str],
-    title: str,
-    subtitle: str = "",
-    log_x: bool = True,
-    log_y: bool = False,
-    from_zero: bool = False,
-    points: bool = False,
-    panels: tuple[str, str] | None = None,
-) -> Chart:
-    """Draw one line per series.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Tidy data.
-    x, y, series : (field, title)
-        Columns and what they are called on the chart.
-    title, subtitle : str
-        What is shown.
-    log_x, log_y, from_zero, points : bool
-        Scales, and whether to mark the points.
-    panels : (field, title), optional
-        Draw one panel for each value of this column, side by side.
-    """
-    if not rows:
-        raise InputError("a chart needs at least one row of data.")
-    order = list(dict.fromkeys(row[series[0]] for row in rows))
-    encoding = {
-        "x": _number_axis(rows, x, log=log_x, zero=False),
-        "y": _number_axis(rows, y, log=log_y, zero=from_zero),
-        "color": _colour(order, series[1], field=series[0]) | {"legend": {"symbolType": "stroke"}},
-        "strokeDash": {
-            "field": series[0],
-            "type": "nominal",
-            "sort": None,
-            "title": series[1],
-            "scale": {"domain": order, "range": [DASHES[i % len(DASHES)] for i in range(len(order))]},
-        },
-    }
-    mark: dict[str, Any] = {"type": "line", "strokeWidth": 2}
-    if points:
-        mark["point"] = {"size": 45, "filled": True}
-    width = 560
-    if panels is not None:
-        encoding["column"] = {"field": panels[0], "type": "nominal", "sort": None, "title": panels[1]}
-        width = 560 // len({row[panels[0]] for row in rows})
-    heading = {"text": title, **({"subtitle": subtitle} if subtitle else {})}
-    return _chart(rows, mark, encoding, heading, width=width)
-
-
-def _number_axis(
-    rows: Sequence[dict[str, Any]], column: tuple[str, str], *, log: bool, zero: bool
-) -> dict[str, Any]:
-    """Make an axis of numbers; a log axis ends where the data end and marks the powers of ten."""
-    axis = {"field": column[0], "type": "quantitative", "title": column[1]}
-    if not log:
-        return axis | {"scale": {"zero": zero, "nice": True}}
-    values = [row[column[0]] for row in rows]
-    if min(values) <= 0:
-        raise InputError(f"a log axis needs positive numbers, got {min(values):g} for {column[1]!r}.")
-    decades = range(math.ceil(math.log10(min(values)) - 1e-9), math.floor(math.log10(max(values)) + 1e-9) + 1)
-    marks = {"axis": {"values": [float(10**decade) for decade in decades]}} if len(decades) > 1 else {}
-    return axis | {"scale": {"type": "log", "nice": False}} | marks
-
-
-def _colour(
-    order: Sequence[str], title: str, *, field: str = "allocation", colours: Sequence[str] = COLOURS
-) -> dict[str, Any]:
-    return {
-        "field": field,
-        "type": "nominal",
-        "sort": None,
-        "title": title,
-        "scale": {"domain": list(order), "range": [colours[i % len(colours)] for i in range(len(order))]},
-    }
-
-
-def _chart(
-    rows: Sequence[dict[str, Any]],
-    mark: dict[str, Any],
-    encoding: dict[str, Any],
-    title: dict[str, Any],
-    *,
-    width: int = 560,
-    height: int = 320,
-) -> Chart:
-    return Chart(
-        {
-            "$schema": SCHEMA,
-            "title": title,
-            "width": width,
-            "height": height,
-            "data": {"values": list(rows)},
-            "mark": mark,
-            "encoding": encoding,
-            "config": _CONFIG,
-        }
-    )
