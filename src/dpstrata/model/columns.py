@@ -167,7 +167,7 @@ class _Columns:
         if self._decimal == "." and not (column in _COUNTS and _any_text(cells)):
             try:
                 values = np.array(cells, dtype=float)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 values = np.full(1, np.nan)  # read cell by cell, to say where
             if not np.isnan(values).any():
                 return values

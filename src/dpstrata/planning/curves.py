@@ -1,4 +1,4 @@
-"""How the precision of a design depends on the number of interviews and on epsilon: the rows of two charts."""
+"""How the precision of a design depends on the number of interviews and on epsilon: rows of two charts."""
 
 from __future__ import annotations
 
@@ -96,8 +96,9 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
     for question in asked:
         inputs = _ask(plan.inputs, **question)
         same = inputs.epsilon == plan.inputs.epsilon
+        posed = replace(plan.problem, total=question["total"]) if same else None
         try:
-            found = answer(plan.strata, inputs, replace(plan.problem, total=inputs.total) if same else None)
+            found = answer(plan.strata, inputs, posed)
         except InfeasibleError:
             continue
         rows += [

@@ -14,14 +14,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from dpstrata.web.endpoints import ENDPOINTS, Endpoint
 from dpstrata.web.guard import Guard
 from dpstrata.web.limits import LIMITS, Limits
 from dpstrata.web.openapi import openapi_document
-from dpstrata.web.pool import Gone, Pool
-from dpstrata.web.replies import JSON, Refusal, Reply, reply_error, reply_json
+from dpstrata.web.pool import ClientGoneError, Pool
+from dpstrata.web.replies import RefusedError, Reply, reply_error, reply_json
 
 STATIC = Path(__file__).parent / "static"
 _CLIENT_LEFT = 499
@@ -63,9 +62,9 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
                 reply = await pool_of[0].run(
                     endpoint.job, parameters, body, gone=request.is_disconnected if body else None
                 )
-            except Refusal as refusal:
+            except RefusedError as refusal:
                 return _respond(reply_error(refusal.status, str(refusal)))
-            except (Gone, ClientDisconnect):
+            except (ClientGoneError, ClientDisconnect):
                 return Response(status_code=_CLIENT_LEFT)
             return _respond(reply)
 
@@ -97,7 +96,6 @@ class _Files(StaticFiles):
         return response
 
 
-
 async def _read_body(request: Request, endpoint: Endpoint, limits: Limits) -> bytes:
     """Read what was sent, no more than is allowed, and only of the right kind."""
     if endpoint.takes is None:
@@ -105,8 +103,8 @@ async def _read_body(request: Request, endpoint: Endpoint, limits: Limits) -> by
     # A page elsewhere cannot send these kinds without asking first, and is refused then.
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != endpoint.takes:
-        raise Refusal(415, f"the body must be {endpoint.takes}, got {kind or 'no content type'!r}.")
-    too_large = Refusal(413, f"the body must be at most {limits.body_bytes / 2**20:g} MB.")
+        raise RefusedError(415, f"the body must be {endpoint.takes}, got {kind or 'no content type'!r}.")
+    too_large = RefusedError(413, f"the body must be at most {limits.body_bytes / 2**20:g} MB.")
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limits.body_bytes:
         raise too_large
@@ -119,13 +117,11 @@ async def _read_body(request: Request, endpoint: Endpoint, limits: Limits) -> by
                     raise too_large
                 parts.append(part)
     except TimeoutError:
-        raise Refusal(
-            408, f"the body must arrive within {limits.body_seconds:g} seconds."
-        ) from None
+        raise RefusedError(408, f"the body must arrive within {limits.body_seconds:g} seconds.") from None
     if endpoint.query:
         for name, _ in endpoint.query:
             if not request.query_params.get(name):
-                raise Refusal(422, f"the query must hold {name}.")
+                raise RefusedError(422, f"the query must hold {name}.")
     return b"".join(parts)
 
 

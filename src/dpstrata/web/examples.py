@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any
 
 from dpstrata.model.tables import read_table
-from dpstrata.web.replies import Refusal
+from dpstrata.web.replies import RefusedError
 
 FIRST = "four-strata"
 
@@ -51,8 +51,8 @@ EXAMPLES = {
     "occupations": Example(
         "fair1978.csv",
         "Occupations (Fair 1978)",
-        "6,366 people by occupation and a sensitive yes or no question; no spread is known, so the worst case "
-        "of the answers is planned for.",
+        "6,366 people by occupation and a sensitive yes or no question; no spread is known, so the worst "
+        "case of the answers is planned for.",
         {"epsilon": 1.0, "at_most": 1000, "mechanism": "best", "answers": "binary"},
         count="occupation",
     ),
@@ -80,7 +80,7 @@ def list_examples() -> dict[str, Any]:
 def open_example(name: str) -> dict[str, Any]:
     """Return the strata of an example, as a request for a design holds them, and a question about them."""
     if name not in EXAMPLES:
-        raise Refusal(404, f"there is no example {name!r}; there are {', '.join(EXAMPLES)}.")
+        raise RefusedError(404, f"there is no example {name!r}; there are {', '.join(EXAMPLES)}.")
     example = EXAMPLES[name]
     with resources.as_file(resources.files("dpstrata") / "examples" / example.file) as path:
         columns = read_table(path).columns

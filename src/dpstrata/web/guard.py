@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dpstrata.web.replies import Reply, reply_error
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-    "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "content-security-policy": POLICY,
@@ -71,7 +71,8 @@ class Guard:
     def _refuse(self, headers: dict[bytes, str]) -> Reply | None:
         if not self._allows(_host_of(f"//{headers.get(b'host', '')}")):
             return reply_error(
-                400, "the Host header must name this machine, as localhost or by the address it was started on."
+                400,
+                "the Host header must name this machine, as localhost or by the address it was started on.",
             )
         origin = headers.get(b"origin")
         if origin is not None and urlsplit_netloc(origin) != headers.get(b"host"):

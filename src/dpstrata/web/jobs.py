@@ -22,7 +22,7 @@ from dpstrata.report.plan_charts import budgets_chart, epsilon_chart, parts_char
 from dpstrata.version import __version__
 from dpstrata.web.examples import list_examples, open_example
 from dpstrata.web.limits import LIMITS
-from dpstrata.web.replies import Refusal, Reply, reply_json
+from dpstrata.web.replies import RefusedError, Reply, reply_json
 from dpstrata.web.requests import CompareRequest, DesignRequest
 
 Parameters = Mapping[str, str]
@@ -63,6 +63,7 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
     return reply_json(
         {
             **describe(plan),
+            "headline": sentences(plan)[0],
             "sentences": sentences(plan),
             "warnings": warned,
             "certificate": {**asdict(plan.certificate), "in_words": plan.certificate.in_words},
@@ -113,7 +114,7 @@ def answer_epsilon(body: bytes, parameters: Parameters) -> Reply:
     """Draw the precision against epsilon."""
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
     if plan.inputs.epsilon is None:
-        raise Refusal(422, "the promise must be one of epsilon to be varied, got zCDP or GDP.")
+        raise RefusedError(422, "the promise must be one of epsilon to be varied, got zCDP or GDP.")
     rows = epsilon_rows(plan)
     return reply_json({"chart": epsilon_chart(rows, epsilon=plan.inputs.epsilon).spec})
 
@@ -167,7 +168,7 @@ def answer_table(body: bytes, parameters: Parameters) -> Reply:
     name = Path(parameters.get("name", "")).name[-100:]
     ending = Path(name).suffix.lower()
     with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
-        path = Path(folder) / f"table{ending if ending.isascii() and ending[1:].isalnum() else ''}"
+        path = Path(folder) / f"uploaded{ending if ending.isascii() and ending[1:].isalnum() else ''}"
         path.write_bytes(body)
         try:
             columns = read_table(path).columns
@@ -177,14 +178,14 @@ def answer_table(body: bytes, parameters: Parameters) -> Reply:
             raise InputError(str(error).replace(str(path), name).replace(path.name, name)) from None
     rows = max(map(len, columns.values()), default=0)
     if rows > LIMITS.rows or len(columns) > LIMITS.columns:
-        raise Refusal(
+        raise RefusedError(
             413,
             f"a table may have {LIMITS.rows:,} rows and {LIMITS.columns} columns, got {rows:,} and "
             f"{len(columns):,}. Use the library or the command line for more.",
         )
     cells = {name: [text_of(cell) for cell in column] for name, column in columns.items()}
     if any(len(cell) > LIMITS.text for column in cells.values() for cell in column):
-        raise Refusal(413, f"a cell may have {LIMITS.text:,} characters, got one with more.")
+        raise RefusedError(413, f"a cell may have {LIMITS.text:,} characters, got one with more.")
     return reply_json({"name": name, "rows": rows, "strata": cells})
 
 

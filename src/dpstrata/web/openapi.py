@@ -16,9 +16,11 @@ _ERRORS = {
     "400": "The request is not well formed.",
     "403": "The request comes from another page.",
     "404": "There is nothing of that name.",
+    "405": "The address takes other requests.",
+    "408": "The body took too long to arrive.",
     "413": "The request is too large.",
     "415": "The body is of another kind than it must be.",
-    "422": "The request is understood, and cannot be met; the sentence says why, and which cells it is about.",
+    "422": "The request is understood, and cannot be met; the sentence says why, the cells say where.",
     "503": "The server is busy, or the request took too long.",
 }
 

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from dpstrata.web.limits import Limits
-from dpstrata.web.replies import Refusal, Reply
+from dpstrata.web.replies import RefusedError, Reply
 from dpstrata.web.worker import LENGTHS, pack
 
 
-class Gone(Exception):
+class ClientGoneError(Exception):
     """The client left before work on its request began."""
 
 
@@ -94,13 +94,13 @@ class Pool:
 
         Raises
         ------
-        Refusal
+        RefusedError
             If too many wait already, if the work takes too long, or if the worker did not survive it.
-        Gone
+        ClientGoneError
             If the client left before work began.
         """
         if self._waiting >= self._limits.waiting:
-            raise Refusal(503, "too many requests are waiting; try again in a moment.")
+            raise RefusedError(503, "too many requests are waiting; try again in a moment.")
         self._waiting += 1
         try:
             worker = await self._idle.get()
@@ -110,19 +110,19 @@ class Pool:
         try:
             if gone is not None and await gone():
                 unfinished = False
-                raise Gone
+                raise ClientGoneError
             async with asyncio.timeout(self._limits.work_seconds):
                 reply = await worker.ask(job, parameters, body)
             unfinished = False
             return reply
         except TimeoutError:
-            raise Refusal(
+            raise RefusedError(
                 503,
                 f"the request took longer than {self._limits.work_seconds:g} seconds and was stopped; "
                 "use the library or the command line for it.",
             ) from None
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise Refusal(
+            raise RefusedError(
                 503, "the request ended the process that worked on it; it may need too much memory."
             ) from None
         finally:

@@ -36,7 +36,7 @@ class Reply:
     name: str | None = None
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """A request that is refused, with its status and a sentence for people."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -82,7 +82,7 @@ def reply_error(status: int, message: str, cells: list[dict[str, Any]] | None = 
 def explain(error: Exception) -> Reply | None:
     """Turn an error that a request can cause into an answer; ``None`` for any other."""
     match error:
-        case Refusal():
+        case RefusedError():
             return reply_error(error.status, str(error))
         case ValidationError():
             return _explain_shape(error)

@@ -42,7 +42,7 @@ class Options(_Part):
     mechanism: Text = Field("laplace", description="What noises an answer, or best.")
     objective: Literal["mean", "trace", "unit_free", "custom"] = "mean"
     answers: Text | Annotated[list[Real], Field(min_length=2, max_length=3)] = Field(
-        (0.0, 1.0),  # type: ignore[arg-type]
+        "0:1",
         description='Lower and upper end, and the step of a grid; or text such as "0:100:1" or "binary".',
     )
     questions: Whole = Field(1, description="Questions asked of the same people.")
@@ -72,8 +72,8 @@ class DesignRequest(_Part):
     strata: dict[ColumnName, Cells] = Field(
         min_length=1,
         max_length=LIMITS.columns,
-        description="Cells by column: stratum, size, sd and whatever else a strata file may hold. Numbers may "
-        "be text, as typed.",
+        description="Cells by column: stratum, size, sd and whatever else a strata file may hold. Numbers "
+        "may be text, as typed.",
         examples=[{"stratum": ["A", "B"], "size": [7000, 8000], "sd": [0.283, 0.08]}],
     )
     options: Options

@@ -31,12 +31,16 @@ def open_socket(host: str, port: int | None) -> socket.socket:
             if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
                 raise InputError(f"host must be an address of this machine, got {host!r}.") from None
             if error.errno == errno.EACCES:
-                raise InputError(f"port {each} needs rights that you do not have; use one above 1023.") from None
+                raise InputError(
+                    f"port {each} needs rights that you do not have; use one above 1023."
+                ) from None
             if error.errno != errno.EADDRINUSE:
                 raise InputError(f"{host}:{each} cannot be used: {error.strerror or error}.") from None
     if port is None:
         raise InputError(f"ports {ports[0]} to {ports[-1]} are all taken; give a free one with --port.")
-    raise InputError(f"port {port} is taken by another program; give another one, or none to find a free one.")
+    raise InputError(
+        f"port {port} is taken by another program; give another one, or none to find a free one."
+    )
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -1,7 +1,7 @@
 """A process that works on requests, one at a time, and holds nothing between them.
 
-Frames on its standard input and output: a head as JSON and a body, each after its length. It ends when its input
-does, so it never outlives the server.
+Frames on its standard input and output: a head as JSON and a body, each after its length. It ends when its
+input does, so it never outlives the server.
 """
 
 from __future__ import annotations
