@@ -1,0 +1,80 @@
+// Charts on the page: the same definitions, with the page's own colours, width and heading.
+
+const DARK = {
+  "#0072B2": "#56b4e9",
+  "#D55E00": "#f0894a",
+  "#009E73": "#3cc9a0",
+  "#CC79A7": "#e2a1c6",
+  "#000000": "#ffffff",
+  "#0B4F7D": "#5aaee0",
+  "#E69F00": "#e8b04a",
+  "#C9E3D7": "#3f6a58",
+  "#333": "#c6d0d9",
+  "#333333": "#c6d0d9",
+  "#444": "#c6d0d9",
+  "#e5e5e5": "#2f3841",
+};
+
+const INK = {
+  light: { text: "#1d2730", soft: "#4a5763", line: "#c9d1d8", grid: "#e6eaee" },
+  dark: { text: "#e8edf2", soft: "#b4c0cb", line: "#4a5661", grid: "#2b343d" },
+};
+
+export function themed(spec, { width, dark }) {
+  const { title, $schema, ...rest } = dark ? recoloured(spec) : spec;
+  const ink = dark ? INK.dark : INK.light;
+  const narrow = width < 420;
+  const axis = {
+    ...rest.config?.axis,
+    labelColor: ink.soft,
+    titleColor: ink.soft,
+    domainColor: ink.line,
+    tickColor: ink.line,
+    gridColor: ink.grid,
+    titleFontWeight: "normal",
+    labelLimit: narrow ? 110 : 200,
+  };
+  const legend = {
+    ...rest.config?.legend,
+    orient: "top",
+    title: null,
+    labelColor: ink.text,
+    columns: narrow ? 2 : 4,
+    symbolSize: 140,
+    offset: 8,
+  };
+  return {
+    ...rest,
+    width: Math.max(width, 200),
+    autosize: { type: "fit-x", contains: "padding" },
+    padding: { left: 2, right: 8, top: 4, bottom: 4 },
+    background: "transparent",
+    config: { ...rest.config, background: "transparent", font: "system-ui, sans-serif", axis, legend },
+  };
+}
+
+function recoloured(part) {
+  if (typeof part === "string") return DARK[part] ?? part;
+  if (Array.isArray(part)) return part.length > 60 ? part : part.map(recoloured);
+  if (part && typeof part === "object")
+    return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, key === "values" ? value : recoloured(value)]));
+  return part;
+}
+
+// Takes the rows out of a definition, so that a chart whose rows alone changed need not be made again.
+export function withNamedData(spec) {
+  const datasets = {};
+  const walk = (part) => {
+    if (Array.isArray(part)) return part.map(walk);
+    if (!part || typeof part !== "object") return part;
+    return Object.fromEntries(
+      Object.entries(part).map(([key, value]) => {
+        if (key !== "data" || !Array.isArray(value?.values)) return [key, walk(value)];
+        const name = `rows${Object.keys(datasets).length}`;
+        datasets[name] = value.values;
+        return [key, { name }];
+      }),
+    );
+  };
+  return { frame: walk(spec), datasets };
+}
