@@ -64,11 +64,13 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "noise_answer",
         "noise_answers",
         "plot",
+        "report_html",
         "sensitivity",
         "simulate",
         "solve",
         "sweep",
         "synthetic_population",
+        "write_report",
     ]
     for name in dps.__all__:
         assert getattr(dps, name) is not None

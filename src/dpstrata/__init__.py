@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dpstrata.planning.loading import load_design
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.report.charts import plot
+    from dpstrata.reporting import report_html, write_report
     from dpstrata.simulation import simulate, synthetic_population
     from dpstrata.solvers import solve
     from dpstrata.survey.noising import noise_answer, noise_answers
@@ -59,11 +60,13 @@ _HOMES = {
     "noise_answer": "survey.noising",
     "noise_answers": "survey.noising",
     "plot": "report.charts",
+    "report_html": "reporting",
     "sensitivity": "planning",
     "simulate": "simulation",
     "solve": "solvers",
     "sweep": "planning",
     "synthetic_population": "simulation",
+    "write_report": "reporting",
 }
 
 __all__ = [
@@ -92,11 +95,13 @@ __all__ = [
     "noise_answer",
     "noise_answers",
     "plot",
+    "report_html",
     "sensitivity",
     "simulate",
     "solve",
     "sweep",
     "synthetic_population",
+    "write_report",
 ]
 
 

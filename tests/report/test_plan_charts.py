@@ -80,6 +80,18 @@ def test_the_own_point_must_be_on_the_line():
         epsilon_chart([], epsilon=1)
 
 
+def test_a_plan_made_for_its_cost_may_lie_above_the_line():
+    chart = precision_chart(CURVE, best=1000, total=401, value=0.04)
+    assert layers(chart, "point")[0]["data"]["values"] == [
+        {"total": 401, "value": 0.04, "design": "this design"}
+    ]
+
+
+def test_control_characters_in_names_do_not_abort_the_process():
+    strata = dps.Strata([700, 900], [0.3, 0.1], names=["a\x01b", "c\ufffe"])
+    assert "a\ufffdb" in dps.plot(dps.design(strata, epsilon=1, total=40)).svg()
+
+
 def test_epsilon_is_on_a_log_axis_with_the_plan_marked():
     rows = [{"epsilon": e, "standard_error": 0.02 / e**0.3} for e in (0.1, 0.5, 1.0, 10.0)]
     chart = epsilon_chart(rows, epsilon=0.5)

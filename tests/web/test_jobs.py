@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from dpstrata.privacy.registry import MECHANISMS
 from dpstrata.web.worker import work
 
-NUMBERS = ("epsilon", "total", "at_most", "target_se", "budget", "delta", "questions", "local_epsilon_cap", "zcdp")
+NUMBERS = (
+    "epsilon",
+    "total",
+    "at_most",
+    "target_se",
+    "budget",
+    "delta",
+    "questions",
+    "local_epsilon_cap",
+    "zcdp",
+)
 
 odd_cells = st.sampled_from(
     [0, -1, 10**12, 10**400, 1e308, 5e-324, "1e5", "1,5", "", None, "=A1", "nan", "\u0661", 0.5, 2, "A"]

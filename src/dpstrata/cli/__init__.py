@@ -8,6 +8,7 @@ import typer
 
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
+from dpstrata.cli.cmd_report import report_command
 from dpstrata.cli.cmd_serve import serve_command
 from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command, privatize_command
 from dpstrata.cli.cmd_what_if import evaluate_command, sensitivity_command, sweep_command
@@ -39,6 +40,7 @@ app.command("frame", help="Count the strata of a frame and write them as a strat
 app.command("draw", help="Draw the secret sample of a design from a frame, or check one.")(draw_command)
 app.command("privatize", help="Noise answers, one at a time or as a batch.")(privatize_command)
 app.command("estimate", help="Estimate means from noised answers, with honest intervals.")(estimate_command)
+app.command("report", help="Write a design as a report to sign: one HTML file, or PDF.")(report_command)
 app.command("serve", help="Plan in the browser: a page served on this machine alone.")(serve_command)
 app.command("paper", help="Reproduce the paper: every table, figure and claim, as files and one page.")(
     paper_command

@@ -292,6 +292,13 @@ class Design:
 
         return design_document(self)
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the design document, however its file is laid out."""
+        from dpstrata.model.document import design_digest
+
+        return design_digest(self)
+
     def save(self, path: str | Path) -> None:
         """Write the design document (``.json``), or the table of strata (``.csv``, ``.parquet``, ``.xlsx``).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -233,6 +234,12 @@ def design_document(plan: Design) -> dict[str, Any]:
         ],
         "privacy": dict(plan.privacy),
     }
+
+
+def design_digest(plan: Design) -> str:
+    """SHA-256 of what a design says, however its file is laid out and whichever version wrote it."""
+    content = {name: part for name, part in design_document(plan).items() if name != "created_with"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_design(path: str | Path) -> Design:

@@ -26,7 +26,7 @@ def design_content(plan: Design, path: Path) -> bytes:
     """Return what :func:`write_design` would write."""
     if path.suffix.lower() == ".json":
         return (to_json(plan) + "\n").encode()
-    return _table_content(plan.table(), path)
+    return table_content(plan.table(), path)
 
 
 def write_table(columns: dict[str, list[Any]], path: Path) -> None:
@@ -38,11 +38,12 @@ def write_table(columns: dict[str, list[Any]], path: Path) -> None:
         ]
         content = (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode()
     else:
-        content = _table_content(columns, path)
+        content = table_content(columns, path)
     write_atomically(path, content)
 
 
-def _table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
+def table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
+    """Return a table as the content of a file, by the ending of ``path``."""
     match path.suffix.lower():
         case ".csv":
             return _csv(columns)

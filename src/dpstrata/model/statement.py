@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from dpstrata.arrays import FloatArray
@@ -134,7 +134,7 @@ def _amplified_in_words(inputs: Inputs, epsilon: float, largest: float) -> str:
     words = (
         "If the assumptions hold, whoever sees the released results, and does not know who was invited, can "
         "change their odds about any one person's answer by a factor of at most "
-        f"{_factor(math.exp(epsilon))} (epsilon = {plain_number(epsilon)}), whether that "
+        f"{factor_up(math.exp(epsilon))} (epsilon = {plain_number(epsilon)}), whether that "
         "person took part or not. "
     )
     if inputs.delta > 0:
@@ -148,7 +148,7 @@ def _amplified_in_words(inputs: Inputs, epsilon: float, largest: float) -> str:
         words += (
             "Answers reach a trusted curator without noise, and nothing protects them there. Whoever sees "
             f"{means} of a stratum and knows everyone who was invited can change their odds about one of "
-            f"them by a factor of at most {_factor(math.exp(largest))} (local epsilon at most "
+            f"them by a factor of at most {factor_up(math.exp(largest))} (local epsilon at most "
             f"{round_up(largest, 2)})."
         )
     else:
@@ -156,7 +156,7 @@ def _amplified_in_words(inputs: Inputs, epsilon: float, largest: float) -> str:
         gave = "it" if inputs.questions == 1 else "them"
         words += (
             f"If answers are noised before anyone else sees them, whoever sees {answers} and knows who gave "
-            f"{gave} can change their odds by a factor of at most {_factor(math.exp(largest))} (local "
+            f"{gave} can change their odds by a factor of at most {factor_up(math.exp(largest))} (local "
             f"epsilon at most {round_up(largest, 2)})."
         )
     return words
@@ -205,8 +205,14 @@ def round_up(value: float, digits: int) -> str:
     return f"{Decimal(value).quantize(step, rounding=ROUND_CEILING):f}"
 
 
-def _factor(value: float) -> str:
-    """Two decimals, or three leading digits of a large number; upwards."""
+def round_down(value: float, digits: int) -> str:
+    """Write a number rounded downwards."""
+    step = Decimal(1).scaleb(-digits)
+    return f"{Decimal(value).quantize(step, rounding=ROUND_FLOOR):f}"
+
+
+def factor_up(value: float) -> str:
+    """Write a factor with two decimals, or three leading digits of a large number; upwards."""
     if value < 1e4:
         return round_up(value, 2)
     digits = math.floor(math.log10(value)) - 2

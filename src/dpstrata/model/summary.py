@@ -146,6 +146,13 @@ def sentences(plan: Design) -> list[str]:
             f"{plan.total:,} interviews give an objective ({plan.inputs.objective}) of {plan.variance:.4g}; "
             f"{share:.1%} of it comes from privacy, the rest from sampling."
         )
+    privacy = plan.privacy
+    assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
+    return [result, *outcome_sentences(plan), plan.certificate.in_words, privacy["in_words"], assumptions]
+
+
+def outcome_sentences(plan: Design) -> list[str]:
+    """State how the total and the mechanism came about, as far as there is something to say."""
     outcome = []
     rates = plan.problem.terms.response_rates
     if rates is not None:
@@ -166,9 +173,7 @@ def sentences(plan: Design) -> list[str]:
             f"{plan.mechanism.title} noise depends on the answer; figures are for the worst case, answers at "
             "an end of the range. In the middle there is up to four times less of it."
         )
-    privacy = plan.privacy
-    assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
-    return [result, *outcome, plan.certificate.in_words, privacy["in_words"], assumptions]
+    return outcome
 
 
 def _targets_in_words(plan: Design) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from dpstrata.errors import InputError, MissingExtraError
 from dpstrata.model.output import write_atomically
 
 ENDINGS = (".svg", ".png", ".pdf", ".json")
+# Control characters, lone surrogates and non-characters: XML and HTML cannot hold them.
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
@@ -28,11 +31,11 @@ class Chart:
 
     def svg(self) -> str:
         """Return the chart as SVG text."""
-        return str(_converter().vegalite_to_svg(self.spec))
+        return str(_converter().vegalite_to_svg(_fit(self.spec)))
 
     def png(self, *, scale: float = 2.0) -> bytes:
         """Return the chart as a PNG image."""
-        return bytes(_converter().vegalite_to_png(self.spec, scale=scale))
+        return bytes(_converter().vegalite_to_png(_fit(self.spec), scale=scale))
 
     def save(self, path: str | Path) -> None:
         """Write the chart as ``.svg``, ``.png``, ``.pdf`` or, as its definition, ``.json``."""
@@ -44,7 +47,7 @@ class Chart:
             case ".png":
                 content = self.png()
             case ".pdf":
-                content = bytes(_converter().vegalite_to_pdf(self.spec))
+                content = bytes(_converter().vegalite_to_pdf(_fit(self.spec)))
             case _:
                 content = json.dumps(self.spec, indent=1).encode()
         write_atomically(path, content)
@@ -61,6 +64,20 @@ def check_chart_path(path: Path | None) -> None:
         raise InputError(f"a chart is written to .svg, .png, .pdf or .json, got {path.name!r}.")
     if path.suffix.lower() != ".json":
         require_charts()
+
+
+def fit_text(text: str) -> str:
+    """Put a replacement character where a picture or a page could not hold the one given."""
+    return _UNFIT.sub("\ufffd", text)
+
+
+def _fit(part: Any) -> Any:
+    """Make all texts of a definition fit; the converter would abort the process over one that does not."""
+    if isinstance(part, str):
+        return fit_text(part)
+    if isinstance(part, dict):
+        return {name: _fit(value) for name, value in part.items()}
+    return [_fit(value) for value in part] if isinstance(part, list | tuple) else part
 
 
 def require_charts() -> None:

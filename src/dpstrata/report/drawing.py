@@ -19,7 +19,8 @@ DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [10, 4], [4, 1])
 FILLS = ("#0B4F7D", "#E69F00", "#C9E3D7")  # also told apart by lightness alone
 CONFIG = {
     "background": "white",
-    "font": "sans-serif",
+    # Fonts as wide as the one that texts are measured with, so that no label is cut where it is shown.
+    "font": "Arial, Liberation Sans, Helvetica, sans-serif",
     "axis": {"labelFontSize": 12, "titleFontSize": 13, "gridColor": "#e5e5e5", "labelLimit": 260},
     "legend": {
         "labelFontSize": 12,

@@ -36,7 +36,9 @@ CURRENT = {"type": "point", "filled": True, "style": "current", "tooltip": True}
 _WIDE_ENOUGH = 0.3  # share of the width that a note inside the shade needs
 
 
-def precision_chart(rows: Sequence[Mapping[str, Any]], *, best: int | None, total: int) -> Chart:
+def precision_chart(
+    rows: Sequence[Mapping[str, Any]], *, best: int | None, total: int, value: float | None = None
+) -> Chart:
     """Draw the standard error, or the objective, against the number of interviews.
 
     Parameters
@@ -47,7 +49,10 @@ def precision_chart(rows: Sequence[Mapping[str, Any]], *, best: int | None, tota
     best : int or None
         The number of interviews beyond which more of them hurt; ``None`` if more never do.
     total : int
-        The plan's own number; the line of the plan must have a row for it.
+        The plan's own number.
+    value : float, optional
+        The plan's own standard error (or objective). It may lie above the line if the plan was made for a
+        cost or for several targets; if left out, the line must have a row for the total.
 
     Examples
     --------
@@ -58,7 +63,7 @@ def precision_chart(rows: Sequence[Mapping[str, Any]], *, best: int | None, tota
     ['rect', 'line', 'rule', 'text', 'text', 'point']
     """
     drawn, measure = _measured(rows, "total")
-    own = _own_point(drawn, "total", total)
+    own = _own_point(drawn, "total", total, value)
     first, last = (choose(row["total"] for row in drawn) for choose in (min, max))
     log_x = last > 5 * first
     hurts = best is not None and first <= best < last
@@ -94,7 +99,7 @@ def precision_chart(rows: Sequence[Mapping[str, Any]], *, best: int | None, tota
     return layered(chart, below=below, above=above)
 
 
-def epsilon_chart(rows: Sequence[Mapping[str, Any]], *, epsilon: float) -> Chart:
+def epsilon_chart(rows: Sequence[Mapping[str, Any]], *, epsilon: float, value: float | None = None) -> Chart:
     """Draw the standard error, or the objective, against epsilon.
 
     Parameters
@@ -103,7 +108,9 @@ def epsilon_chart(rows: Sequence[Mapping[str, Any]], *, epsilon: float) -> Chart
         With ``epsilon`` and ``standard_error`` (or ``variance``), and ``design`` if there are several lines;
         the first row names the line of this plan.
     epsilon : float
-        The plan's own; the line of the plan must have a row for it.
+        The plan's own.
+    value : float, optional
+        The plan's own standard error (or objective); if left out, the line must have a row for its epsilon.
 
     Examples
     --------
@@ -113,7 +120,7 @@ def epsilon_chart(rows: Sequence[Mapping[str, Any]], *, epsilon: float) -> Chart
     'log'
     """
     drawn, measure = _measured(rows, "epsilon")
-    own = _own_point(drawn, "epsilon", epsilon)
+    own = _own_point(drawn, "epsilon", epsilon, value)
     chart = lines(
         drawn,
         x=("epsilon", "epsilon (smaller protects more)"),
@@ -291,11 +298,14 @@ def _measured(rows: Sequence[Mapping[str, Any]], x: str) -> tuple[list[dict[str,
     return drawn, "standard error" if mean else "objective"
 
 
-def _own_point(drawn: Sequence[dict[str, Any]], x: str, value: float) -> dict[str, Any]:
-    """Find the plan's own row on its line, the first one."""
-    own = next((row for row in drawn if row[x] == value and row["design"] == drawn[0]["design"]), None)
+def _own_point(drawn: Sequence[dict[str, Any]], x: str, place: float, value: float | None) -> dict[str, Any]:
+    """Make the plan's own point, or find it on its line, the first one."""
+    line = drawn[0]["design"]
+    if value is not None:
+        return {x: place, "value": value, "design": line}
+    own = next((row for row in drawn if row[x] == place and row["design"] == line), None)
     if own is None:
-        raise InputError(f"the rows must hold the plan's own {x}, got none with {x}={value:g}.")
+        raise InputError(f"the rows must hold the plan's own {x}, got none with {x}={place:g}.")
     return own
 
 

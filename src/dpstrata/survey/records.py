@@ -77,7 +77,7 @@ def draw(
         "format": FORMAT,
         "version": 1,
         "created_with": __version__,
-        "design_digest": design_digest(plan),
+        "design_digest": plan.digest,
         "frame_digest": file_digest(frame.path),
         "sample_digest": file_digest(out),
         "id": frame.id,
@@ -118,7 +118,7 @@ def check_record(plan: Design, *, sample: Path, key: bytes, record: Path) -> Non
         ) from None
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{record} is not the record of a draw.") from None
-    if right != (FORMAT, design_digest(plan), file_digest(sample), commitment(key)):
+    if right != (FORMAT, plan.digest, file_digest(sample), commitment(key)):
         raise InputError(f"{sample} is not the sample that {record.name} records for this design and key.")
 
 
@@ -128,12 +128,6 @@ def require_apart(paths: Sequence[Path]) -> None:
     for i, path in enumerate(resolved):
         if path in resolved[:i]:
             raise InputError(f"{paths[i]} is given for two different files.")
-
-
-def design_digest(plan: Design) -> str:
-    """SHA-256 of what a design says, however its file is laid out."""
-    content = {name: part for name, part in plan.to_dict().items() if name != "created_with"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _is_sample(path: Path, sample: Sample, frame: Frame) -> bool:
@@ -158,7 +152,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def _draw(plan: Design, frame: Frame, key: bytes) -> Sample:
-    return draw_sample(plan, frame, survey_key(key, design_digest(plan)))
+    return draw_sample(plan, frame, survey_key(key, plan.digest))
 
 
 def _columns(sample: Sample, frame: Frame) -> dict[str, list[Any]]:

@@ -19,7 +19,7 @@ from dpstrata.survey.estimating import Estimation, estimate_from_means, estimate
 from dpstrata.survey.keys import read_key, survey_key
 from dpstrata.survey.ledger import Entry, Ledger, keyed_digest, locked
 from dpstrata.survey.noising import check_answers, noise_answers, noise_mean
-from dpstrata.survey.records import check_record, design_digest, require_apart
+from dpstrata.survey.records import check_record, require_apart
 
 CHUNK = 50_000
 COUNT = "answers"  # column of how many answers a noised mean is of
@@ -106,7 +106,7 @@ def privatize(
     key = survey_key(secret, "ledger")
     known = tuple(sorted(keyed_digest(key, person) for person in people))
     epsilon = plan.inputs.epsilon or 0.0
-    entry = Entry(design_digest(plan), str(out.resolve()), "pending", epsilon, plan.inputs.delta, known)
+    entry = Entry(plan.digest, str(out.resolve()), "pending", epsilon, plan.inputs.delta, known)
     with locked(ledger_path):
         ledger = Ledger(ledger_path)
         place = ledger.begin(entry, again=again)

@@ -12,6 +12,7 @@ from dpstrata.web.requests import CompareRequest, DesignRequest
 
 BYTES = "application/octet-stream"
 CSV = "text/csv"
+HTML = "text/html"
 
 
 class Health(BaseModel):
@@ -56,6 +57,7 @@ class DesignReply(Figures):
     privacy: dict[str, Any]
     strata: dict[str, list[Any]] = Field(description="Columns of the table of strata.")
     charts: dict[str, dict[str, Any]] = Field(description="Vega-Lite definitions by name.")
+    code: dict[str, str] = Field(description="What gives the same design: python and command.")
 
 
 class ChartReply(BaseModel):
@@ -164,6 +166,8 @@ ENDPOINTS = (
         (("name", "Name of the file; its ending says its kind."),),
     ),
     Endpoint("POST", "/api/design.json", "document", "The design document.", DesignRequest, JSON),
+    Endpoint("POST", "/api/strata.csv", "strata", "The strata as a strata file.", DesignRequest, CSV),
+    Endpoint("POST", "/api/report.html", "report", "The report to sign.", DesignRequest, HTML),
     Endpoint("POST", "/api/design.csv", "csv", "The table of strata as CSV.", DesignRequest, CSV),
     Endpoint("GET", "/api/examples", "examples", "Name the shipped examples.", None, ExamplesReply),
     Endpoint("GET", "/api/examples/{name}", "example", "The strata of an example.", None, ExampleReply),

@@ -12,13 +12,16 @@ from typing import Any
 
 from dpstrata.errors import DpstrataWarning, InputError, StrataError
 from dpstrata.model.design_record import Design
-from dpstrata.model.output import design_content, plain_cell
+from dpstrata.model.output import design_content, plain_cell, table_content
 from dpstrata.model.summary import TITLES, sentences
 from dpstrata.model.tables import read_table, text_of
 from dpstrata.planning import design
 from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.report.charts import allocations, plot
+from dpstrata.report.code import command_line, python_code_with_strata, strata_columns
 from dpstrata.report.plan_charts import budgets_chart, epsilon_chart, parts_chart, precision_chart
+from dpstrata.report.words import headline
+from dpstrata.reporting import report_html
 from dpstrata.version import __version__
 from dpstrata.web.examples import list_examples, open_example
 from dpstrata.web.limits import LIMITS
@@ -26,6 +29,7 @@ from dpstrata.web.replies import RefusedError, Reply, reply_json
 from dpstrata.web.requests import CompareRequest, DesignRequest
 
 Parameters = Mapping[str, str]
+CSV = "text/csv; charset=utf-8"
 FORMULA_SIGNS = ("=", "+", "@", "\t", "\r")
 Job = Callable[[bytes, Parameters], Reply]
 
@@ -63,7 +67,7 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
     return reply_json(
         {
             **describe(plan),
-            "headline": sentences(plan)[0],
+            "headline": headline(plan),
             "sentences": sentences(plan),
             "warnings": warned,
             "certificate": {**asdict(plan.certificate), "in_words": plan.certificate.in_words},
@@ -80,6 +84,10 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
             "privacy": {**plan.privacy},
             "strata": {name: list(map(plain_cell, cells)) for name, cells in plan.columns().items()},
             "charts": charts,
+            "code": {
+                "python": python_code_with_strata(plan),
+                "command": command_line(plan.inputs, best=plan.choice is not None),
+            },
         }
     )
 
@@ -206,6 +214,19 @@ def answer_download(body: bytes, parameters: Parameters, *, ending: str, kind: s
     return Reply(design_content(plan, path), kind=kind, name=path.name)
 
 
+def answer_strata(body: bytes, parameters: Parameters) -> Reply:
+    """Write the strata file that the code reads."""
+    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    path = Path("strata.csv")
+    return Reply(table_content(strata_columns(plan), path), kind=CSV, name=path.name)
+
+
+def answer_report(body: bytes, parameters: Parameters) -> Reply:
+    """Write the report."""
+    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    return Reply(report_html(plan).encode(), kind="text/html; charset=utf-8", name="report.html")
+
+
 JOBS: dict[str, Job] = {
     "health": answer_health,
     "design": answer_design,
@@ -216,5 +237,7 @@ JOBS: dict[str, Job] = {
     "examples": answer_examples,
     "example": answer_example,
     "document": partial(answer_download, ending="json", kind="application/json"),
-    "csv": partial(answer_download, ending="csv", kind="text/csv; charset=utf-8"),
+    "csv": partial(answer_download, ending="csv", kind=CSV),
+    "strata": answer_strata,
+    "report": answer_report,
 }

@@ -1,0 +1,23 @@
+"""``dpstrata report``: a design document as a report to sign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report_command(
+    design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The report to write (.html, or .pdf with the extra pdf).")],
+    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
+) -> None:
+    """Check a design document and write its report."""
+    from dpstrata.planning.loading import load_design
+    from dpstrata.report.page import TITLE
+    from dpstrata.reporting import check_report_path, write_report
+
+    check_report_path(out)
+    write_report(load_design(design), out, title=title or TITLE)
+    typer.echo(f"The design was checked again. Written to {out}.")

@@ -1,0 +1,74 @@
+"""What a reader should know before signing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpstrata.model.design_record import Design
+from dpstrata.model.statement import round_up
+
+LARGE_EPSILON = 3.0
+LARGE_LOCAL_EPSILON = 8.0
+
+
+def cautions(plan: Design) -> list[str]:
+    """List what might not be what was meant: sources, weak promises, too many interviews, lone answers."""
+    return [*_about_deviations(plan), *_about_promise(plan), *_about_sizes(plan)]
+
+
+def _about_deviations(plan: Design) -> list[str]:
+    sources = [plan.strata.sd_source(i) for i in range(len(plan.strata))]
+    confidential = sum(source in ("confidential", "private_pilot") for source in sources)
+    found = []
+    if confidential:
+        spent = plan.privacy["spent_on_deviations"]
+        found.append(
+            f"The standard deviations of {_strata(confidential)} come from confidential answers. They have "
+            f"cost epsilon = {round_up(spent, 3)} in addition to the survey."
+        )
+    if "prior" in sources:
+        found.append(
+            f"The standard deviations of {_strata(sources.count('prior'))} are prior knowledge: nobody but "
+            "the planner vouches that they were not computed from the confidential answers."
+        )
+    return found
+
+
+def _about_promise(plan: Design) -> list[str]:
+    found = []
+    epsilon = plan.inputs.epsilon
+    if epsilon is not None and epsilon > LARGE_EPSILON:
+        found.append(
+            f"An epsilon of {epsilon:g} is a weak promise: the odds can change by a lot (see below)."
+        )
+    if plan.inputs.trust == "curator":
+        found.append("The curator sees every answer without noise; nothing protects the answers there.")
+    elif plan.inputs.amplified:
+        large = int((plan.local_epsilons > LARGE_LOCAL_EPSILON).sum())
+        if large:
+            found.append(
+                f"In {_strata(large)} a single noised answer hardly protects by itself (local epsilon above "
+                f"{LARGE_LOCAL_EPSILON:g}); there everything rests on the secrecy of the sample."
+            )
+    return found
+
+
+def _about_sizes(plan: Design) -> list[str]:
+    found = []
+    outcome, asked = plan.outcome, plan.inputs.total
+    if outcome is not None and asked is not None and outcome.best_total < asked:
+        found.append(
+            f"{asked:,} interviews are more than help. "
+            + outcome.in_words(plan.total, mean=plan.inputs.objective == "mean")
+        )
+    single = int(np.sum((plan.sample_sizes == 1) & (plan.strata.sizes > 1)))
+    if single:
+        found.append(
+            f"{_strata(single)} {'has' if single == 1 else 'have'} a single interview, from which no "
+            "spread can be estimated; ask for min_per_stratum of at least 2 if intervals are wanted."
+        )
+    return found
+
+
+def _strata(number: int) -> str:
+    return "1 stratum" if number == 1 else f"{number:,} strata"

@@ -1,0 +1,251 @@
+"""The report: one HTML file that a methodologist and a privacy officer can both sign."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from dpstrata.model.design_record import Design
+from dpstrata.model.matching import Match, match_neyman
+from dpstrata.model.outcome import interviews
+from dpstrata.model.summary import comparison_table, domain_table, outcome_sentences
+from dpstrata.report import report_tables as tables
+from dpstrata.report.cautions import cautions
+from dpstrata.report.charts import plot
+from dpstrata.report.code import MOST_INLINE, command_line, python_code_with_strata
+from dpstrata.report.markup import bullets, code, figure, long_text, paragraphs, section, table, text
+from dpstrata.report.plan_charts import budgets_chart, epsilon_chart, parts_chart, precision_chart
+from dpstrata.report.words import (
+    headline,
+    neyman_cost_in_words,
+    neyman_in_words,
+    odds_in_words,
+    question_in_words,
+    why_a_proof,
+)
+
+TITLE = "Survey design under differential privacy"
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """What other numbers of interviews and other promises would give, as rows of two charts.
+
+    Attributes
+    ----------
+    precision : sequence of dict
+        Rows for :func:`dpstrata.report.plan_charts.precision_chart`.
+    best : int or None
+        The number of interviews beyond which more hurt; ``None`` if more never do.
+    epsilons : sequence of dict or None
+        Rows for :func:`dpstrata.report.plan_charts.epsilon_chart`; ``None`` for other promises.
+    """
+
+    precision: Sequence[dict[str, Any]]
+    best: int | None
+    epsilons: Sequence[dict[str, Any]] | None
+
+
+def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
+    """Write the report of a design as one HTML page, with no script and nothing from outside."""
+    match = match_neyman(plan)
+    style = resources.files("dpstrata.report").joinpath("report.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    strata = "1 stratum" if len(plan.strata) == 1 else f"{len(plan.strata):,} strata"
+    under = f"{strata}, {plan.strata.population:,} people, {plan.inputs.promise_in_words}"
+    body = [
+        f"<header><h1>{text(title)}</h1>",
+        f'<p class="under">{long_text(under)}</p>',
+        f'<p class="headline">{long_text(headline(plan, match))}</p>',
+        f"{paragraphs(cautions(plan), kind='caution')}</header><main>",
+        section("question", "The question", _question(plan)),
+        section("allocation", "The allocation", _allocation(plan)),
+        section("proof", "The certificate", _proof(plan)),
+        section("neyman", "What Neyman's allocation would have given", _neyman(plan, match)),
+        section("precision", "What precision depends on", _curves(plan, curves)),
+        section("promise", "The privacy promise", _promise(plan)),
+        section("noise", "The noise in each stratum", _noise(plan)),
+        section("deviations", "Where the standard deviations come from", _deviations(plan)),
+        section("again", "Making it again", _again(plan)),
+        section("signatures", "Signatures", _signatures(plan)),
+        "</main>",
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;; '
+        f'style-src &#39;sha256-{digest}&#39;">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer">'
+        f"<title>{text(title)}</title><style>{style}</style></head><body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _question(plan: Design) -> str:
+    return paragraphs([question_in_words(plan.inputs)]) + table(tables.options_table(plan), columns_of_text=2)
+
+
+def _allocation(plan: Design) -> str:
+    parts = plan.variance_parts
+    share = parts.privacy / parts.total if parts.total > 0 else 0.0
+    return "".join(
+        [
+            paragraphs(
+                [
+                    *outcome_sentences(plan),
+                    f"{share:.1%} of the variance comes from privacy, the rest from sampling.",
+                ]
+            ),
+            table(tables.allocation_table(plan), columns_of_text=2),
+            table(domain_table(plan)) if plan.domains else "",
+            figure(
+                plot(plan),
+                f"{interviews(plan.total).capitalize()} by stratum, beside the allocations of "
+                "Neyman and in proportion to size.",
+            ),
+        ]
+    )
+
+
+def _proof(plan: Design) -> str:
+    return paragraphs([plan.certificate.in_words, why_a_proof(plan)]) + table(tables.certificate_table(plan))
+
+
+def _neyman(plan: Design, match: Match) -> str:
+    costs = neyman_cost_in_words(plan, match)
+    words = [neyman_in_words(plan, match), *([costs] if costs else [])]
+    explained = (
+        "Neyman's allocation is the best one where nothing is noised. The effective size is the number of "
+        "interviews without noise, allocated by Neyman, that would be as precise."
+    )
+    chart = figure(
+        parts_chart(plan),
+        "Variance from sampling and from privacy, for this design and for the usual allocations of as many "
+        "interviews.",
+    )
+    return (
+        paragraphs(words)
+        + table(comparison_table(plan), columns_of_text=2)
+        + paragraphs([explained], kind="note")
+        + chart
+    )
+
+
+def _curves(plan: Design, curves: Curves) -> str:
+    own = plan.variance if plan.standard_error is None else plan.standard_error
+    drawn = [
+        figure(
+            precision_chart(curves.precision, best=curves.best, total=plan.total, value=own),
+            "Precision against the number of interviews, each allocated as well as possible, under the same "
+            "privacy. "
+            + (
+                "More interviews never hurt here."
+                if curves.best is None
+                else f"Beyond {interviews(curves.best)} more of them lose secrecy, so each answer needs more "
+                "noise than the additional answers are worth."
+            ),
+        )
+    ]
+    if curves.epsilons is not None and plan.inputs.epsilon is not None:
+        drawn.append(
+            figure(
+                epsilon_chart(curves.epsilons, epsilon=plan.inputs.epsilon, value=own),
+                f"Precision against epsilon, with {interviews(plan.total)}.",
+            )
+        )
+    return "".join(drawn)
+
+
+def _promise(plan: Design) -> str:
+    privacy = plan.privacy
+    beliefs = tables.beliefs_table(plan)
+    return "".join(
+        [
+            paragraphs([odds_in_words(plan.inputs), privacy["in_words"]]),
+            "" if beliefs is None else table(beliefs),
+            paragraphs(
+                [
+                    f"What is protected: {privacy['unit']}. Two populations must look alike if one becomes "
+                    f"the other when you {privacy['neighbours']}."
+                ]
+            ),
+            "<h3>What must hold for it</h3>",
+            bullets(privacy["assumptions"]),
+            "<h3>What is public</h3>",
+            bullets(privacy["public"]),
+            "<h3>What must stay secret</h3>",
+            bullets(privacy["secret"]),
+            "<h3>What is not protected</h3>",
+            bullets(privacy["not_protected"]),
+        ]
+    )
+
+
+def _noise(plan: Design) -> str:
+    parts = [paragraphs([tables.noise_in_words(plan)]), table(tables.noise_table(plan))]
+    if plan.inputs.amplified:
+        cap = plan.inputs.local_epsilon_cap
+        parts.append(
+            figure(
+                budgets_chart(plan),
+                "Local epsilon in each stratum" + ("." if cap is None else f", with the cap of {cap:g}."),
+            )
+        )
+    return "".join(parts)
+
+
+def _deviations(plan: Design) -> str:
+    explained = (
+        "A design may rest only on standard deviations that are public, known before, or bounds. One that is "
+        "computed from the confidential answers gives something about them away, and must have had a privacy "
+        "budget of its own. If they are wrong the promise still holds; the design is then less precise than "
+        "stated."
+    )
+    return paragraphs([explained]) + table(tables.sources_table(plan), columns_of_text=2)
+
+
+def _again(plan: Design) -> str:
+    best = plan.choice is not None
+    where = (
+        "In Python, with the strata in it:"
+        if len(plan.strata) <= MOST_INLINE
+        else "In Python, from the strata file strata.csv (the design document holds the same strata):"
+    )
+    return "".join(
+        [
+            table(tables.versions_table(plan), columns_of_text=2),
+            paragraphs([where]),
+            code(python_code_with_strata(plan), "Python"),
+            paragraphs(["On the command line, from a strata file:"]),
+            code(command_line(plan.inputs, best=best), "Command line"),
+            paragraphs(
+                [
+                    "To check a design document (its proof, and that it answers its question) and to write "
+                    "this report from it; plan.digest is the digest above:"
+                ]
+            ),
+            code("dpstrata report design.json --out report.html", "Command line that writes the report"),
+            code(
+                'import dpstrata as dps\n\nplan = dps.load_design("design.json")\nprint(plan.digest)',
+                "Python that checks a document",
+            ),
+        ]
+    )
+
+
+def _signatures(plan: Design) -> str:
+    blanks = "".join(
+        f'<div class="blank"></div><p class="note">{what}</p>' for what in ("Signature", "Name", "Date")
+    )
+    lines = "".join(
+        f'<div class="signature"><p>{text(who)}</p>{blanks}</div>'
+        for who in ("For the survey methodology", "For privacy protection")
+    )
+    said = (
+        "We have read this report. The assumptions above hold, and what must stay secret will be kept so. "
+        f"This is for the design whose SHA-256 begins with {plan.digest[:16]}."
+    )
+    return paragraphs([said]) + f'<div class="signatures">{lines}</div>'

@@ -1,0 +1,224 @@
+"""The tables of the report, cut where a reader would stop reading."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+
+import numpy as np
+
+from dpstrata.model.bound import Bound
+from dpstrata.model.design_record import Design
+from dpstrata.model.inputs import plain_number
+from dpstrata.model.statement import round_up
+from dpstrata.model.summary import TextTable
+from dpstrata.report.words import OBJECTIVES, beliefs
+from dpstrata.version import __version__
+
+SHOWN = 200
+SOURCES = {
+    "public": "published, so known to anyone",
+    "prior": "known or assumed before the survey",
+    "bound": "the largest that such answers can have, or another upper bound",
+    "private_pilot": "from a pilot with a privacy budget of its own",
+    "confidential": "computed from confidential answers, at a stated budget",
+}
+_OPTIONAL = {"coefficient": "coefficient", "cost": "cost", "min": "min", "max": "max"}
+
+
+def options_table(plan: Design) -> TextTable:
+    """List everything that was asked for."""
+    inputs = plan.inputs
+    trust = {
+        "local": "answers are noised one by one",
+        "curator": "a trusted curator noises the mean of each stratum",
+    }[inputs.trust]
+    rows = [
+        ("privacy promise", inputs.promise_in_words),
+        ("noise", plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")),
+        ("who noises", trust),
+        ("answers", str(inputs.answers)),
+        ("questions to each person", f"{inputs.questions:,}"),
+        ("made as small as possible", OBJECTIVES[inputs.objective]),
+    ]
+    bounds = {
+        "most that one noised answer may spend": inputs.local_epsilon_cap,
+        "fewest people in a stratum": inputs.min_per_stratum if inputs.min_per_stratum > 1 else None,
+        "smallest sampling rate": inputs.min_fraction or None,
+        "largest sampling rate": inputs.max_fraction if inputs.max_fraction < 1 else None,
+    }
+    rows += [(what, plain_number(float(value))) for what, value in bounds.items() if value is not None]
+    rows.append(("finite population correction", "yes" if inputs.finite_population else "no"))
+    return TextTable("What was asked for", ("option", "value"), rows)
+
+
+def allocation_table(plan: Design) -> TextTable:
+    """Show the strata and how many people are invited in each, beside Neyman's allocation."""
+    columns = plan.columns()
+    rates = plan.strata.response_rates
+    optional = [name for name in _OPTIONAL if name in columns]
+    neyman = next(row.sample_sizes for row in plan.compare() if row.design == "neyman")
+    rows: list[tuple[str, ...]] = [
+        (
+            plan.strata.name(i),
+            plan.strata.sd_source(i).replace("_", " "),
+            f"{plan.strata.sizes[i]:,}",
+            f"{plan.sds[i]:.4g}",
+            *(f"{columns[name][i]:,.10g}" for name in optional),
+            *(() if rates is None else (f"{rates[i]:.4g}",)),
+            f"{plan.sample_sizes[i]:,}",
+            f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
+            f"{neyman[i]:,}",
+        )
+        for i in range(min(len(plan.strata), SHOWN))
+    ]
+    blank = [""] * (len(optional) + (rates is not None))
+    shares = f"{plan.total:,}", f"{plan.total / plan.strata.population:.3%}", f"{int(neyman.sum()):,}"
+    rows.append(("all", "", f"{plan.strata.population:,}", "", *blank, *shares))
+    header = ("stratum", "sd from", "people", "sd", *optional, *(() if rates is None else ("response rate",)))
+    return TextTable(
+        "The strata, and the people invited in each",
+        (*header, "invited", "sampling rate", "Neyman"),
+        rows,
+        _left_out(plan),
+    )
+
+
+def noise_table(plan: Design) -> TextTable:
+    """Show budget and noise of each stratum."""
+    inputs = plan.inputs
+    capped, several = inputs.local_epsilon_cap is not None, inputs.questions > 1 and inputs.amplified
+    local, noise, central = plan.local_epsilons, plan.noise_sds, plan.central_epsilons
+    bound = plan.capped
+    rows = [
+        (
+            plan.strata.name(i),
+            f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
+            *((round_up(float(local[i]), 3),) if inputs.amplified else ()),
+            *((round_up(float(local[i]) / inputs.questions, 3),) if several else ()),
+            f"{noise[i]:.4g}",
+            *(("yes" if bound[i] else "no", round_up(float(central[i]), 3)) if capped else ()),
+        )
+        for i in range(min(len(plan.strata), SHOWN))
+    ]
+    header = (
+        *("stratum", "sampling rate"),
+        *(("local epsilon",) if inputs.amplified else ()),
+        *(("local epsilon of one answer",) if several else ()),
+        "noise sd of the mean" if inputs.trust == "curator" else "noise sd of an answer",
+        *(("capped", "central epsilon") if capped else ()),
+    )
+    return TextTable("Budgets, rounded upwards, and noise", header, rows, _left_out(plan))
+
+
+def noise_in_words(plan: Design) -> str:
+    """Say what the budgets of the strata are."""
+    curator = plan.inputs.trust == "curator"
+    start = f"{plan.mechanism.title} noise is added to {'the mean of a stratum' if curator else 'an answer'}"
+    if plan.mechanism.name == "randomized_response":
+        start = "Each answer is kept or turned by randomized response"
+    start += f"; answers lie in {plan.inputs.answers}. "
+    if not plan.inputs.amplified:
+        return f"{start}A secret sample does not strengthen this promise, so it does not change the noise."
+    return (
+        f"{start}The smaller the share of a stratum that is invited, the better the sample hides a person, "
+        f"and the more {'its noised mean' if curator else 'a single noised answer'} may spend (the local "
+        "epsilon) for the same promise to everyone."
+    )
+
+
+def certificate_table(plan: Design) -> TextTable:
+    """Show the numbers of the proof, with enough digits to check them."""
+    proof = plan.certificate
+    if isinstance(proof, Bound):
+        prices = proof.prices
+        priced = "price of budget" if proof.measure == "variance" else "price of target"
+        rows = [
+            (f"{proof.measure} of this design", f"{proof.value:.12g}"),
+            (f"{proof.measure} that no design can beat", f"{proof.lower_bound:.12g}"),
+            ("relative gap", f"{proof.relative_gap:.3g}"),
+            ("all candidates within the gap tried", "yes" if proof.searched else "no"),
+            *((f"{priced} {i}", f"{price:.12g}") for i, price in enumerate(prices[:10], start=1)),
+        ]
+        left = f"{len(prices) - 10:,} more prices are in the design document." if len(prices) > 10 else ""
+        return TextTable("The certificate", ("", "value"), rows, left)
+    shown = {
+        "largest gain of one person more": proof.largest_gain,
+        "smallest loss of one person fewer": proof.smallest_loss,
+        "margin (at least 0 is the proof)": proof.margin,
+    }
+    rows = [(what, "none can move" if value is None else f"{value:.12g}") for what, value in shown.items()]
+    ties = {"none": "no", "equal": "yes, exactly", "open": "agrees to 100 digits"}
+    return TextTable(
+        "The certificate", ("", "value"), [*rows, ("another allocation as good", ties[proof.tie])]
+    )
+
+
+def beliefs_table(plan: Design) -> TextTable | None:
+    """Show what beliefs can become, for the public and for whoever sees one answer."""
+    if plan.inputs.epsilon is None:
+        return None
+    largest = float(np.max(plan.local_epsilons))
+    after, seen = beliefs(plan.inputs.epsilon), beliefs(largest)
+    rows = [
+        (before, f"{low} to {high}", f"{local_low} to {local_high}")
+        for (before, low, high), (_, local_low, local_high) in zip(after, seen, strict=True)
+    ]
+    what = (
+        "a noised mean, knowing everyone invited"
+        if plan.inputs.trust == "curator"
+        else "a person's noised answer, knowing who gave it"
+        if plan.inputs.questions == 1
+        else "all noised answers of a person, knowing who gave them"
+    )
+    but = f", but with a probability of {plain_number(plan.inputs.delta)}" if plan.inputs.delta > 0 else ""
+    return TextTable(
+        f"What a belief about a person's answer can become{but}",
+        ("before", "after seeing the release", f"after seeing {what}, at worst"),
+        rows,
+        f"The last column is for the stratum with the largest local epsilon, {round_up(largest, 3)}."
+        if len(plan.strata) > 1
+        else "",
+    )
+
+
+def sources_table(plan: Design) -> TextTable:
+    """Show where the standard deviations come from, and what they cost."""
+    spent = plan.strata.sd_epsilons
+    found = [plan.strata.sd_source(i) for i in range(len(plan.strata))]
+    counts = Counter(found)
+    rows = []
+    for source, meaning in SOURCES.items():
+        if source not in counts:
+            continue
+        most = (
+            0.0 if spent is None else max(float(e) for e, s in zip(spent, found, strict=True) if s == source)
+        )
+        rows.append(
+            (source.replace("_", " "), meaning, f"{counts[source]:,}", round_up(most, 3) if most else "none")
+        )
+    return TextTable(
+        "Standard deviations by their source", ("source", "meaning", "strata", "epsilon spent"), rows
+    )
+
+
+def versions_table(plan: Design) -> TextTable:
+    """Show what computed the design, and what identifies it."""
+    rows = [
+        ("dpstrata", __version__),
+        ("Python", platform.python_version()),
+        ("NumPy", np.__version__),
+        ("design document", "dpstrata.design, version 1"),
+        ("SHA-256 of the design", plan.digest),
+    ]
+    return TextTable("Versions and digest", ("what", "value"), rows)
+
+
+def _left_out(plan: Design) -> str:
+    left = len(plan.strata) - SHOWN
+    if left <= 0:
+        return ""
+    return (
+        f"{left:,} more strata are not shown. The design document holds them all; "
+        'dps.load_design("design.json").save("design.csv") writes them as a table.'
+    )

@@ -1,0 +1,251 @@
+"""A plan in sentences: what was asked, what came out beside Neyman's allocation, what the promise means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+
+from dpstrata.model.baselines import baseline_sizes
+from dpstrata.model.bound import Bound
+from dpstrata.model.comparison import Comparison, stratum_variances
+from dpstrata.model.costs import total_cost
+from dpstrata.model.design_record import Design
+from dpstrata.model.domains import find_partitions
+from dpstrata.model.inputs import Inputs, plain_number
+from dpstrata.model.matching import Match, match_neyman
+from dpstrata.model.outcome import interviews
+from dpstrata.model.statement import factor_up, round_down, round_up
+
+_LISTED_SIZES = 6
+OBJECTIVES = {
+    "mean": "the variance of the estimated population mean",
+    "trace": "the sum of the variances of the stratum means",
+    "unit_free": "the sum of the variances of the stratum means, each relative to its stratum's own",
+    "custom": "the sum of the variances of the stratum means, weighted by the squared coefficients",
+}
+
+
+def headline(plan: Design, match: Match | None = None) -> str:
+    """Say in a few sentences what a design gives, and what Neyman's allocation would.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    match : Match, optional
+        What :func:`dpstrata.model.matching.match_neyman` found for it, if that is known already.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
+    >>> print(headline(dps.design(strata, epsilon=1.0, total=200)))
+    62 + 43 + 45 + 50 = 200 interviews give a standard error of 0.0196. Neyman's allocation would give 0.0295; with it you would need 684 interviews to do as well. Proven optimal.
+    """  # noqa: E501 - the sentence is shown whole
+    return " ".join([_result(plan), neyman_in_words(plan, match), _proof(plan)])
+
+
+def _result(plan: Design) -> str:
+    sizes = plan.sample_sizes.tolist()
+    if 1 < len(sizes) <= _LISTED_SIZES:
+        who = f"{' + '.join(f'{n:,}' for n in sizes)} = {interviews(plan.total)}"
+    else:
+        strata = "1 stratum" if len(sizes) == 1 else f"{len(sizes):,} strata"
+        who = f"{interviews(plan.total)} in {strata}"
+    give = "gives" if plan.total == 1 else "give"
+    cost = "" if plan.cost is None else f" for a cost of {plan.cost:,.10g}"
+    return f"{who} {give} {measure_in_words(plan)}{cost}."
+
+
+def measure_in_words(plan: Design) -> str:
+    """Name the precision of a design and give its value."""
+    if plan.standard_error is None:
+        return f"an objective ({plan.inputs.objective}) of {plan.variance:#.3g}"
+    return f"a standard error of {plan.standard_error:#.3g}"
+
+
+def neyman_in_words(plan: Design, match: Match | None = None) -> str:
+    """Say what Neyman's allocation of as many interviews would give, and how many it would need."""
+    neyman = next(row for row in plan.compare() if row.design == "neyman")
+    shown = f"{neyman.variance if neyman.standard_error is None else neyman.standard_error:#.3g}"
+    if np.array_equal(neyman.sample_sizes, plan.sample_sizes):
+        return "Neyman's allocation is the same."
+    if neyman.ratio <= 1:
+        drawbacks = _drawbacks(plan, neyman)
+        return f"Neyman's allocation of as many would give {shown}{drawbacks}."
+    match = match_neyman(plan) if match is None else match
+    start = f"Neyman's allocation would give {shown}; "
+    if match.total is None:
+        none = (
+            "no number of interviews would do" if match.proven else "no number of interviews was found to do"
+        )
+        return f"{start}with it {none} as well, since more of them lose secrecy and hurt."
+    about = "" if match.proven else "about "
+    if match.total < plan.total:
+        return (
+            f"{start}with it {about}{interviews(match.total)} would do as well, since fewer would be better."
+        )
+    return f"{start}with it you would need {about}{interviews(match.total)} to do as well."
+
+
+def _drawbacks(plan: Design, neyman: Comparison) -> str:
+    """Say what an allocation that is more precise as a whole fails at: the cost, or some targets."""
+    found = []
+    if plan.cost is not None and neyman.cost is not None and neyman.cost > plan.cost:
+        found.append(f"cost {neyman.cost:,.10g} instead of {plan.cost:,.10g}")
+    missed = missed_targets(plan, neyman)
+    if missed:
+        found.append(f"miss {'1 target' if missed == 1 else f'{missed:,} targets'}")
+    return f", but would {' and '.join(found)}" if found else ""
+
+
+def missed_targets(plan: Design, rival: Comparison) -> int:
+    """Count the targets of a design that another allocation would miss."""
+    parts = stratum_variances(
+        plan.problem, rival.sample_sizes, finite_population=plan.inputs.finite_population
+    )
+    found = find_partitions(plan.strata, plan.inputs)
+    return sum(int((part.variances(*parts) > part.limits * (1 + 1e-12)).sum()) for part in found)
+
+
+def neyman_cost_in_words(plan: Design, match: Match) -> str | None:
+    """Say what doing as well with Neyman's allocation would cost, where invitations have a price."""
+    costs = plan.strata.costs
+    if costs is None or match.total is None or plan.cost is None or match.total <= plan.total:
+        return None
+    sizes = baseline_sizes(replace(plan.problem, total=match.total), "neyman")
+    return (
+        f"Those {interviews(match.total)} would cost {total_cost(costs, sizes):,.10g}; "
+        f"this design costs {plan.cost:,.10g}."
+    )
+
+
+def _proof(plan: Design) -> str:
+    proof = plan.certificate
+    if isinstance(proof, Bound) and not proof.optimal:
+        return f"Proven within {_percent_up(proof.relative_gap)} of the best."
+    return "Proven optimal."
+
+
+def _percent_up(share: float) -> str:
+    digits = max(1, 1 - math.floor(math.log10(share * 100))) if share > 0 else 1
+    return f"{round_up(share * 100, digits)}%"
+
+
+def why_a_proof(plan: Design) -> str:
+    """Say why the certificate of a design proves what it says."""
+    if isinstance(plan.certificate, Bound):
+        return (
+            "Invitations differ in cost, or several precisions must be reached, so no single exchange "
+            "decides. The prices below do: with a price on the budget or on every target each stratum can be "
+            "minimised by itself, and what the strata reach together no design can beat. Anyone can "
+            "recompute that bound without knowing how the design was found."
+        )
+    return (
+        "In every stratum each further person helps less than the one before. So if moving one person from "
+        "one stratum to another never helps, no larger change can: the allocation is the best of all "
+        "allocations with as many people. That is a comparison of two numbers, which anyone can repeat "
+        "without knowing how the allocation was found."
+    )
+
+
+def question_in_words(inputs: Inputs) -> str:
+    """Write the question that the planner was asked.
+
+    Examples
+    --------
+    >>> question_in_words(Inputs(epsilon=1.0, total=200))
+    'Which allocation of exactly 200 interviews makes the variance of the estimated population mean smallest?'
+    """
+    smallest = f"makes {OBJECTIVES[inputs.objective]} smallest"
+    if inputs.total is not None:
+        return f"Which allocation of exactly {interviews(inputs.total)} {smallest}?"
+    if inputs.at_most is not None:
+        return f"Which allocation of at most {interviews(inputs.at_most)} {smallest}?"
+    targets = [*_whole_target(inputs), *_domain_targets(inputs)]
+    if not targets:
+        return f"Which allocation that costs at most {inputs.budget:,.10g} {smallest}?"
+    within = "" if inputs.budget is None else f", without costing more than {inputs.budget:,.10g}"
+    return f"How few interviews, or how little cost, reach {'; and '.join(targets)}{within}?"
+
+
+def _whole_target(inputs: Inputs) -> list[str]:
+    if inputs.target_se is not None:
+        return [f"a standard error of {plain_number(inputs.target_se)} for the population mean"]
+    if inputs.target_margin is not None:
+        return [
+            f"a margin of error of {plain_number(inputs.target_margin)} for the population mean "
+            f"({inputs.confidence:.10g} confidence)"
+        ]
+    if inputs.target_cv is not None and inputs.expected_mean is not None:
+        return [
+            f"a coefficient of variation of {plain_number(inputs.target_cv)} for the population mean, "
+            f"expected to be {plain_number(inputs.expected_mean)}"
+        ]
+    return []
+
+
+def _domain_targets(inputs: Inputs) -> list[str]:
+    kind = "margins of error" if inputs.target_margin is not None else "standard errors"
+    found = []
+    for column, target in (inputs.domains or {}).items():
+        if isinstance(target, Mapping):
+            listed = [f"{plain_number(value)} for {group}" for group, value in target.items()]
+            few = ", ".join(listed[:5]) + (f" and {len(listed) - 5:,} more" if len(listed) > 5 else "")
+            if listed:
+                found.append(f"{kind} by {column} of {few}")
+        elif target is not None:
+            found.append(f"{kind} by {column} of {plain_number(target)}")
+    return found
+
+
+def beliefs(epsilon: float) -> list[tuple[str, str, str]]:
+    """List what a belief can become: before, then at least and at most after, rounded outwards.
+
+    Examples
+    --------
+    >>> beliefs(1.0)[-1]
+    ('50%', '26.8%', '73.2%')
+    """
+    rows = []
+    for before in (1, 10, 50):
+        odds = before / (100 - before)
+        low, high = (100.0 * _share(math.log(odds) + move) for move in (-epsilon, epsilon))
+        rows.append((f"{before}%", f"{round_down(low, 1)}%", f"{round_up(high, 1)}%"))
+    return rows
+
+
+def _share(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
+
+
+def odds_in_words(inputs: Inputs) -> str:
+    """Say what the promise does to what someone believes about a person.
+
+    Examples
+    --------
+    >>> print(odds_in_words(Inputs(epsilon=1.0, total=9))[:92])
+    Whatever someone believed about a person's answer before, the release changes the odds by at
+    """
+    if inputs.epsilon is not None:
+        *_, (_, low, high) = beliefs(inputs.epsilon)
+        but = (
+            f" This may fail with a probability of {plain_number(inputs.delta)}." if inputs.delta > 0 else ""
+        )
+        return (
+            "Whatever someone believed about a person's answer before, the release changes the odds by at "
+            f"most a factor of {factor_up(math.exp(inputs.epsilon))}: a belief of 50% stays between "
+            f"{low} and {high}.{but}"
+        )
+    # Gaussian noise with zCDP ρ is Gaussian DP with μ = √(2ρ): telling N(0, 1) from N(μ, 1).
+    mu = inputs.gdp if inputs.gdp is not None else math.sqrt(2 * (inputs.zcdp or 0.0))
+    power = NormalDist().cdf(NormalDist().inv_cdf(0.05) + mu)
+    return (
+        "Someone who must tell which of two answers a person gave, and may raise a false alarm in 5% of "
+        f"cases, is right about the other one in at most {round_up(min(100 * power, 100.0), 1)}% of cases. "
+        "Without noise that would be 100%, by guessing it is 5%."
+    )
