@@ -370,3 +370,14 @@ def test_every_answer_has_the_security_headers(client, path):
     assert "unsafe" not in POLICY
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_refusals_come_in_the_body_for_a_page_that_prefers_it(client, four):
+    four["strata"]["size"][0] = "many"
+    prefer = {"prefer": "refusals=in-body"}
+    reply = client.post("/api/design", json=four, headers=prefer)
+    assert reply.status_code == 200
+    assert reply.headers["preference-applied"] == prefer["prefer"]
+    assert reply.json() == client.post("/api/design", json=four).json()
+    four["strata"]["size"][0] = 7000
+    assert "preference-applied" not in client.post("/api/design", json=four, headers=prefer).headers

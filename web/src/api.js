@@ -7,6 +7,7 @@ export class ApiError extends Error {
   }
 }
 
+const IN_BODY = "refusals=in-body"; // else the browser writes every refusal into its console as a failure
 const running = new Map();
 
 export async function ask(path, body, { kind = path } = {}) {
@@ -18,7 +19,7 @@ export async function ask(path, body, { kind = path } = {}) {
 }
 
 export async function send(path, { json, bytes, signal } = {}) {
-  const options = { signal, headers: {}, cache: "no-store" };
+  const options = { signal, headers: { prefer: IN_BODY }, cache: "no-store" };
   if (json !== undefined || bytes !== undefined) {
     options.method = "POST";
     options.headers["content-type"] = json === undefined ? "application/octet-stream" : "application/json";
@@ -31,7 +32,7 @@ export async function send(path, { json, bytes, signal } = {}) {
     if (error.name === "AbortError") throw error;
     throw new ApiError("The server does not answer. Is dpstrata serve still running?");
   }
-  if (answer.ok) return answer;
+  if (answer.ok && answer.headers.get("preference-applied") !== IN_BODY) return answer;
   const told = await answer.json().catch(() => null);
   throw new ApiError(told?.error?.message ?? "The server failed to answer.", told?.error?.cells);
 }

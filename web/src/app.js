@@ -23,7 +23,9 @@ export function App() {
   now.current = { plan, held };
 
   const show = useCallback((next, nextHeld) => (setPlan(next), setHeld(nextHeld ?? null)), []);
-  const change = useCallback((next, gesture) => {
+  // The next plan, or how it follows from the one that is there by then.
+  const change = useCallback((following, gesture) => {
+    const next = typeof following === "function" ? following(now.current.plan) : following;
     setPlan(next);
     setNotice(null);
     if (gesture === null && next === now.current.plan) endGesture();
@@ -66,7 +68,7 @@ export function App() {
   const problemText = (text) => setNotice({ kind: "error", text });
   const open = (next) => change(next, null);
   const ready = Boolean(result) && !stale && !error && !problem;
-  const chart = (name, spec, note) => html`<${Chart} key=${name} name=${name} spec=${spec} note=${note} stale=${stale || Boolean(error)} />`;
+  const chart = (name, spec, note, height) => html`<${Chart} key=${name} name=${name} spec=${spec} note=${note} height=${height} stale=${stale || Boolean(error)} />`;
   return html`<${Frame}>
     <div class="layout">
       <aside aria-label="The question">
@@ -82,10 +84,10 @@ export function App() {
         </div>
         <${StrataTable} plan=${plan} result=${ready || stale ? result : null} cells=${error?.cells ?? []} examples=${examples}
           onChange=${change} onExample=${openExample} onOpen=${open} onProblem=${problemText} />
-        <div class="charts">
-          ${chart("epsilon", curves.epsilon?.chart, curves.epsilonProblem)}
-          ${chart("parts", result?.charts.parts)}
-          ${result && !result.charts.budgets ? null : chart("budgets", result?.charts.budgets)}
+        <div class="charts three">
+          ${chart("epsilon", curves.epsilon?.chart, curves.epsilonProblem, 250)}
+          ${chart("parts", result?.charts.parts, undefined, 250)}
+          ${result && !result.charts.budgets ? null : chart("budgets", result?.charts.budgets, undefined, 250)}
         </div>
         <${Compare} plan=${plan} held=${held} ready=${ready} onHold=${() => hold(plan)}
           onSwap=${() => (show(held, plan), writeAddress(held, plan, null))} onLetGo=${() => hold(null)} />

@@ -9,7 +9,7 @@ import { themed, withNamedData } from "./theme.js";
 const drawing = () => import("./vega.js");
 const SHOWN_ROWS = 500;
 
-export function Chart({ name, spec, note, stale }) {
+export function Chart({ name, spec, note, height, stale }) {
   const place = useRef(null);
   const width = useWidth(place);
   const dark = useDark();
@@ -17,7 +17,7 @@ export function Chart({ name, spec, note, stale }) {
   useEffect(() => {
     if (!spec || !width) return undefined;
     let current = true;
-    draw(place.current, drawn.current, themed(spec, { width, dark }), () => current);
+    draw(place.current, drawn.current, themed(spec, { width, height, dark }), () => current);
     return () => (current = false);
   }, [spec, width, dark]);
   useEffect(() => () => drawn.current.view?.finalize(), []);
@@ -46,7 +46,7 @@ async function draw(element, drawn, spec, isCurrent) {
   const key = JSON.stringify(frame);
   if (drawn.view && drawn.frame === key) {
     for (const [name, rows] of Object.entries(datasets)) drawn.view.data(name, rows.map((row) => ({ ...row })));
-    await drawn.view.runAsync();
+    await drawn.view.resize().runAsync(); // labels may need more room
   } else {
     drawn.view?.finalize();
     drawn.frame = key;

@@ -21,8 +21,8 @@ const OBJECTIVES = [
   ["custom", "own coefficients"],
 ];
 const TRUSTS = [
-  ["local", "nobody: every answer is noised first"],
-  ["curator", "a curator, who noises each stratum's mean"],
+  ["local", "nobody: noise comes first"],
+  ["curator", "a trusted curator"],
 ];
 const ANSWERS = ["0:1", "binary", "0:10:1", "0:100:1"];
 const QUESTIONS = {
@@ -77,7 +77,7 @@ export function Controls({ plan, population, range, problem, onChange }) {
         <${Field} name="answers" label="Answers" unit="lower:upper or lower:upper:step" value=${options.answers} suggestions=${ANSWERS}
           error=${failed("answers")} onSet=${set} words="The ends of what can be answered, and the step of a grid; binary is yes or no." />
         <${Select} name="trust" label="Who may see raw answers" choices=${TRUSTS} value=${options.trust} onSet=${set}
-          words="A trusted curator needs far less noise, but sees every answer." />
+          words="A trusted curator noises each stratum's mean once: far less noise, but the curator sees every answer." />
         <${Field} name="local_epsilon_cap" label="Local cap" unit="ε of one answer; empty for none" value=${options.local_epsilon_cap}
           error=${failed("local_epsilon_cap")} onSet=${set}
           words="The most that one noised answer may reveal to someone who knows who gave it." />

@@ -11,6 +11,7 @@ const FILES = [
   ["/api/report.html", "report.html", "Report", "one page to print and sign"],
   ["/api/design.json", "design.json", "Design document", "JSON, what every later step reads"],
   ["/api/design.csv", "design.csv", "Table", "CSV, a row for each stratum"],
+  ["/api/strata.csv", "strata.csv", "Strata file", "CSV, what the code below reads"],
 ];
 const LANGUAGES = { python: "Python", command: "Command line" };
 

@@ -14,6 +14,12 @@ export function significant(value, digits = 4) {
   return new Intl.NumberFormat("en", { maximumSignificantDigits: digits }).format(value);
 }
 
+// The same number of digits in every row of a column.
+export function even(value, digits = 3) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "";
+  return new Intl.NumberFormat("en", { minimumSignificantDigits: digits, maximumSignificantDigits: digits }).format(value);
+}
+
 export function percent(value) {
   return new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 }).format(value);
 }

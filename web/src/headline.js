@@ -9,18 +9,21 @@ export function Headline({ result, error, problem, stale, onRetry }) {
   return html`<section class="headline card ${stale ? "stale" : ""}" aria-labelledby="headline-heading">
     <h2 id="headline-heading" class="hidden">Result</h2>
     ${failure
-      ? html`<div class="failure" role="alert"><p class="failure-title">No design for this question</p><p>${failure.cells?.length ? firstLine(failure.message) : failure.message}</p>
+      ? html`<div class="failure" role="alert"><p class="failure-title">No design for this question</p><p>${describe(failure)}</p>
           <p><button type="button" class="small" onClick=${onRetry}>Try again</button></p></div>`
       : result
         ? html`<p class="headline-text" id="headline">${result.headline}</p><${Tiles} result=${result} />
           ${result.warnings.map((text) => html`<p class="warning">${text}</p>`)}
           <${Reasons} result=${result} />`
         : html`<p class="headline-text waiting" aria-hidden="true"> </p><p class="hidden">The plan is being made.</p>`}
-    <${Announcer} text=${failure ? `No design: ${failure.message}` : stale ? null : result?.headline} />
+    <${Announcer} text=${failure ? `No design: ${describe(failure)}` : stale ? null : result?.headline} />
   </section>`;
 }
 
-const firstLine = (text) => text.split("\n")[0];
+function describe({ message, cells = [] }) {
+  if (cells.length === 0) return message;
+  return `${cells.length === 1 ? "One cell of the table needs" : `${count(cells.length)} cells of the table need`} your attention. The charts show the plan before.`;
+}
 
 function Tiles({ result }) {
   const parts = result.variance_parts;
@@ -30,7 +33,7 @@ function Tiles({ result }) {
     ["Interviews", count(result.total), `of ${count(result.population)} people`],
     result.standard_error === null
       ? ["Objective", significant(result.variance), result.objective.replace("_", " ")]
-      : ["Standard error", significant(result.standard_error), `margin ±${significant(result.margin, 3)}`],
+      : ["Standard error", significant(result.standard_error, 3), `margin ±${significant(result.margin, 3)}`],
     ["From privacy", percent(share), "of the variance"],
     ["Neyman instead", `${significant(neyman.ratio, 3)}×`, "the variance"],
     ...(result.largest_local_epsilon === null ? [] : [["Largest local ε", significant(result.largest_local_epsilon, 3), "of one person's answers"]]),

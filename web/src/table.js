@@ -3,10 +3,10 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { send } from "./api.js";
-import { count, significant } from "./format.js";
+import { count, even } from "./format.js";
 import * as plans from "./plan.js";
 
-const PAGE = 25;
+const PAGE = 15;
 const SPREAD_CHOICES = {
   sd: [["sd"], "standard deviation"],
   variance: [["variance"], "variance"],
@@ -32,7 +32,7 @@ export function StrataTable({ plan, result, cells, examples, onChange, onExample
     onChange(plans.addRow(plan), null);
     jump(plan.rows.length, "stratum");
   };
-  const take = (file) => takeFile(file, plan, onChange, onOpen, onProblem).then(() => setPage(0));
+  const take = (file) => takeFile(file, onChange, onOpen, onProblem).then(() => setPage(0));
   const results = result ? result.strata : null;
   return html`
     <section class="strata card" aria-labelledby="strata-heading"
@@ -91,8 +91,8 @@ function Row({ plan, at, row, errors, results, onChange, onJump }) {
       onPaste=${(text) => onChange(plans.pasteBlock(plan, at, j, text), null)}
       onMove=${(step) => at + step >= 0 && at + step < plan.rows.length && onJump(at + step, column)} />`)}
     <td class="number out">${out("sample_size", count)}</td>
-    <td class="number out">${out("local_epsilon", (value) => significant(value, 3))}</td>
-    <td class="number out">${out("noise_sd", (value) => significant(value, 3))}</td>
+    <td class="number out">${out("local_epsilon", even)}</td>
+    <td class="number out">${out("noise_sd", even)}</td>
     <td><button type="button" class="small quiet" disabled=${plan.rows.length === 1} aria-label=${`Remove ${name}`} onClick=${() => onChange(plans.removeRow(plan, at), null)}>×</button></td>
   </tr>`;
 }
@@ -178,7 +178,7 @@ function Columns({ plan, onChange }) {
   </details>`;
 }
 
-async function takeFile(file, plan, onChange, onOpen, onProblem) {
+async function takeFile(file, onChange, onOpen, onProblem) {
   try {
     if (file.name.toLowerCase().endsWith(".json")) {
       onOpen(plans.fromFile(await file.text()));
@@ -187,7 +187,7 @@ async function takeFile(file, plan, onChange, onOpen, onProblem) {
     const answer = await send(`/api/table?name=${encodeURIComponent(file.name)}`, { bytes: file });
     const { strata } = await answer.json();
     const lowered = Object.fromEntries(Object.entries(strata).map(([name, cells]) => [known(name), cells]));
-    onChange({ ...plans.fromColumns(lowered), options: plan.options }, null);
+    onChange((current) => ({ ...plans.fromColumns(lowered), options: current.options }), null);
   } catch (error) {
     onProblem(error.message);
   }

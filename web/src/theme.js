@@ -20,8 +20,10 @@ const INK = {
   dark: { text: "#e8edf2", soft: "#b4c0cb", line: "#4a5661", grid: "#2b343d" },
 };
 
-export function themed(spec, { width, dark }) {
-  const { title, $schema, ...rest } = dark ? recoloured(spec) : spec;
+const LOW = 360; // what is higher has a line for each stratum
+
+export function themed(spec, { width, height, dark }) {
+  const { title, $schema, ...rest } = plainLegends(shortLabels(dark ? recoloured(spec) : spec, width));
   const ink = dark ? INK.dark : INK.light;
   const narrow = width < 420;
   const axis = {
@@ -46,11 +48,36 @@ export function themed(spec, { width, dark }) {
   return {
     ...rest,
     width: Math.max(width, 200),
+    height: height && typeof rest.height === "number" && rest.height <= LOW ? height : rest.height,
     autosize: { type: "fit-x", contains: "padding" },
     padding: { left: 2, right: 8, top: 4, bottom: 4 },
     background: "transparent",
     config: { ...rest.config, background: "transparent", font: "system-ui, sans-serif", axis, legend },
   };
+}
+
+// The heading of a chart says what its legend is about.
+function plainLegends(part) {
+  if (Array.isArray(part)) return part.map(plainLegends);
+  if (!part || typeof part !== "object") return part;
+  return Object.fromEntries(
+    Object.entries(part).map(([key, value]) => {
+      if (key === "values") return [key, value];
+      if (["color", "strokeDash", "shape"].includes(key) && value?.field)
+        return [key, { ...value, legend: value.legend === null ? null : { ...value.legend, title: null } }];
+      return [key, plainLegends(value)];
+    }),
+  );
+}
+
+function shortLabels(part, width) {
+  if (width > 520) return part;
+  if (Array.isArray(part)) return part.map((each) => shortLabels(each, width));
+  if (!part || typeof part !== "object") return part;
+  const short = (row) => (typeof row?.label === "string" ? { ...row, label: row.label.replace("standard error ", "") } : row);
+  return Object.fromEntries(
+    Object.entries(part).map(([key, value]) => [key, key === "values" ? value.map?.(short) ?? value : shortLabels(value, width)]),
+  );
 }
 
 function recoloured(part) {

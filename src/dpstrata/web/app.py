@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -23,6 +24,7 @@ from dpstrata.web.pool import ClientGoneError, Pool
 from dpstrata.web.replies import RefusedError, Reply, reply_error, reply_json
 
 STATIC = Path(__file__).parent / "static"
+IN_BODY = "refusals=in-body"
 _CLIENT_LEFT = 499
 
 
@@ -63,10 +65,10 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
                     endpoint.job, parameters, body, gone=request.is_disconnected if body else None
                 )
             except RefusedError as refusal:
-                return _respond(reply_error(refusal.status, str(refusal)))
+                reply = reply_error(refusal.status, str(refusal))
             except (ClientGoneError, ClientDisconnect):
                 return Response(status_code=_CLIENT_LEFT)
-            return _respond(reply)
+            return _respond_as_preferred(reply, request)
 
         return answer
 
@@ -130,6 +132,18 @@ def _respond(reply: Reply) -> Response:
     if reply.name is not None:
         headers["content-disposition"] = f'attachment; filename="{reply.name}"'
     return Response(reply.content, status_code=reply.status, media_type=reply.kind, headers=headers)
+
+
+def _respond_as_preferred(reply: Reply, request: Request) -> Response:
+    """Answer a refusal with status 200 if that is preferred, by a page that shows refusals at their place.
+
+    Browsers write every other status into their console as a failure, though nothing has failed.
+    """
+    if 400 <= reply.status < 500 and IN_BODY in request.headers.get("prefer", ""):
+        response = _respond(replace(reply, status=200))
+        response.headers["preference-applied"] = IN_BODY
+        return response
+    return _respond(reply)
 
 
 async def _explain_http(request: Request, error: Exception) -> Response:
