@@ -1,6 +1,7 @@
 // Builds the page into src/dpstrata/web/static: the same input gives the same bytes.
 import { build } from "esbuild";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -27,7 +28,20 @@ const result = await build({
 await cp(path.join(out, "styles.css"), path.join(out, "planner.css"));
 await rm(path.join(out, "styles.css"));
 for (const file of ["index.html", "icon.svg"]) await cp(path.join(here, "src", file), path.join(out, file));
+await writeFile(path.join(out, "SOURCES.txt"), await digest());
 await writeFile(path.join(out, "THIRD-PARTY.txt"), await licences(result.metafile));
+
+// What the page was built from, so that a test can tell without Node whether it is built anew.
+async function digest() {
+  const files = ["build.mjs", "package-lock.json", "package.json"];
+  for (const file of await readdir(path.join(here, "src"))) files.push(`src/${file}`);
+  const lines = [];
+  for (const file of files.sort()) {
+    const content = await readFile(path.join(here, file));
+    lines.push(`${createHash("sha256").update(content).digest("hex")}  web/${file}\n`);
+  }
+  return lines.join("");
+}
 
 // The licence of every package that has code in the bundle.
 async function licences(metafile) {

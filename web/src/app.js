@@ -1,7 +1,7 @@
 // The planner: one plan, what follows from it, and where it is kept.
 
 import { html } from "htm/preact";
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ask, send, wasGivenUp } from "./api.js";
 import { Chart } from "./charts.js";
 import { Compare } from "./compare.js";
@@ -120,7 +120,7 @@ function useDesign(plan) {
   const [state, setState] = useState({ result: null, curves: {}, error: null, problem: null, stale: false });
   const [again, setAgain] = useState(0);
   const newest = useRef(0);
-  useEffect(() => {
+  useLayoutEffect(() => { // not after the next paint: a slider should feel immediate
     if (!plan) return undefined;
     const turn = (newest.current += 1);
     const isNewest = () => turn === newest.current;
@@ -132,7 +132,11 @@ function useDesign(plan) {
       return undefined;
     }
     setState((old) => ({ ...old, problem: null, stale: true }));
-    const timer = setTimeout(() => work(request, isNewest, setState), plan.rows.length > LARGE ? 200 : 0);
+    if (plan.rows.length <= LARGE) {
+      work(request, isNewest, setState);
+      return undefined;
+    }
+    const timer = setTimeout(() => work(request, isNewest, setState), 150);
     return () => clearTimeout(timer);
   }, [plan, again]);
   return { ...state, retry: () => setAgain((count) => count + 1) };
@@ -148,12 +152,21 @@ async function work(request, isNewest, setState) {
     if (!wasGivenUp(error)) update({ error, stale: false });
     return;
   }
+  curves = curves.then(() => drawCurves(request, isNewest, update));
+}
+
+// One curve at a time, so that designs never wait behind curves that nobody needs any more.
+let curves = Promise.resolve();
+
+async function drawCurves(request, isNewest, update) {
   for (const name of ["precision", "epsilon"]) {
     if (!isNewest()) return;
-    ask(`/api/${name}`, request).then(
-      (answer) => update({ curves: { [name]: answer, [`${name}Problem`]: undefined } }),
-      (error) => wasGivenUp(error) || update({ curves: { [name]: undefined, [`${name}Problem`]: error.message } }),
-    );
+    try {
+      const answer = await ask(`/api/${name}`, request);
+      update({ curves: { [name]: answer, [`${name}Problem`]: undefined } });
+    } catch (error) {
+      update({ curves: { [name]: undefined, [`${name}Problem`]: error.message } });
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 // A chart with its heading, its table, and its files.
 
 import { html } from "htm/preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hand } from "./files.js";
 import { significant } from "./format.js";
 import { themed, withNamedData } from "./theme.js";
@@ -14,7 +14,7 @@ export function Chart({ name, spec, note, height, stale }) {
   const width = useWidth(place);
   const dark = useDark();
   const drawn = useRef({ frame: null, view: null });
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!spec || !width) return undefined;
     let current = true;
     draw(place.current, drawn.current, themed(spec, { width, height, dark }), () => current);

@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, wasGivenUp } from "./api.js";
 import { Chart } from "./charts.js";
-import { count, significant } from "./format.js";
+import { budget, count, significant } from "./format.js";
 import { toRequest } from "./plan.js";
 
 const SHOWN = 50;
@@ -48,7 +48,7 @@ export function Compare({ plan, held, ready, onHold, onSwap, onLetGo }) {
 }
 
 function Figures({ answer, held, plan }) {
-  const show = (name, value) => (WHOLE.has(name) ? count(value) : significant(value));
+  const show = (name, value) => (WHOLE.has(name) ? count(value) : name === "largest_local_epsilon" ? budget(value) : significant(value));
   const sign = (name, value) => (value === null ? "" : value === 0 ? "same" : `${value > 0 ? "+" : "−"}${show(name, Math.abs(value))}`);
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Figures of both plans"><table class="figures">
     <thead><tr><th scope="col">Figure</th><th scope="col" class="number">Held plan</th><th scope="col" class="number">This plan</th><th scope="col" class="number">Difference</th></tr></thead>

@@ -20,6 +20,13 @@ export function even(value, digits = 3) {
   return new Intl.NumberFormat("en", { minimumSignificantDigits: digits, maximumSignificantDigits: digits }).format(value);
 }
 
+// A privacy budget, never rounded down.
+export function budget(value, digits = 3) {
+  if (value === null || value === undefined || !Number.isFinite(value) || value <= 0) return "";
+  const unit = 10 ** (Math.floor(Math.log10(value)) + 1 - digits);
+  return even(Math.ceil(value / unit - 1e-9) * unit, digits);
+}
+
 export function percent(value) {
   return new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 }).format(value);
 }

@@ -2,7 +2,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { count, percent, significant } from "./format.js";
+import { budget, count, percent, significant } from "./format.js";
 
 export function Headline({ result, error, problem, stale, onRetry }) {
   const failure = problem ?? error;
@@ -36,7 +36,7 @@ function Tiles({ result }) {
       : ["Standard error", significant(result.standard_error, 3), `margin ±${significant(result.margin, 3)}`],
     ["From privacy", percent(share), "of the variance"],
     ["Neyman instead", `${significant(neyman.ratio, 3)}×`, "the variance"],
-    ...(result.largest_local_epsilon === null ? [] : [["Largest local ε", significant(result.largest_local_epsilon, 3), "of one person's answers"]]),
+    ...(result.largest_local_epsilon === null ? [] : [["Largest local ε", budget(result.largest_local_epsilon), "of one person's answers"]]),
     ...(result.cost === null ? [] : [["Cost", significant(result.cost, 6), "of all invitations"]]),
   ];
   return html`<dl class="tiles">${tiles.map(([title, value, note]) => html`<div class="tile"><dt>${title}</dt><dd><span class="value">${value}</span> <span class="soft">${note}</span></dd></div>`)}</dl>`;

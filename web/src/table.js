@@ -3,7 +3,7 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { send } from "./api.js";
-import { count, even } from "./format.js";
+import { budget, count, even } from "./format.js";
 import * as plans from "./plan.js";
 
 const PAGE = 15;
@@ -91,8 +91,8 @@ function Row({ plan, at, row, errors, results, onChange, onJump }) {
       onPaste=${(text) => onChange(plans.pasteBlock(plan, at, j, text), null)}
       onMove=${(step) => at + step >= 0 && at + step < plan.rows.length && onJump(at + step, column)} />`)}
     <td class="number out">${out("sample_size", count)}</td>
-    <td class="number out">${out("local_epsilon", even)}</td>
-    <td class="number out">${out("noise_sd", even)}</td>
+    <td class="number out">${out("local_epsilon", (value) => budget(value))}</td>
+    <td class="number out">${out("noise_sd", (value) => even(value))}</td>
     <td><button type="button" class="small quiet" disabled=${plan.rows.length === 1} aria-label=${`Remove ${name}`} onClick=${() => onChange(plans.removeRow(plan, at), null)}>×</button></td>
   </tr>`;
 }

@@ -25,7 +25,7 @@ const LOW = 360; // what is higher has a line for each stratum
 export function themed(spec, { width, height, dark }) {
   const { title, $schema, ...rest } = plainLegends(shortLabels(dark ? recoloured(spec) : spec, width));
   const ink = dark ? INK.dark : INK.light;
-  const narrow = width < 420;
+  const narrow = width < 380;
   const axis = {
     ...rest.config?.axis,
     labelColor: ink.soft,

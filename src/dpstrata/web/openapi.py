@@ -48,8 +48,9 @@ def openapi_document() -> dict[str, Any]:
             "title": "dpstrata",
             "version": __version__,
             "summary": "The JSON API of the local planner: questions in, designs out.",
-            "description": "Refusals have a status of 400 or above and an error as body. With the request header "
-            "`Prefer: refusals=in-body` they have status 200 and the answer header `Preference-Applied`.",
+            "description": "Refusals have a status of 400 or above and an error as body. With the request "
+            "header `Prefer: refusals=in-body` they have status 200 and the answer header "
+            "`Preference-Applied`.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
