@@ -16,7 +16,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.model.document import DesignDocument
 from dpstrata.model.schema import design_schema
-from dpstrata.model.statement import _factor, round_up
+from dpstrata.model.statement import factor_up, round_up
 from problems import MECHANISMS, OBJECTIVES, PAPER_SDS, PAPER_SIZES
 
 
@@ -280,8 +280,8 @@ def test_cells_of_any_kind_are_written(tmp_path):
 
 
 def test_budgets_and_odds_are_rounded_upwards():
-    assert _factor(10040) == "1.01e+04"
-    assert float(_factor(123400)) >= 123400
+    assert factor_up(10040) == "1.01e+04"
+    assert float(factor_up(123400)) >= 123400
     assert round_up(5.8421, 3) == "5.843"
     assert "epsilon = 0.1234567" in make_plan(epsilon=0.1234567).privacy["in_words"]
     privacy = make_plan().privacy

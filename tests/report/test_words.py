@@ -127,8 +127,8 @@ def test_what_the_promise_means():
     gaussian = Inputs(epsilon=1.0, delta=1e-5, mechanism="gaussian", total=1)
     assert "may fail with a probability of 1e-05." in odds_in_words(gaussian)
     # Φ(Φ⁻¹(0.05) + 1) = 0.2595
-    assert "at most 26.0% of cases" in odds_in_words(Inputs(gdp=1.0, mechanism="gaussian", total=1))
-    assert "at most 26.0% of cases" in odds_in_words(Inputs(zcdp=0.5, mechanism="gaussian", total=1))
+    assert "at most 26.0% of the cases" in odds_in_words(Inputs(gdp=1.0, mechanism="gaussian", total=1))
+    assert "at most 26.0% of the cases" in odds_in_words(Inputs(zcdp=0.5, mechanism="gaussian", total=1))
 
 
 def test_cautions():

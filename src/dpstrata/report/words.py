@@ -245,7 +245,7 @@ def odds_in_words(inputs: Inputs) -> str:
     mu = inputs.gdp if inputs.gdp is not None else math.sqrt(2 * (inputs.zcdp or 0.0))
     power = NormalDist().cdf(NormalDist().inv_cdf(0.05) + mu)
     return (
-        "Someone who must tell which of two answers a person gave, and may raise a false alarm in 5% of "
-        f"cases, is right about the other one in at most {round_up(min(100 * power, 100.0), 1)}% of cases. "
-        "Without noise that would be 100%, by guessing it is 5%."
+        "Someone who tests whether a person gave one answer rather than another, and raises a false alarm in "
+        f"5% of cases, is right in at most {round_up(min(100 * power, 100.0), 1)}% of the cases in which the "
+        "person did. Without noise that would be 100%, by guessing it is 5%."
     )
