@@ -89,6 +89,14 @@ def test_a_total_beyond_the_best_is_warned_about(client, four):
     assert warning.startswith("total=34,000 is more than helps")
 
 
+def test_what_was_left_to_the_planner_is_explained(client, four):
+    four["options"] = {"epsilon": 0.1, "at_most": 5000, "mechanism": "best"}
+    notes = client.post("/api/design", json=four).json()["notes"]
+    assert len(notes) == 2
+    assert "are saved" in notes[0]
+    assert "was chosen" in notes[1]
+
+
 def test_two_plans_are_compared(client, four):
     other = {"strata": four["strata"], "options": {"epsilon": 2.0, "total": 300}}
     reply = client.post("/api/compare", json={"held": four, "current": other}).json()
@@ -218,3 +226,16 @@ def test_answers_of_csv_cells_survive_a_spreadsheet_round(client, four):
     again = client.post("/api/design", json=four).json()
     assert again["strata"]["sample_size"] == [int(row["sample_size"]) for row in rows]
     assert json.dumps(again)
+
+
+def test_the_documentations_requests_and_answers(client):
+    from pathlib import Path
+
+    page = (Path(__file__).parents[2] / "docs" / "planner.md").read_text(encoding="utf-8")
+    request, figures, refusal = (json.loads(part.partition("```")[0]) for part in page.split("```json\n")[1:])
+    reply = client.post("/api/design", json=request).json()
+    assert {name: reply[name] for name in figures} == figures
+    request["strata"]["size"][0] = "many"
+    assert client.post("/api/design", json=request).json() == refusal
+    for endpoint in ENDPOINTS:
+        assert endpoint.path.replace("{name}", "NAME") in page

@@ -227,6 +227,25 @@ def test_no_worker_outlives_the_server(four):
     assert workers() == before
 
 
+def test_workers_end_with_a_server_that_was_killed(tmp_path):
+    import subprocess
+    import sys
+    import time
+
+    import psutil
+
+    command = [sys.executable, "-m", "dpstrata", "serve", "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        workers = psutil.Process(process.pid).children()
+        assert len(workers) == LIMITS.workers
+        process.kill()
+    deadline = time.monotonic() + 20
+    while any(worker.is_running() and worker.status() != "zombie" for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_too_many_waiting_requests_are_turned_away():
     import threading
 
@@ -273,6 +292,26 @@ def test_too_many_waiting_requests_are_turned_away():
 def test_files_that_cannot_be_read(client, name, content, words):
     reply = client.post("/api/table", params={"name": name}, content=content, headers=BYTES)
     refused(reply, 422, words)
+
+
+def test_small_files_that_unpack_to_huge_tables_are_refused(client, tmp_path):
+    import zipfile
+
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    column = pyarrow.array([7]).take(pyarrow.array([0] * 1_000_000))
+    parquet.write_table(pyarrow.table({"stratum": column, "size": column}), tmp_path / "s.parquet")
+    with (
+        zipfile.ZipFile(tmp_path / "s.xlsx", "w", zipfile.ZIP_DEFLATED) as parts,
+        parts.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as part,
+    ):
+        for _ in range(220):
+            part.write(b"<row><c><v>1</v></c></row>" * 40330)
+    for name, words in (("s.parquet", "1,000,000"), ("s.xlsx", "200 MB")):
+        content = (tmp_path / name).read_bytes()
+        assert len(content) < LIMITS.body_bytes
+        refused(client.post("/api/table", params={"name": name}, content=content, headers=BYTES), 413, words)
 
 
 def test_a_file_needs_a_name(client):

@@ -546,6 +546,7 @@ def test_a_server_that_is_gone_is_told(browser, server):
 
 def test_tooltips_work_under_the_policy(visit):
     canvas = visit.page.locator("figure.chart canvas").first
+    canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     for share in (0.15, 0.2, 0.25, 0.3):
         visit.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.8)

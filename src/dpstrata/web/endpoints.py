@@ -50,6 +50,7 @@ class DesignReply(Figures):
     """A design in figures, words and charts."""
 
     headline: str
+    notes: list[str] = Field(description="How the number of interviews and the mechanism came about.")
     sentences: list[str]
     warnings: list[str]
     certificate: dict[str, Any]

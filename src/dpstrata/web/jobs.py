@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -10,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpstrata.errors import DpstrataWarning, InputError, StrataError
+from dpstrata.errors import DpstrataWarning
+from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.design_record import Design
 from dpstrata.model.output import design_content, plain_cell, table_content
 from dpstrata.model.summary import TITLES, sentences
-from dpstrata.model.tables import read_table, text_of
 from dpstrata.planning import design
 from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.report.charts import allocations, plot
@@ -24,9 +23,9 @@ from dpstrata.report.words import headline
 from dpstrata.reporting import report_html
 from dpstrata.version import __version__
 from dpstrata.web.examples import list_examples, open_example
-from dpstrata.web.limits import LIMITS
 from dpstrata.web.replies import RefusedError, Reply, reply_json
 from dpstrata.web.requests import CompareRequest, DesignRequest
+from dpstrata.web.uploads import read_upload
 
 Parameters = Mapping[str, str]
 CSV = "text/csv; charset=utf-8"
@@ -68,6 +67,7 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
         {
             **describe(plan),
             "headline": headline(plan),
+            "notes": _notes(plan),
             "sentences": sentences(plan),
             "warnings": warned,
             "certificate": {**asdict(plan.certificate), "in_words": plan.certificate.in_words},
@@ -90,6 +90,14 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
             },
         }
     )
+
+
+def _notes(plan: Design) -> list[str]:
+    """Say how the number of interviews and the mechanism came about, where that was left to the planner."""
+    mean = plan.inputs.objective == "mean"
+    asked = plan.outcome is not None and plan.inputs.total is None and not plan.inputs.has_domain_targets
+    outcome = plan.outcome.in_words(plan.total, mean=mean) if asked and plan.outcome is not None else None
+    return [note for note in (outcome, choice_in_words(plan)) if note is not None]
 
 
 def describe(plan: Design) -> dict[str, Any]:
@@ -173,28 +181,7 @@ def answer_compare(body: bytes, parameters: Parameters) -> Reply:
 
 def answer_table(body: bytes, parameters: Parameters) -> Reply:
     """Read a table file into columns of cells, as they stand; nothing is kept."""
-    name = Path(parameters.get("name", "")).name[-100:]
-    ending = Path(name).suffix.lower()
-    with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
-        path = Path(folder) / f"uploaded{ending if ending.isascii() and ending[1:].isalnum() else ''}"
-        path.write_bytes(body)
-        try:
-            columns = read_table(path).columns
-        except StrataError as error:
-            raise StrataError(error.problems, source=name, cells=error.cells) from None
-        except InputError as error:
-            raise InputError(str(error).replace(str(path), name).replace(path.name, name)) from None
-    rows = max(map(len, columns.values()), default=0)
-    if rows > LIMITS.rows or len(columns) > LIMITS.columns:
-        raise RefusedError(
-            413,
-            f"a table may have {LIMITS.rows:,} rows and {LIMITS.columns} columns, got {rows:,} and "
-            f"{len(columns):,}. Use the library or the command line for more.",
-        )
-    cells = {name: [text_of(cell) for cell in column] for name, column in columns.items()}
-    if any(len(cell) > LIMITS.text for column in cells.values() for cell in column):
-        raise RefusedError(413, f"a cell may have {LIMITS.text:,} characters, got one with more.")
-    return reply_json({"name": name, "rows": rows, "strata": cells})
+    return reply_json(read_upload(parameters.get("name", ""), body))
 
 
 def answer_examples(body: bytes, parameters: Parameters) -> Reply:

@@ -15,6 +15,8 @@ class Limits:
         Longest time to send a body, and to work on a request; a worker that takes longer is replaced.
     rows, columns, text : int
         Most strata, most columns, and longest text in a cell.
+    unpacked_bytes : int
+        Most that a spreadsheet may unpack to.
     workers : int
         Processes that work on requests, one request each at a time.
     waiting : int
@@ -29,6 +31,7 @@ class Limits:
     rows: int = 100_000
     columns: int = 60
     text: int = 1_000
+    unpacked_bytes: int = 200 * 2**20
     workers: int = 2
     waiting: int = 200
     worker_bytes: int = 4 * 2**30
