@@ -42,6 +42,12 @@ def strata():
     return dps.Strata.from_file(str(resources.files("dpstrata") / "examples" / "four-strata.csv"))
 
 
+def test_without_a_chromium_the_tests_fail_and_say_what_to_install(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(pytest.fail.Exception, match="apt-get install chromium"):
+        find_chromium()
+
+
 # --- loading and looking ----------------------------------------------------------------------
 
 
@@ -234,6 +240,14 @@ def test_a_file_that_cannot_be_read_says_why(visit):
     visit.headline(FIRST)
 
 
+def test_a_million_rows_are_refused_and_the_plan_stays(visit):
+    content = b"stratum,size\n" + b"".join(b"%d,9\n" % i for i in range(1_000_000))
+    file = {"name": "many.csv", "mimeType": "text/csv", "buffer": content}
+    visit.page.locator(".strata input[type=file]").set_input_files(file)
+    expect(visit.page.locator(".notice.error")).to_contain_text("100,000 rows")
+    visit.headline(FIRST)
+
+
 def test_shipped_examples_are_offered(visit):
     visit.page.locator("select.example").select_option("schools")
     visit.headline("600 interviews in 57 strata")
@@ -242,6 +256,17 @@ def test_shipped_examples_are_offered(visit):
     expect(visit.cell(15, "stratum")).to_be_visible()
     visit.page.locator("select.example").select_option("occupations")
     visit.headline("interviews give a standard error")
+
+
+def test_an_empty_table_says_what_to_do(visit):
+    visit.page.locator("select.example").select_option("empty")
+    expect(visit.page.locator(".headline")).to_contain_text("No strata yet")
+    expect(visit.page.locator("[aria-invalid=true]")).to_have_count(0)
+    visit.check()
+    visit.cell(0, "stratum").fill("all")
+    visit.cell(0, "size").fill("5000")
+    visit.cell(0, "sd").fill("0.3")
+    visit.headline("200 interviews in 1 stratum")
 
 
 # --- what is wrong ----------------------------------------------------------------------------

@@ -98,6 +98,15 @@ def test_the_browser_is_opened_unless_it_should_not(monkeypatch):
     assert len(opened) == 1
 
 
+def test_an_address_that_others_reach_is_said_to_be_open():
+    process = run("--no-browser", "--port", "0", "--host", "0.0.0.0")
+    lines = [process.stdout.readline() for _ in range(2)]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert lines[0].startswith("The planner is at http://127.0.0.1:")
+    assert lines[1].startswith("Anyone who can reach this machine can use it")
+
+
 def test_the_command_explains_itself():
     result = CliRunner().invoke(app, ["serve", "--help"])
     assert result.exit_code == 0

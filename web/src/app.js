@@ -28,11 +28,11 @@ export function App() {
     const next = typeof following === "function" ? following(now.current.plan) : following;
     setPlan(next);
     setNotice(null);
-    if (gesture === null && next === now.current.plan) endGesture();
-    else writeAddress(next, now.current.held, gesture);
+    writeAddress(next, now.current.held, gesture);
   }, []);
   const hold = (next) => (setHeld(next), writeAddress(plan, next, null));
   const openExample = useCallback(async (name, first = false) => {
+    if (name === "empty") return change(plans.emptyPlan(), null);
     try {
       const example = await (await send(`/api/examples/${encodeURIComponent(name)}`)).json();
       const next = plans.fromColumns(example.strata, example.options);
@@ -72,7 +72,7 @@ export function App() {
   return html`<${Frame}>
     <div class="layout">
       <aside aria-label="The question">
-        <${Controls} plan=${plan} population=${population} range=${range} problem=${problem} onChange=${change} />
+        <${Controls} plan=${plan} population=${population} range=${range} problem=${problem} onChange=${change} onRest=${endGesture} />
       </aside>
       <main id="result" tabindex="-1">
         ${notice && html`<p class="notice ${notice.kind}" role=${notice.kind === "error" ? "alert" : "status"}>${notice.text}
@@ -125,6 +125,11 @@ function useDesign(plan) {
     const turn = (newest.current += 1);
     const isNewest = () => turn === newest.current;
     let request;
+    if (plans.isEmpty(plan)) {
+      const problem = { empty: true, message: "Fill in the table below, paste it from a spreadsheet, or open a file or an example." };
+      setState((old) => ({ ...old, problem, error: null, stale: true }));
+      return undefined;
+    }
     try {
       request = plans.toRequest(plan);
     } catch (problem) {

@@ -40,7 +40,7 @@ const QUESTION_WORDS = {
   budget: "All invitations together cost no more than this.",
 };
 
-export function Controls({ plan, population, range, problem, onChange }) {
+export function Controls({ plan, population, range, problem, onChange, onRest }) {
   const { options } = plan;
   const set = (name, value, gesture) => onChange({ ...plan, options: { ...options, [name]: value } }, gesture);
   const failed = (name) => (problem?.field === name ? problem.message : null);
@@ -55,7 +55,7 @@ export function Controls({ plan, population, range, problem, onChange }) {
       <h2 id="controls-heading">Question</h2>
       <${Slider} name="epsilon" label="Privacy budget ε" unit="no unit" least=${0.01} most=${10}
         words="What the release may reveal about anyone: smaller protects more and costs precision."
-        value=${options.epsilon} error=${failed("epsilon")} onSet=${set} />
+        value=${options.epsilon} error=${failed("epsilon")} onSet=${set} onRest=${onRest} />
       <fieldset class="control">
         <legend>How large may the survey be?</legend>
         <div class="choices">
@@ -66,7 +66,7 @@ export function Controls({ plan, population, range, problem, onChange }) {
         </div>
         <${Slider} key=${options.question} name=${options.question} label=${`${question.label[0].toUpperCase()}${question.label.slice(1)}`} unit=${question.unit}
           least=${limits[0]} most=${limits[1]} whole=${question.whole} words=${QUESTION_WORDS[options.question]}
-          value=${options[options.question]} error=${failed(options.question)} onSet=${set} />
+          value=${options[options.question]} error=${failed(options.question)} onSet=${set} onRest=${onRest} />
       </fieldset>
       <${Select} name="mechanism" label="Noise" choices=${MECHANISMS} value=${options.mechanism} onSet=${set}
         words="How an answer is noised. Which kinds fit depends on the answers." />
@@ -93,7 +93,7 @@ export function Controls({ plan, population, range, problem, onChange }) {
     </section>`;
 }
 
-function Slider({ name, label, unit, words, least, most, whole, value, error, onSet }) {
+function Slider({ name, label, unit, words, least, most, whole, value, error, onSet, onRest }) {
   const id = useId();
   const number = typed(value);
   const at = Number.isNaN(number) || number <= 0 ? least : Math.min(Math.max(number, least), most);
@@ -106,7 +106,7 @@ function Slider({ name, label, unit, words, least, most, whole, value, error, on
     <div class="label-row"><label for=${`${id}n`}>${label}</label><span class="unit">${unit}</span></div>
     <div class="slider-row">
       <input type="range" id=${`${id}r`} data-name=${name} min="0" max="1" step="0.002" value=${position} aria-label=${`${label}, slider`}
-        aria-valuetext=${`${value} ${unit === "no unit" ? "" : unit}`} onInput=${slide} onChange=${() => onSet(name, value, null)} />
+        aria-valuetext=${`${value} ${unit === "no unit" ? "" : unit}`} onInput=${slide} onChange=${onRest} />
       <${Input} id=${`${id}n`} name=${name} value=${value} error=${error} onSet=${onSet} />
     </div>
     <${Words} id=${id} words=${words} error=${error} />

@@ -6,17 +6,19 @@ import { budget, count, percent, significant } from "./format.js";
 
 export function Headline({ result, error, problem, stale, onRetry }) {
   const failure = problem ?? error;
-  return html`<section class="headline card ${stale ? "stale" : ""}" aria-labelledby="headline-heading">
+  return html`<section class="headline card ${stale && !failure ? "stale" : ""}" aria-labelledby="headline-heading">
     <h2 id="headline-heading" class="hidden">Result</h2>
     ${failure
-      ? html`<div class="failure" role="alert"><p class="failure-title">No design for this question</p><p>${describe(failure)}</p>
+      ? failure.empty
+        ? html`<p class="headline-text">No strata yet</p><p class="note">${failure.message}</p>`
+        : html`<div class="failure" role="alert"><p class="failure-title">No design for this question</p><p>${describe(failure)}</p>
           <p><button type="button" class="small" onClick=${onRetry}>Try again</button></p></div>`
       : result
         ? html`<p class="headline-text" id="headline">${result.headline}</p>${result.notes.map((text) => html`<p class="note">${text}</p>`)}<${Tiles} result=${result} />
           ${result.warnings.map((text) => html`<p class="warning">${text}</p>`)}
           <${Reasons} result=${result} />`
         : html`<p class="headline-text waiting" aria-hidden="true"> </p><p class="hidden">The plan is being made.</p>`}
-    <${Announcer} text=${failure ? `No design: ${describe(failure)}` : stale ? null : result?.headline} />
+    <${Announcer} text=${failure ? `${failure.empty ? "No strata yet." : "No design:"} ${describe(failure)}` : stale ? null : result?.headline} />
   </section>`;
 }
 

@@ -40,6 +40,10 @@ export function emptyPlan() {
   return { columns: ["stratum", "size", "sd"], rows: [["", "", ""]], options: { ...DEFAULTS } };
 }
 
+export function isEmpty(plan) {
+  return plan.rows.every((row) => row.every((cell) => cell.trim() === ""));
+}
+
 export function fromColumns(strata, options = {}) {
   const columns = Object.keys(strata);
   const length = Math.max(0, ...columns.map((name) => strata[name].length));
@@ -215,7 +219,7 @@ function fromDocument(data) {
 function checked(plan, options) {
   const { columns, rows } = plan;
   const texts = (cells) => Array.isArray(cells) && cells.every((cell) => typeof cell === "string");
-  if (!texts(columns) || !columns.length || !Array.isArray(rows) || !rows.every((row) => texts(row) && row.length === columns.length))
+  if (!texts(columns) || !columns.length || columns.includes("") || !rows?.length || !Array.isArray(rows) || !rows.every((row) => texts(row) && row.length === columns.length))
     throw new Error("The table of this plan is damaged.");
   const found = { ...DEFAULTS };
   for (const name of NAMES) if (typeof options?.[name] === "string") found[name] = options[name];

@@ -141,6 +141,7 @@ function Examples({ examples, onExample }) {
     <select class="example" onChange=${(event) => { const name = event.currentTarget.value; event.currentTarget.value = ""; if (name) onExample(name); }}>
       <option value="">Open an example …</option>
       ${examples.map((each) => html`<option value=${each.name}>${each.title}</option>`)}
+      <option value="empty">An empty table</option>
     </select></label>`;
 }
 

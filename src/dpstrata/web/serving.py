@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import socket
 import webbrowser
 from collections.abc import Callable
@@ -65,6 +66,11 @@ def address_of(opened: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
+def is_local(opened: socket.socket) -> bool:
+    """Whether this machine alone can reach an address."""
+    return ipaddress.ip_address(opened.getsockname()[0]).is_loopback
+
+
 def serve(
     *,
     host: str = "127.0.0.1",
@@ -106,6 +112,8 @@ def serve(
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=sockets)
             say(f"The planner is at {address} (Ctrl-C stops it).")
+            if not is_local(opened):
+                say("Anyone who can reach this machine can use it: there is no password and no encryption.")
             if browser:
                 webbrowser.open(address)
 
