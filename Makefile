@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dpstrata needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dpstrata and its tools into $(VENV) ..."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev]'
 	@touch $@
 
 demo: $(STAMP) ## Design the paper's four-stratum survey, then carry out a real one
@@ -33,6 +33,7 @@ check: $(STAMP) ## Format, lint, types, dependency direction
 slow: $(STAMP) ## Statistical tests with a million draws each (some minutes)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/survey/test_end_to_end.py
+	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/survey/test_interruptions.py -k killed
 
 figures: $(STAMP) ## Draw the charts of the documentation again
 	$(BIN)/python docs/figures.py
@@ -52,7 +53,7 @@ screenshots: $(STAMP) ## Take the pictures of the planner again
 	$(BIN)/python docs/screenshots.py
 
 bench: $(STAMP) ## Measure speed as ratios within one run (several minutes)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,dev,bench]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,bench]'
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the environment and caches

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
+
 import dpstrata as dps
-from dpstrata.report.charts import noise_chart
+from dpstrata.report.charts import lines, noise_chart
 
 IMAGES = Path(__file__).parent / "images"
 CHARTS = {
@@ -11,8 +13,60 @@ CHARTS = {
     "noise-binary": dps.Answers(0, 1, 1),
     "noise-grid": dps.Answers(0, 10, 1),
 }
+SIZES = [20_000] * 3 + [10_000] * 3
+SHARES = {  # of people who say yes, as on the page about pilots
+    "alike": [0.3] * 6,
+    "unequal": [0.5, 0.3, 0.1, 0.3, 0.1, 0.03],
+    "very unequal": [0.5, 0.02, 0.01, 0.3, 0.05, 0.01],
+}
+SPREADS = {
+    "alike": [0.15] * 6,
+    "unequal": [0.28, 0.15, 0.08, 0.2, 0.1, 0.05],
+    "very unequal": [0.28, 0.02, 0.01, 0.2, 0.03, 0.01],
+}
+
+
+def pilot_rows(replications: int = 100) -> list[dict[str, object]]:
+    """Simulate pilots of a tenth of 1,000 people and of epsilon."""
+    rows = []
+    for panel, answers, mechanism, kinds in (
+        ("yes/no, randomized response", "binary", "randomized_response", SHARES),
+        ("numbers, staircase", (0, 1), "staircase", SPREADS),
+        ("numbers, Laplace", (0, 1), "laplace", SPREADS),
+    ):
+        for kind, values in kinds.items():
+            people = [
+                (np.arange(n) < n * value).astype(float)
+                if kinds is SHARES
+                else 0.5 + value * np.sqrt(3) * np.linspace(-1, 1, n)
+                for n, value in zip(SIZES, values, strict=True)
+            ]
+            for epsilon in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0):
+                first = dps.pilot(
+                    dps.Strata(SIZES),
+                    epsilon=epsilon,
+                    pilot_epsilon=epsilon / 10,
+                    total=1000,
+                    pilot_total=100,
+                    answers=answers,
+                    mechanism=mechanism,
+                )
+                ratio = dps.simulate_pilot(first, people, replications=replications, seed=1).ratio
+                rows.append({"panel": panel, "epsilon": epsilon, "ratio": ratio, "spreads": kind})
+    return rows
+
 
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     for name, answers in CHARTS.items():
         noise_chart(answers).save(IMAGES / f"{name}.svg")
+    lines(
+        pilot_rows(),
+        x=("epsilon", "epsilon of both waves"),
+        y=("ratio", "variance with a pilot over that without"),
+        series=("spreads", "spreads of the strata"),
+        title="When a pilot pays",
+        subtitle="Below 1 it does: six strata, 1,000 people, a tenth of them and of epsilon in the pilot",
+        panels=("panel", "answers and noise"),
+        points=True,
+    ).save(IMAGES / "pilot.svg")

@@ -9,32 +9,29 @@ from collections import defaultdict
 from pathlib import Path
 
 import dpstrata as dps
-from dpstrata.survey.drawing import draw_sample
-from dpstrata.survey.estimating import estimate_means
-from dpstrata.survey.frames import frame_strata, open_frame
 
 FILE = Path(dps.__file__).parent / "examples" / "fair1978.csv"
 
 
 def main() -> None:
     """Run every step once."""
-    frame = open_frame(FILE, id="person", stratum="occupation")
-    strata = frame_strata(frame)
+    frame = dps.open_frame(FILE, id="person", stratum="occupation")
+    strata = dps.frame_strata(frame)
     plan = dps.design(
         strata, epsilon=1, total=600, min_per_stratum=2, answers="binary", mechanism="randomized_response"
     )
-    sample = draw_sample(plan, frame, secrets.token_bytes(32))
+    sample = dps.draw_sample(plan, frame, secrets.token_bytes(32))
     with open(FILE, newline="", encoding="utf-8") as rows:
         answers = {row["person"]: float(row["had_affair"]) for row in csv.DictReader(rows)}
     noised = defaultdict(list)
     for person, stratum in zip(sample.ids, sample.strata, strict=True):
         noised[stratum].append(dps.noise_answer(plan, stratum, answers[person]))
     names = [name for name, values in noised.items() for _ in values]
-    result = estimate_means(plan, names, [value for values in noised.values() for value in values]).whole
+    result = dps.estimate_means(plan, names, [value for values in noised.values() for value in values]).whole
     truth = sum(answers.values()) / len(answers)
     people = f"{strata.population:,} people in {len(strata)} strata"
     print(f"Fair (1978): {people}, epsilon = 1, {plan.total} asked in secret.")
-    print(f"Estimated share: {result.mean:.3f}, 95% interval {result.lower:.3f} to {result.upper:.3f}.")
+    print(f"Estimated share: {result.estimate:.3f}, 95% interval {result.lower:.3f} to {result.upper:.3f}.")
     print(f"The truth, known here: {truth:.3f}. (Real noise: another run gives another estimate.)")
 
 

@@ -9,5 +9,5 @@ class Listed:
     def __init__(self, ids, strata):
         self.batch = pa.record_batch({"id": pa.array(ids), "stratum": pa.array(strata)})
 
-    def batches(self):
-        return [self.batch.slice(0, 3), self.batch.slice(3)]
+    def sift(self, sift):
+        return sift([self.batch.slice(0, 3), self.batch.slice(3)])

@@ -5,7 +5,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.privacy.registry import get_mechanism
-from dpstrata.simulation import _draw_without_replacement
+from dpstrata.simulation import draw_without_replacement
 from problems import OBJECTIVES
 
 MECHANISMS = (
@@ -83,7 +83,7 @@ def test_synthetic_populations_have_the_designs_deviations():
 @pytest.mark.parametrize(("population", "n"), [(5, 2), (5, 4), (6, 6)])
 def test_samples_are_uniform_over_subsets(population, n):
     rng = np.random.default_rng(0)
-    draws = np.sort(_draw_without_replacement(population, n, 30_000, rng), axis=1)
+    draws = np.sort(draw_without_replacement(population, n, 30_000, rng), axis=1)
     subsets, counts = np.unique(draws, axis=0, return_counts=True)
     expected = 30_000 / len(subsets)
     assert len(subsets) == {(5, 2): 10, (5, 4): 5, (6, 6): 1}[population, n]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
     from dpstrata.model.problem import Problem
     from dpstrata.model.strata import Strata
+    from dpstrata.pilot_simulation import simulate_pilot
+    from dpstrata.piloting import combine_waves, main_design, pilot
     from dpstrata.planning import compare_trust, design, evaluate, sensitivity, sweep
     from dpstrata.planning.loading import load_design
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
@@ -33,7 +35,14 @@ if TYPE_CHECKING:
     from dpstrata.reporting import report_html, write_report
     from dpstrata.simulation import simulate, synthetic_population
     from dpstrata.solvers import solve
+    from dpstrata.survey.drawing import draw_sample
+    from dpstrata.survey.estimating import Estimation, estimate_means
+    from dpstrata.survey.frames import frame_strata, open_frame
+    from dpstrata.survey.frames.base import Frame
+    from dpstrata.survey.noised import estimate
     from dpstrata.survey.noising import noise_answer, noise_answers
+    from dpstrata.survey.records import draw, verify_draw
+    from dpstrata.survey.releasing import privatize
 
 _HOMES = {
     "Answers": "model.answers",
@@ -42,6 +51,8 @@ _HOMES = {
     "Design": "model.design_record",
     "DpstrataError": "errors",
     "DpstrataWarning": "errors",
+    "Estimation": "survey.estimating",
+    "Frame": "survey.frames.base",
     "InfeasibleError": "errors",
     "InputError": "errors",
     "MissingExtraError": "errors",
@@ -52,20 +63,32 @@ _HOMES = {
     "StrataError": "errors",
     "central_epsilon": "privacy.amplification",
     "certify": "model.certificate",
+    "combine_waves": "piloting",
     "compare_trust": "planning",
     "design": "planning",
+    "draw": "survey.records",
+    "draw_sample": "survey.drawing",
+    "estimate": "survey.noised",
+    "estimate_means": "survey.estimating",
     "evaluate": "planning",
+    "frame_strata": "survey.frames",
     "load_design": "planning.loading",
     "local_epsilon": "privacy.amplification",
+    "main_design": "piloting",
     "noise_answer": "survey.noising",
     "noise_answers": "survey.noising",
+    "open_frame": "survey.frames",
+    "pilot": "piloting",
     "plot": "report.charts",
+    "privatize": "survey.releasing",
     "report_html": "reporting",
     "sensitivity": "planning",
     "simulate": "simulation",
+    "simulate_pilot": "pilot_simulation",
     "solve": "solvers",
     "sweep": "planning",
     "synthetic_population": "simulation",
+    "verify_draw": "survey.records",
     "write_report": "reporting",
 }
 
@@ -76,6 +99,8 @@ __all__ = [
     "Design",
     "DpstrataError",
     "DpstrataWarning",
+    "Estimation",
+    "Frame",
     "InfeasibleError",
     "InputError",
     "MissingExtraError",
@@ -87,20 +112,32 @@ __all__ = [
     "__version__",
     "central_epsilon",
     "certify",
+    "combine_waves",
     "compare_trust",
     "design",
+    "draw",
+    "draw_sample",
+    "estimate",
+    "estimate_means",
     "evaluate",
+    "frame_strata",
     "load_design",
     "local_epsilon",
+    "main_design",
     "noise_answer",
     "noise_answers",
+    "open_frame",
+    "pilot",
     "plot",
+    "privatize",
     "report_html",
     "sensitivity",
     "simulate",
+    "simulate_pilot",
     "solve",
     "sweep",
     "synthetic_population",
+    "verify_draw",
     "write_report",
 ]
 

@@ -132,9 +132,9 @@ def simulate(
         raise InputError(
             "simulate carries out designs in which everyone answers, got response rates below 1."
         )
-    _check_whole("replications", replications, least=10)
-    _check_whole("seed", seed, least=0)
-    answers = _check_population(plan, population)
+    check_whole("replications", replications, least=10)
+    check_whole("seed", seed, least=0)
+    answers = check_population(plan, population)
     generator = np.random.default_rng(seed)
     errors = np.empty((replications, len(answers)))
     for i, values in enumerate(answers):
@@ -185,7 +185,8 @@ def synthetic_population(plan: Design) -> list[FloatArray]:
     return population
 
 
-def _check_whole(name: str, value: object, *, least: int) -> None:
+def check_whole(name: str, value: object, *, least: int) -> None:
+    """Require a whole number."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or int(value) < least:  # type: ignore[call-overload]
         raise InputError(f"{name} must be a whole number >= {least}, got {value!r}.")
@@ -208,9 +209,10 @@ def _two_groups(size: int, sd: float, most_steps: int) -> tuple[int, int]:
     return choice
 
 
-def _check_population(
+def check_population(
     plan: Design, population: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]
 ) -> list[FloatArray]:
+    """Require the answers of everyone, in the order of the strata; no message shows one."""
     names = plan.strata.names
     if isinstance(population, Mapping):
         missing = [name for name in names if name not in population]
@@ -262,7 +264,7 @@ def _stratum_means(
     for start in range(0, replications, rows):
         count = min(rows, replications - start)
         if plan.inputs.finite_population:
-            sample = _draw_without_replacement(len(values), n, count, generator)
+            sample = draw_without_replacement(len(values), n, count, generator)
         else:
             sample = generator.integers(0, len(values), (count, n))
         if plan.inputs.trust == "curator":
@@ -274,9 +276,7 @@ def _stratum_means(
     return means
 
 
-def _draw_without_replacement(
-    population: int, n: int, count: int, generator: np.random.Generator
-) -> IntArray:
+def draw_without_replacement(population: int, n: int, count: int, generator: np.random.Generator) -> IntArray:
     """Draw ``count`` samples of ``n`` from ``population``, every subset equally likely."""
     if n == population:
         return np.broadcast_to(np.arange(population), (count, n))

@@ -288,3 +288,26 @@ def test_budgets_and_odds_are_rounded_upwards():
     text = " ".join(privacy["assumptions"])
     for word in ("simple random sample", "answers, or whether", "twice", "before any answer", "shuffled"):
         assert word in text
+
+
+def test_the_digest_is_of_what_was_asked_and_decided():
+    """Another machine's last digits do not change it; anything that was asked or decided does."""
+    names = ["a", "b"]
+
+    def digest(sizes=(700, 900), sds=(0.3, 0.1), **options):
+        return dps.design(dps.Strata(sizes, sds, names), **({"epsilon": 1, "total": 40} | options)).digest
+
+    known = digest()
+    assert known == "ccb035ca9ae99df8ce1955c396431e7c4a8bef1f078ee3c2c1b9a145ead08234"
+    assert (
+        len({known, digest(epsilon=2), digest(total=41), digest(sds=(0.3, 0.2)), digest(sizes=(700, 901))})
+        == 5
+    )
+    assert digest(mechanism="tulap") != known
+    from dpstrata.model.document import COMPUTED, StratumPart
+
+    asked = set(StratumPart.model_fields) - set(COMPUTED)
+    assert asked == {
+        *("stratum", "size", "sd", "sd_source", "sample_size", "coefficient", "cost", "min", "max"),
+        *("response_rate", "sd_epsilon", "extra"),
+    }

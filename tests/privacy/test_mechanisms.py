@@ -261,12 +261,15 @@ def test_piecewise_by_its_density(e):
         variance = integral(lambda x: x * x) - t * t
         worst = max(worst, variance)
         # shares are (x + 1)/2, so their variance is a quarter of it
-        estimate = integral(lambda x: float(mechanism.estimated_variance(np.array([(x + 1) / 2]), e)[0]))
+        estimate = integral(lambda x: float(mechanism.estimated_variance(np.array(x * x), np.array(e))))
         assert estimate == pytest.approx(variance / 4)
     assert worst == pytest.approx(float(mechanism.variance(e)))
     draws = mechanism.simulated_release(np.full(400_000, 0.75), e, np.random.default_rng(3))
     assert draws.mean() == pytest.approx(0.75, abs=4 * draws.std() / 632)
-    assert draws.var() == pytest.approx(mechanism.estimated_variance(draws, e).mean(), rel=0.03)
+    mean_square = np.mean((2 * draws - 1) ** 2)
+    assert draws.var() == pytest.approx(
+        float(mechanism.estimated_variance(mean_square, np.array(e))), rel=0.03
+    )
 
 
 def test_the_noise_of_the_issue():

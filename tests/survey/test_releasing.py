@@ -11,12 +11,12 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.survey import releasing
-from dpstrata.survey.estimating import estimate_means
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.ledger import locked
+from dpstrata.survey.noised import estimate
 from dpstrata.survey.noising import noise_mean
 from dpstrata.survey.records import draw
-from dpstrata.survey.releasing import privatize, read_noised
+from dpstrata.survey.releasing import privatize
 
 COLUMNS = {"id": "person", "stratum": "region", "answer": "income"}
 
@@ -58,9 +58,9 @@ def test_a_batch_is_noised_shuffled_and_without_ids(fielded):
     text = (folder / "noised.csv").read_text()
     assert text.startswith("region,income\n")
     assert "canary" not in text
-    strata, values = read_noised(folder / "noised.csv", "region", "income")
-    assert not set(values) & {43210.0 + i for i in range(40)}
-    assert estimate_means(plan, strata, values).whole.answers == 40
+    values = {float(line.split(",")[1]) for line in text.splitlines()[1:]}
+    assert not values & {43210.0 + i for i in range(40)}
+    assert estimate(plan, folder / "noised.csv", stratum="region", answer="income").whole.answers == 40
     ledger = json.loads((folder / "ledger.json").read_text())
     assert [entry["status"] for entry in ledger["entries"]] == ["released"]
     assert "canary" not in (folder / "ledger.json").read_text()
@@ -177,9 +177,9 @@ def test_a_curator_releases_one_noised_mean_a_stratum(fielded):
     lines = (folder / "noised.csv").read_text().splitlines()
     assert lines[0] == "region,income,answers"
     assert len(lines) == 3
-    result = releasing.estimate_file(plan, folder / "noised.csv", stratum="region", answer="income")
+    result = estimate(plan, folder / "noised.csv", stratum="region", answer="income")
     assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
-    assert abs(result.whole.mean - 43210) < 7 * plan.standard_error
+    assert abs(result.whole.estimate - 43210) < 7 * plan.standard_error
     with pytest.raises(dps.InputError, match="the mean of a stratum is noised, not single answers"):
         dps.noise_answer(plan, "north", 1.0)
 
@@ -208,9 +208,14 @@ def test_nobody_is_noised_twice_without_saying_so(fielded, monkeypatch):
         patched.setattr(releasing.Ledger, "finish", lambda self, i: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             release(folder, out="a.csv")
-    for out in ("a.csv", "b.csv"):
-        with pytest.raises(dps.InputError, match="was released before"):
-            release(folder, out=out)
+    with pytest.raises(dps.InputError, match="was released before"):
+        release(folder, out="b.csv")
+    first = (folder / "a.csv").read_text()
+    release(folder, out="a.csv")  # only what was left to say of it
+    assert (folder / "a.csv").read_text() == first
+    with pytest.raises(dps.InputError, match="was released before"):
+        release(folder, out="a.csv")
+    (folder / "ledger.json").unlink()
     (folder / "a.csv").unlink()
     release(folder, out="b.csv")
     text = (folder / "design.json").read_text()
@@ -242,3 +247,49 @@ def test_nothing_is_written_over_and_releases_do_not_pass_each_other(fielded):
         release(folder)
     (folder / "ledger.json.lock").touch()  # left by a process that was killed
     release(folder)
+
+
+def test_several_questions_share_one_budget(fielded):
+    """Two questions, one release each, spend epsilon once; a third, or either again, does not go unsaid."""
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), questions=2)
+    plan.save(folder / "design.json")
+    (folder / "sample.csv").unlink()
+    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
+    with open(folder / "sample.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with open(folder / "answers.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["person", "region", "income", "rent", "age"])
+        writer.writerows([row["person"], row["region"], 4, 5, 6] for row in rows)
+
+    def noised(answer, **more):
+        return privatize(
+            folder / "design.json",
+            folder / "answers.csv",
+            sample=folder / "sample.csv",
+            out=folder / f"{answer}.csv",
+            key_file=folder / "draw.key",
+            **(COLUMNS | {"answer": answer}),
+            **more,
+        )
+
+    assert noised("income").largest_spent == 1.0
+    assert noised("rent").largest_spent == 1.0
+    with pytest.raises(dps.InputError, match="is for 2 questions, and as many were released before"):
+        noised("age")
+    with pytest.raises(dps.InputError, match=r"was released before, as rent\.csv"):
+        noised("rent")
+    assert noised("age", again=True).largest_spent == 2.0
+    assert noised("rent", again=True).largest_spent == 2.0
+    assert noised("rent", again=True).largest_spent == 3.0
+
+
+def test_a_ledger_that_is_none_is_refused_and_kept(fielded):
+    folder, _ = fielded
+    for text in ("{}", "nonsense", '{"format": "dpstrata.ledger", "version": 1, "entries": [{"people": 3}]}'):
+        (folder / "ledger.json").write_text(text)
+        with pytest.raises(dps.InputError, match="is not a ledger of dpstrata"):
+            release(folder)
+        assert (folder / "ledger.json").read_text() == text

@@ -8,6 +8,7 @@ import typer
 
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
+from dpstrata.cli.cmd_pilot import main_design_command, pilot_command
 from dpstrata.cli.cmd_report import report_command
 from dpstrata.cli.cmd_serve import serve_command
 from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command, privatize_command
@@ -40,6 +41,10 @@ app.command("frame", help="Count the strata of a frame and write them as a strat
 app.command("draw", help="Draw the secret sample of a design from a frame, or check one.")(draw_command)
 app.command("privatize", help="Noise answers, one at a time or as a batch.")(privatize_command)
 app.command("estimate", help="Estimate means from noised answers, with honest intervals.")(estimate_command)
+app.command("pilot", help="Design a first small wave that learns how spread the answers are.")(pilot_command)
+app.command("main-design", help="Design the main wave from the noised answers of a pilot.")(
+    main_design_command
+)
 app.command("report", help="Write a design as a report to sign: one HTML file, or PDF.")(report_command)
 app.command("serve", help="Plan in the browser: a page served on this machine alone.")(serve_command)
 app.command("paper", help="Reproduce the paper: every table, figure and claim, as files and one page.")(
@@ -85,6 +90,11 @@ def main() -> None:
     except MemoryError:
         typer.echo("Error: there is not enough memory for this many strata.", err=True)
         sys.exit(1)
+    except OSError as error:
+        typer.echo(
+            f"Error: {error.filename or 'a file'} cannot be used: {error.strerror or error}.", err=True
+        )
+        sys.exit(2)
     except Exception as error:
         if os.environ.get("DPSTRATA_DEBUG"):
             raise

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from dpstrata.cli.options import Plot
 
 FrameFile = Annotated[
-    Path,
+    str,
     typer.Argument(
-        help="Everyone: CSV, Parquet, Excel or a DuckDB database (with --table).", show_default=False
+        help="Everyone: CSV, Parquet, Excel, a DuckDB database (with --table), or a Spark table.",
+        show_default=False,
     ),
 ]
 Id = Annotated[str, typer.Option(help="Column that identifies a person.")]
 Stratum = Annotated[list[str], typer.Option(help="Column that says the stratum; repeat it to cross several.")]
 TableName = Annotated[str | None, typer.Option(help="Table of a DuckDB database.")]
+
+
+class EngineName(StrEnum):
+    """What reads large tables."""
+
+    duckdb = "duckdb"
+    spark = "spark"
+
+
+EngineOption = Annotated[
+    EngineName, typer.Option(help="What reads the table: DuckDB here, or Spark, also a path or table of it.")
+]
 
 
 class SdSource(StrEnum):
@@ -34,6 +47,7 @@ def frame_command(
     stratum: Stratum,
     out: Annotated[Path, typer.Option(help="Strata file to write (.csv, .parquet, .xlsx, .json).")],
     table: TableName = None,
+    engine: EngineOption = EngineName.duckdb,
     sd_column: Annotated[
         str | None, typer.Option(help="Public or prior column whose spread stands for that of the answers.")
     ] = None,
@@ -45,7 +59,9 @@ def frame_command(
 
     source: Literal["public", "prior"] | None = None if sd_source is None else sd_source.value
     strata = frame_strata(
-        open_frame(frame, id=id, stratum=stratum, table=table), sd_column=sd_column, sd_source=source
+        open_frame(frame, id=id, stratum=stratum, table=table, engine=engine.value),
+        sd_column=sd_column,
+        sd_source=source,
     )
     columns = {"stratum": list(strata.names), "size": strata.sizes.tolist()}
     if strata.sds is not None:
@@ -66,13 +82,14 @@ def draw_command(
         Path, typer.Option(help="Key file; made if it does not exist. Who holds it knows the sample.")
     ] = Path("draw.key"),
     table: TableName = None,
+    engine: EngineOption = EngineName.duckdb,
     verify: Annotated[bool, typer.Option("--verify", help="Check a sample instead of drawing one.")] = False,
 ) -> None:
     """Draw the secret sample of a design, or check one."""
     from dpstrata.survey.frames import open_frame
     from dpstrata.survey.records import draw, verify_draw
 
-    everyone = open_frame(frame, id=id, stratum=stratum, table=table)
+    everyone = open_frame(frame, id=id, stratum=stratum, table=table, engine=engine.value)
     if verify:
         verify_draw(design, everyone, sample=out, key_file=key)
         typer.echo(f"{out} is the sample that design, frame and key give.")
@@ -182,11 +199,16 @@ def _batch(
 
 def estimate_command(
     design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
-    answers: Annotated[Path, typer.Argument(help="Table of noised answers.", show_default=False)],
+    answers: Annotated[str, typer.Argument(help="Table of noised answers.", show_default=False)],
     stratum: Annotated[str, typer.Option(help="Column that says the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet, .xlsx, .json).")] = None,
     plot: Plot = None,
+    pilot: Annotated[
+        Path | None, typer.Option(help="Design document of the pilot, to combine both waves.")
+    ] = None,
+    pilot_answers: Annotated[Path | None, typer.Option(help="Noised answers of the pilot.")] = None,
+    engine: EngineOption = EngineName.duckdb,
     json: Annotated[bool, typer.Option(help="Print JSON alone.")] = False,
 ) -> None:
     """Estimate means from noised answers, with intervals that contain sampling and privacy."""
@@ -199,20 +221,35 @@ def estimate_command(
     from dpstrata.model.summary import TextTable
     from dpstrata.report.chart import check_chart_path
     from dpstrata.report.charts import MOST_BARS, intervals_chart
+    from dpstrata.survey.noised import estimate
     from dpstrata.survey.records import require_apart
-    from dpstrata.survey.releasing import estimate_file
 
     check_chart_path(plot)
-    require_apart([path for path in (design, answers, out, plot) if path is not None])
+    files = (design, Path(answers), pilot, pilot_answers, out, plot)
+    require_apart([path for path in files if path is not None])
     plan = read_design(design)
-    result = estimate_file(plan, answers, stratum=stratum, answer=answer)
-    rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in result.rows]
+    columns: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
+    result = estimate(plan, answers, **columns)
+    if pilot is not None or pilot_answers is not None:
+        from dpstrata.errors import InputError
+        from dpstrata.piloting import combine_waves
+
+        if pilot is None or pilot_answers is None:
+            raise InputError("to combine two waves give both --pilot and --pilot-answers.")
+        first = read_design(pilot)
+        result = combine_waves(first, plan, estimate(first, pilot_answers, **columns), result)
+    whole, *others = [
+        {name: plain_cell(cell) for name, cell in asdict(row).items()}
+        for row in (result.whole, result.total, *result.domains, *result.strata)
+    ]
+    rows = [whole, *others]
     if out is not None:
         write_table({name: [row[name] for row in rows] for name in rows[0]}, out)
     if plot is not None:
-        intervals_chart(rows[:MOST_BARS], confidence=plan.inputs.confidence).save(plot)
+        intervals_chart([whole, *others[1:]][:MOST_BARS], confidence=plan.inputs.confidence).save(plot)
+    named = {"floored": result.floored, "single": result.single, "few": result.few}
     if json:
-        typer.echo(dumps({"estimates": rows, "floored": result.floored, "single": result.single}, indent=1))
+        typer.echo(dumps({"estimates": rows, **named}, indent=1))
         return
     level = f"{plan.inputs.confidence:.0%} interval"
     print_table(
@@ -222,7 +259,7 @@ def estimate_command(
             [
                 (
                     row.group if row.column in ("all", "stratum") else f"{row.column}: {row.group}",
-                    f"{row.mean:.5g}",
+                    f"{row.estimate:.5g}",
                     f"{row.standard_error:.3g}",
                     f"{row.lower:.5g} to {row.upper:.5g}",
                     f"{row.answers:,}",
@@ -232,15 +269,17 @@ def estimate_command(
             ],
         )
     )
-    total = result.whole.mean * plan.strata.population
-    reach = (result.whole.upper - result.whole.mean) * plan.strata.population
-    print_paragraph(f"The population total is {total:,.6g}, give or take {reach:,.3g}.")
+    total = result.total
+    print_paragraph(
+        f"The population total is {total.estimate:,.6g}, {level} {total.lower:,.6g} to {total.upper:,.6g}."
+    )
     for names, words in (
         (
             result.floored,
             "noised answers vary less than the noise alone, so their own spread is taken as zero",
         ),
         (result.single, "there is one answer, so the spread of the design is used"),
+        (result.few, "there are fewer than 10 answers, too few to rely on an interval of their own"),
     ):
         if names:
             listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")

@@ -28,6 +28,7 @@ from dpstrata.model.outcome import Outcome
 from dpstrata.model.problem import Problem
 from dpstrata.model.statement import privacy_statement
 from dpstrata.model.strata import Strata
+from dpstrata.model.waves import Waves
 from dpstrata.privacy.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Design:
         How the total came about, where it was not simply given.
     choice : tuple of Choice or None
         What every valid mechanism would give, where the best was asked for.
+    waves : Waves or None
+        What it shares with the other wave, where it is one of two.
     """
 
     strata: Strata
@@ -71,6 +74,7 @@ class Design:
     certificate: Certificate | Bound
     outcome: Outcome | None = None
     choice: tuple[Choice, ...] | None = None
+    waves: Waves | None = None
 
     @classmethod
     def certified(
@@ -209,6 +213,7 @@ class Design:
             on_deviations=0.0 if spent is None else float(spent.max()),
             everyone_answers=self.problem.terms.response_rates is None,
             largest_delta=self.inputs.delta * float((self.strata.sizes / self.sample_sizes).max()),
+            waves=self.waves,
         )
 
     def compare(self) -> tuple[Comparison, ...]:
@@ -294,7 +299,7 @@ class Design:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the design document, however its file is laid out."""
+        """SHA-256 of what was asked and decided, however the file is laid out and on whatever machine."""
         from dpstrata.model.document import design_digest
 
         return design_digest(self)

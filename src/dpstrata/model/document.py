@@ -21,6 +21,7 @@ from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.output import plain_cell
 from dpstrata.model.strata import Strata
+from dpstrata.model.waves import Waves
 from dpstrata.version import __version__
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 FORMAT = "dpstrata.design"
 VERSION = 1
+COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon")
 
 Count = Annotated[int, Field(ge=1)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
@@ -172,6 +174,14 @@ class OutcomePart(_Part):
     least_cost: bool
 
 
+class WavesPart(_Part):
+    """What a pilot and the main wave spend and invite together."""
+
+    epsilon: Real
+    total: Count
+    pilot_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None
+
+
 class DesignDocument(_Part):
     """A design, with everything needed to check it and to carry out the survey."""
 
@@ -191,26 +201,22 @@ class DesignDocument(_Part):
     choice: list[ChoicePart] | None
     comparison: list[ComparisonPart]
     privacy: dict[str, Any]
+    waves: WavesPart | None = None
 
 
 def design_document(plan: Design) -> dict[str, Any]:
     """Write a design as plain data that JSON can hold."""
     inputs = asdict(plan.inputs)
     parts = plan.variance_parts
-    columns = plan.columns()
-    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
     proof = asdict(plan.certificate)
     if "prices" in proof:
         proof["prices"] = list(proof["prices"])
-    for name, cells in plan.strata.extra.items():
-        for row, cell in zip(rows, cells, strict=True):
-            row.setdefault("extra", {})[name] = plain_cell(cell)
     return {
         "format": FORMAT,
         "version": VERSION,
         "created_with": __version__,
         "inputs": inputs,
-        "strata": rows,
+        "strata": _stratum_rows(plan),
         "total": plan.total,
         "cost": plan.cost,
         "variance": parts.total,
@@ -233,12 +239,33 @@ def design_document(plan: Design) -> dict[str, Any]:
             for row in plan.compare()
         ],
         "privacy": dict(plan.privacy),
+        **({} if plan.waves is None else {"waves": asdict(plan.waves)}),
     }
 
 
+def _stratum_rows(plan: Design) -> list[dict[str, Any]]:
+    columns = plan.columns()
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    for name, cells in plan.strata.extra.items():
+        for row, cell in zip(rows, cells, strict=True):
+            row.setdefault("extra", {})[name] = plain_cell(cell)
+    return rows
+
+
 def design_digest(plan: Design) -> str:
-    """SHA-256 of what a design says, however its file is laid out and whichever version wrote it."""
-    content = {name: part for name, part in design_document(plan).items() if name != "created_with"}
+    """SHA-256 of what was asked and what was decided: inputs, strata, sample sizes, mechanism, waves.
+
+    Everything else in the document follows from these. It is left out, so that neither the layout of the file
+    nor a processor that rounds a last digit otherwise changes the digest, and with it the sample of a key.
+    """
+    content = {
+        "inputs": asdict(plan.inputs),
+        "mechanism": plan.mechanism.name,
+        "strata": [
+            {name: cell for name, cell in row.items() if name not in COMPUTED} for row in _stratum_rows(plan)
+        ],
+        "waves": None if plan.waves is None else asdict(plan.waves),
+    }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -324,6 +351,8 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
         )
         if document.choice is not None:
             plan = replace(plan, choice=tuple(Choice(**row.model_dump()) for row in document.choice))
+        if document.waves is not None:
+            plan = replace(plan, waves=_waves(document.waves, plan))
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
     if plan.total != problem.total:
@@ -349,6 +378,18 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
     if difference:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
     return plan
+
+
+def _waves(part: WavesPart, plan: Design) -> Waves:
+    """Read what two waves share, and require that this one keeps to it."""
+    waves = Waves(**part.model_dump())
+    epsilons = plan.strata.sd_epsilons
+    waves.require(
+        epsilon=plan.inputs.epsilon,
+        total=plan.total,
+        spent=0.0 if epsilons is None else float(epsilons.max()),
+    )
+    return waves
 
 
 def _check_prices(bound: BoundPart, strata: Strata, inputs: Inputs, path: Path) -> None:

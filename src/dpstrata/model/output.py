@@ -8,6 +8,8 @@ import json
 import math
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,8 @@ from dpstrata.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
+
+_UNFINISHED = ".part"
 
 
 def write_design(plan: Design, path: Path) -> None:
@@ -29,7 +33,7 @@ def design_content(plan: Design, path: Path) -> bytes:
     return table_content(plan.table(), path)
 
 
-def write_table(columns: dict[str, list[Any]], path: Path) -> None:
+def write_table(columns: dict[str, list[Any]], path: Path, *, private: bool = False) -> None:
     """Write a table, by the ending of ``path``; JSON has one object a row."""
     if path.suffix.lower() == ".json":
         rows = [
@@ -39,7 +43,7 @@ def write_table(columns: dict[str, list[Any]], path: Path) -> None:
         content = (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode()
     else:
         content = table_content(columns, path)
-    write_atomically(path, content)
+    write_atomically(path, content, private=private)
 
 
 def table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
@@ -59,22 +63,65 @@ def to_json(plan: Design) -> str:
     return json.dumps(plan.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write ``content`` beside ``path`` and move it there, so that no half-written file is ever seen."""
+def write_atomically(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write ``content`` beside ``path`` and move it there, so that no half-written file is ever seen.
+
+    Parameters
+    ----------
+    path : path
+        Where to; a file that is there is replaced.
+    content : bytes
+        What.
+    private : bool
+        Whether only its owner may read it.
+    """
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o666 & ~_umask())
+        with _beside(path, content, 0o600 if private else 0o666 & ~_umask()) as temporary:
             os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read and that must not exist yet, whole or not at all."""
+    try:
+        with _beside(path, content, 0o600) as temporary:
+            os.link(temporary, path)
+    except FileExistsError:
+        raise InputError(f"{path} exists already and is never overwritten.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def remove_unfinished(*paths: Path) -> None:
+    """Remove what writers of these files that were killed have left beside them."""
+    for path in paths:
+        try:
+            for name in os.listdir(path.parent):
+                if name.startswith(f".{path.name}.") and name.endswith(_UNFINISHED):
+                    path.with_name(name).unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"{path.parent} cannot be used: {error.strerror or error}.") from None
+
+
+@contextmanager
+def _beside(path: Path, content: bytes, mode: int) -> Iterator[str]:
+    """Write a temporary file beside ``path``, let it be put in place, and see it to the disk."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        yield temporary
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _umask() -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpstrata.arrays import FloatArray
 from dpstrata.model.inputs import Inputs, plain_number
+from dpstrata.model.waves import Waves, as_written, what_is_left
 
 PUBLIC = (
     "the strata, their sizes and who belongs to which",
@@ -36,6 +37,14 @@ AT_A_COST = (
     "strata, sample sizes and noise are fixed before any answer of this survey is seen, and the standard "
     "deviations that were computed from confidential answers kept to the budget stated for them"
 )
+FROM_THE_PILOT = (
+    "strata, sample sizes and noise were fixed before any answer of this wave was seen, and nothing of the "
+    "first wave but its noised answers was used for them"
+)
+DRAWN_APART = (
+    "the samples of the two waves are drawn apart from each other, each from the whole frame, and nobody "
+    "learns either"
+)
 ASSUMPTIONS = (
     "inside each stratum a simple random sample is drawn without replacement, and nobody learns who is in it "
     "or who is not",
@@ -60,6 +69,7 @@ def privacy_statement(
     on_deviations: float,
     everyone_answers: bool,
     largest_delta: float,
+    waves: Waves | None = None,
 ) -> Mapping[str, Any]:
     """Put the promise of a design into a record and into words.
 
@@ -77,6 +87,8 @@ def privacy_statement(
         Whether no response rate is below 1.
     largest_delta : float
         Largest δ of a single noised answer or mean.
+    waves : Waves, optional
+        What two waves spend together, if this is one of them.
     """
     if inputs.epsilon is None:
         words = _constant_in_words(inputs)
@@ -97,7 +109,9 @@ def privacy_statement(
             f"{_range(float(central.min()), float(central.max()))} instead of "
             f"{plain_number(inputs.epsilon or 0.0)}."
         )
-    if on_deviations > 0:
+    if waves is not None:
+        words += " " + _waves_in_words(inputs, waves, on_deviations)
+    elif on_deviations > 0:
         words += (
             f" The standard deviations were computed from confidential answers and have cost "
             f"{plain_number(on_deviations)} already, so the survey spends "
@@ -110,16 +124,18 @@ def privacy_statement(
     instead = {
         **({} if everyone_answers else {EVERYONE_ANSWERS: SOME_ANSWER}),
         **({SHUFFLED: CURATED} if inputs.trust == "curator" else {}),
-        **({NOT_FROM_ANSWERS: AT_A_COST} if on_deviations > 0 else {}),
+        **({NOT_FROM_ANSWERS: AT_A_COST if waves is None else FROM_THE_PILOT} if on_deviations > 0 else {}),
     }
     assumptions = [instead.get(assumption, assumption) for assumption in ASSUMPTIONS]
+    if waves is not None:
+        assumptions.append(DRAWN_APART)
     return {
         "unit": "one person's answers",
         "neighbours": "replace one person within a stratum",
         "central": promise,
         "local": budgets,
         "spent_on_deviations": on_deviations,
-        "central_in_all": _in_all(inputs, on_deviations),
+        "central_in_all": _in_all(inputs, _other_wave(inputs, waves, on_deviations)),
         "trust": inputs.trust,
         "assumptions": assumptions,
         "public": list(PUBLIC),
@@ -162,6 +178,30 @@ def _amplified_in_words(inputs: Inputs, epsilon: float, largest: float) -> str:
     return words
 
 
+def _waves_in_words(inputs: Inputs, waves: Waves, spent: float) -> str:
+    """Say what a wave and the other one spend together."""
+    both = (
+        f"so both spend at most {plain_number(waves.epsilon)} in all; whoever is drawn for both spends the "
+        "local budgets of both."
+    )
+    if waves.first:
+        return (
+            f"This is the first of two waves. The second is designed from its noised answers and spends "
+            f"{plain_number(_other_wave(inputs, waves, spent))}, {both}"
+        )
+    return (
+        "This is the second of two waves. The standard deviations come from the noised answers of the first, "
+        f"which spent {plain_number(spent)}, {both}"
+    )
+
+
+def _other_wave(inputs: Inputs, waves: Waves | None, spent: float) -> float:
+    """Return what was spent before, or will be spent by the wave that follows."""
+    if waves is None or not waves.first or inputs.epsilon is None:
+        return spent
+    return what_is_left(waves.epsilon, inputs.epsilon)
+
+
 def _constant_in_words(inputs: Inputs) -> str:
     """Say what a promise of zCDP or GDP means."""
     name = "zero-concentrated" if inputs.zcdp is not None else "Gaussian"
@@ -190,7 +230,7 @@ def _in_all(inputs: Inputs, on_deviations: float) -> dict[str, float] | None:
 
 def _sum(first: float, second: float) -> str:
     """Add two numbers as they are written."""
-    return f"{(Decimal(repr(first)) + Decimal(repr(second))).normalize():f}"
+    return f"{(as_written(first) + as_written(second)).normalize():f}"
 
 
 def _range(smallest: float, largest: float) -> str:

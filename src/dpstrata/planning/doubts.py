@@ -152,7 +152,7 @@ def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensit
     weight = problem.terms.coefficients**2
 
     def by_stratum(sds: FloatArray) -> FloatArray:
-        sampling, privacy = stratum_variances(_with_sds(problem, sds), sizes, finite_population=correct)
+        sampling, privacy = stratum_variances(with_sds(problem, sds), sizes, finite_population=correct)
         return weight * (sampling + privacy)
 
     now, up, down = by_stratum(plan.sds), by_stratum(larger), by_stratum(smaller)
@@ -160,7 +160,7 @@ def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensit
     order = np.argsort(-(up - down), kind="stable")
 
     def scenario(name: str, sds: FloatArray, times: float) -> Scenario:
-        changed = _with_sds(problem, sds)
+        changed = with_sds(problem, sds)
         best = np.asarray(solve_exactly(changed).sizes, dtype=np.int64)
         given, least = (
             variance_parts(changed, allocation, finite_population=correct).total
@@ -186,7 +186,7 @@ def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensit
     )
 
 
-def _with_sds(problem: Problem, sds: FloatArray) -> Problem:
+def with_sds(problem: Problem, sds: FloatArray) -> Problem:
     """Pose the same problem with other standard deviations; the coefficients stay."""
     objective = "custom" if problem.terms.objective == "unit_free" else problem.terms.objective
     return replace(problem, terms=replace(problem.terms, sds=sds, objective=objective))

@@ -243,19 +243,20 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float) -> 
     Parameters
     ----------
     rows : sequence of mappings
-        With ``group``, ``mean``, ``lower`` and ``upper``.
+        With ``group``, ``estimate``, ``lower`` and ``upper``.
     confidence : float
         Level of the intervals.
 
     Examples
     --------
-    >>> chart = intervals_chart([{"group": "all", "mean": 0.3, "lower": 0.2, "upper": 0.4}], confidence=0.95)
+    >>> row = {"group": "all", "estimate": 0.3, "lower": 0.2, "upper": 0.4}
+    >>> chart = intervals_chart([row], confidence=0.95)
     >>> len(chart.spec["layer"])
     2
     """
     if not rows:
         raise InputError("a chart needs at least one row of data.")
-    values = [{name: row[name] for name in ("group", "mean", "lower", "upper")} for row in rows]
+    values = [{name: row[name] for name in ("group", "estimate", "lower", "upper")} for row in rows]
     place = {"field": "group", "type": "nominal", "sort": None, "title": None}
     axis = {"type": "quantitative", "title": "estimated mean", "scale": {"zero": False}}
     colour = COLOURS[0]
@@ -277,7 +278,7 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float) -> 
                 },
                 {
                     "mark": {"type": "point", "filled": True, "size": 70, "color": colour, "opacity": 1},
-                    "encoding": {"x": {"field": "mean", **axis}},
+                    "encoding": {"x": {"field": "estimate", **axis}},
                 },
             ],
             "config": CONFIG,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,16 +22,18 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
 from dpstrata.survey.noising import noise_variance
 
+FEW = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its precision.
+    """A mean or the total, with its precision.
 
     Attributes
     ----------
     column, group : str
-        What it is the mean of: ``all``, a stratum, or a domain.
-    mean, standard_error : float
+        What it is the mean of: ``all``, a stratum, or a domain; or ``total``.
+    estimate, standard_error : float
         The estimate and its standard error, from sampling and privacy together.
     lower, upper : float
         Interval at the design's confidence.
@@ -43,7 +45,7 @@ class Estimate:
 
     column: str
     group: str
-    mean: float
+    estimate: float
     standard_error: float
     lower: float
     upper: float
@@ -66,6 +68,10 @@ class Estimation:
         Strata whose noised answers vary less than the noise alone: their spread is taken as zero.
     single : tuple of str
         Strata with one answer, whose spread is taken from the design.
+    few : tuple of str
+        Strata with 2 to 9 answers, too few to rely on an interval of their own.
+    population : int
+        How many people there are.
     """
 
     whole: Estimate
@@ -73,11 +79,26 @@ class Estimation:
     domains: tuple[Estimate, ...]
     floored: tuple[str, ...]
     single: tuple[str, ...]
+    few: tuple[str, ...]
+    population: int
 
     @property
     def rows(self) -> tuple[Estimate, ...]:
-        """The whole, the domains, the strata."""
+        """The means: of the whole, the domains, the strata."""
         return (self.whole, *self.domains, *self.strata)
+
+    @property
+    def total(self) -> Estimate:
+        """The population total."""
+        whole, people = self.whole, self.population
+        return replace(
+            whole,
+            column="total",
+            estimate=whole.estimate * people,
+            standard_error=whole.standard_error * people,
+            lower=whole.lower * people,
+            upper=whole.upper * people,
+        )
 
 
 def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Estimation:
@@ -98,14 +119,35 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) 
         If there are answers of strata that the design does not have, more than were invited, or none at all
         in some stratum.
     """
+    return estimate_from_moments(plan, _moments(plan, strata, answers))
+
+
+class Moments(NamedTuple):
+    """What noised answers come down to, stratum by stratum."""
+
+    counts: IntArray
+    means: FloatArray
+    squares: FloatArray
+    """Sum of squared distances from the mean."""
+
+
+def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
+    """Estimate from counts, means and squares of noised answers, in the order of the design's strata.
+
+    Raises
+    ------
+    InputError
+        As :func:`estimate_means`.
+    """
     if plan.inputs.trust == "curator":
         raise InputError("estimates from single answers need trust='local', got a design for a curator.")
-    values, counts, codes = _grouped(plan, strata, answers)
-    means = np.bincount(codes, weights=values, minlength=len(counts)) / counts
-    spread = np.bincount(codes, weights=(values - means[codes]) ** 2, minlength=len(counts))
-    noise = _noise_variances(plan, values, codes, counts)
+    counts, means, squares = moments
+    _require_counts(plan, counts)
+    if not (np.all(np.isfinite(means)) and np.all(np.isfinite(squares))):
+        raise InputError("noised answers must be numbers that can be added up, got larger ones.")
+    noise = _noise_variances(plan, moments)
     several = counts > 1
-    observed = spread / np.maximum(counts - 1, 1)
+    observed = squares / np.maximum(counts - 1, 1)
     sampling = np.where(several, np.maximum(observed - noise, 0.0), plan.sds**2)
     freedom = np.where(several, counts - 1.0, math.inf)
     names = plan.strata.names
@@ -114,6 +156,7 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) 
         _Strata(means, counts, sampling, noise / counts, freedom),
         floored=tuple(names[i] for i in np.flatnonzero(several & (observed < noise)).tolist()),
         single=tuple(names[i] for i in np.flatnonzero(~several).tolist()),
+        few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
     )
 
 
@@ -151,9 +194,8 @@ def estimate_from_means(
         )
     noise = np.array([noise_variance(plan, name) for name in plan.strata.names])
     known = np.full(len(counts), math.inf)
-    return _combine(
-        plan, _Strata(values, counts, plan.sds**2, noise / counts**2, known), floored=(), single=()
-    )
+    parts = _Strata(values, counts, plan.sds**2, noise / counts**2, known)
+    return _combine(plan, parts, floored=(), single=(), few=())
 
 
 class _Strata(NamedTuple):
@@ -169,24 +211,25 @@ class _Strata(NamedTuple):
 
 
 def _combine(
-    plan: Design, parts: _Strata, *, floored: tuple[str, ...], single: tuple[str, ...]
+    plan: Design, parts: _Strata, *, floored: tuple[str, ...], single: tuple[str, ...], few: tuple[str, ...]
 ) -> Estimation:
-    """Put the strata together to the whole, the domains and themselves."""
+    """Put the strata together to the whole, the domains and themselves.
+
+    Of the variance (s² − v)/m·(1 − m/N) + v/m of a stratum only the part with s² had to be estimated, so only
+    that enters the degrees of freedom.
+    """
     sizes, names = plan.strata.sizes, plan.strata.names
     fraction = parts.counts / sizes if plan.inputs.finite_population else np.zeros(len(sizes))
     variances = parts.sampling / parts.counts * (1.0 - fraction) + parts.privacy
+    doubtful = (parts.sampling / parts.counts + parts.privacy) * (1.0 - fraction)
 
     def combined(column: str, group: str, rows: IntArray) -> Estimate:
         weight = sizes[rows] / sizes[rows].sum()
-        shares = weight**2 * variances[rows]
-        variance = float(shares.sum())
-        known = np.isfinite(parts.freedom[rows]) & (shares > 0)
-        doubt = float((shares[known] ** 2 / parts.freedom[rows][known]).sum())
-        degrees = variance**2 / doubt if doubt > 0 else math.inf
-        mean, error = float(weight @ parts.means[rows]), math.sqrt(variance)
-        reach = _quantile(plan.inputs.confidence, degrees) * error
+        variance = float((weight**2 * variances[rows]).sum())
+        doubt = float(((weight**2 * doubtful[rows]) ** 2 / parts.freedom[rows]).sum())
         people = int(plan.sample_sizes[rows].sum()), int(parts.counts[rows].sum())
-        return Estimate(column, group, mean, error, mean - reach, mean + reach, degrees, *people)
+        mean = float(weight @ parts.means[rows])
+        return with_interval((column, group), mean, variance, doubt, people, plan.inputs.confidence)
 
     everyone = np.arange(len(names))
     domains = [
@@ -195,25 +238,67 @@ def _combine(
         for i, group in enumerate(part.groups)
     ]
     strata = tuple(combined("stratum", name, everyone[i : i + 1]) for i, name in enumerate(names))
-    return Estimation(combined("all", "all", everyone), strata, tuple(domains), floored, single)
+    whole = combined("all", "all", everyone)
+    return Estimation(whole, strata, tuple(domains), floored, single, few, plan.strata.population)
 
 
-def _grouped(
-    plan: Design, strata: Sequence[str], answers: npt.ArrayLike
-) -> tuple[FloatArray, IntArray, IntArray]:
-    """Check the answers and sort them to strata; no message shows one."""
+def with_interval(
+    name: tuple[str, str],
+    estimate: float,
+    variance: float,
+    doubt: float,
+    people: tuple[int, int],
+    confidence: float,
+) -> Estimate:
+    """Put an interval around an estimate.
+
+    Parameters
+    ----------
+    name : (str, str)
+        Its column and group.
+    estimate, variance : float
+        The estimate and its variance.
+    doubt : float
+        Sum of the squares of the variance's parts, each over its degrees of freedom (Satterthwaite).
+    people : (int, int)
+        How many were invited, and how many answered.
+    confidence : float
+        Level of the interval.
+    """
+    from scipy import stats
+
+    degrees = variance**2 / doubt if doubt > 0 else math.inf
+    error = math.sqrt(variance)
+    reach = float(stats.t.ppf(0.5 + confidence / 2, degrees)) * error  # normal for infinite degrees
+    return Estimate(*name, estimate, error, estimate - reach, estimate + reach, degrees, *people)
+
+
+def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Moments:
+    """Check the answers and put them together by stratum; no message shows one."""
     try:
         values = np.asarray(answers, dtype=float)
     except (TypeError, ValueError):
         raise InputError("noised answers must be numbers, got something else.") from None
     if values.ndim != 1 or len(values) != len(strata) or not np.all(np.isfinite(values)):
         raise InputError("noised answers must be numbers, with a stratum for each.")
+    codes = places(plan, strata)
+    counts = np.bincount(codes, minlength=len(plan.strata))
+    with np.errstate(over="ignore", invalid="ignore"):  # refused where it happens
+        means = np.bincount(codes, weights=values, minlength=len(counts)) / np.maximum(counts, 1)
+        squares = np.bincount(codes, weights=np.square(values - means[codes]), minlength=len(counts))
+    return Moments(counts, means, np.asarray(squares, dtype=float))
+
+
+def places(plan: Design, strata: Sequence[str]) -> IntArray:
+    """Return the places of strata in a design, all of which it must have."""
     place = {name: i for i, name in enumerate(plan.strata.names)}
     unknown = {str(name) for name in strata if name not in place}
     if unknown:
         raise InputError(f"the design has no stratum {min(unknown)!r}.")
-    codes = np.array([place[name] for name in strata], dtype=np.int64)
-    counts = np.bincount(codes, minlength=len(place))
+    return np.array([place[name] for name in strata], dtype=np.int64)
+
+
+def _require_counts(plan: Design, counts: IntArray) -> None:
     for wrong, words in (
         (counts > plan.sample_sizes, "more answers than invitations"),
         (counts == 0, "no answer"),
@@ -224,25 +309,14 @@ def _grouped(
                 "every stratum must have an answer, and at most one for each invitation, "
                 f"got {words} in {names}."
             )
-    return values, counts, codes
 
 
-def _noise_variances(plan: Design, values: FloatArray, codes: IntArray, counts: IntArray) -> FloatArray:
+def _noise_variances(plan: Design, moments: Moments) -> FloatArray:
     """Variance of the noise of one answer in each stratum; for piecewise noise estimated from the outputs."""
     if plan.mechanism.worst_case:
-        shares = (values - plan.inputs.answers.lower) / plan.inputs.answers.range
-        budgets = plan.local_epsilons
-        each = np.empty(len(values))
-        for i in range(len(counts)):
-            each[codes == i] = plan.mechanism.estimated_variance(shares[codes == i], float(budgets[i]))
-        total = np.bincount(codes, weights=each, minlength=len(counts)) / counts
-        return np.maximum(total, 0.0) * plan.inputs.answers.range**2
+        answers = plan.inputs.answers
+        middle, half = (answers.lower + answers.upper) / 2, answers.range / 2
+        mean_square = ((moments.means - middle) / half) ** 2 + moments.squares / moments.counts / half**2
+        estimated = plan.mechanism.estimated_variance(mean_square, plan.local_epsilons)
+        return read_only(np.maximum(estimated, 0.0) * answers.range**2)
     return read_only(np.array([noise_variance(plan, name) for name in plan.strata.names]))
-
-
-def _quantile(confidence: float, degrees: float) -> float:
-    from scipy import stats
-
-    if math.isinf(degrees):
-        return float(stats.norm.ppf(0.5 + confidence / 2))
-    return float(stats.t.ppf(0.5 + confidence / 2, degrees))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.model.output import write_new
 
 LENGTH = 32
 
@@ -16,16 +16,7 @@ LENGTH = 32
 def new_key(path: Path) -> bytes:
     """Write a new key to a file that only its owner may read, and that must not exist yet."""
     key = secrets.token_bytes(LENGTH)
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise InputError(f"{path} exists already; a key is never overwritten.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(key.hex() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    write_new(path, (key.hex() + "\n").encode())
     return key
 
 

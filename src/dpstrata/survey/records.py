@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,11 @@ import numpy as np
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
-from dpstrata.model.output import write_atomically, write_table
+from dpstrata.model.output import remove_unfinished, write_atomically, write_table
 from dpstrata.model.tables import read_table, text_of
 from dpstrata.survey.drawing import Sample, draw_sample, require_sizes
-from dpstrata.survey.frames import Frame
+from dpstrata.survey.frames.base import Frame
+from dpstrata.survey.frames.files import file_digest
 from dpstrata.survey.keys import commitment, new_key, read_key, survey_key
 from dpstrata.version import __version__
 
@@ -59,10 +58,11 @@ def draw(
     """
     design, out, key_file = Path(design), Path(out), Path(key_file)
     path = out.with_name("draw.json") if record is None else Path(record)
-    require_apart([design, frame.path, key_file, out, path])
+    require_apart([design, *frame.files, key_file, out, path])
+    remove_unfinished(key_file, out, path)  # they would hold a key or a sample
     plan = read_design(design)
     summary = frame.summary()
-    summary.require_sound(frame.path)
+    summary.require_sound(frame.source)
     names = plan.strata.names
     counted = np.array([summary.sizes.get(name, 0) for name in names], dtype=np.int64)
     unknown = {name: number for name, number in summary.sizes.items() if name not in set(names)}
@@ -71,14 +71,15 @@ def draw(
     sample = _draw(plan, frame, key)
     if out.exists() and not _is_sample(out, sample, frame):
         raise InputError(f"{out} exists and is another sample; it is not replaced.")
-    write_table(_columns(sample, frame), out)
-    os.chmod(out, 0o600)
+    write_table(_columns(sample, frame), out, private=True)
+    digest_of, frame_digest = frame.digest()
     written = {
         "format": FORMAT,
         "version": 1,
         "created_with": __version__,
         "design_digest": plan.digest,
-        "frame_digest": file_digest(frame.path),
+        "frame_digest": frame_digest,
+        "frame_digest_of": digest_of,
         "sample_digest": file_digest(out),
         "id": frame.id,
         "stratum": list(frame.stratum),
@@ -102,7 +103,7 @@ def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_fil
         If it is not; nobody is named.
     """
     plan = read_design(design)
-    frame.summary().require_sound(frame.path)
+    frame.summary().require_sound(frame.source)
     if not _is_sample(Path(sample), _draw(plan, frame, read_key(Path(key_file))), frame):
         raise InputError(f"{sample} is not the sample that design, frame and key give.")
 
@@ -140,15 +141,6 @@ def _is_sample(path: Path, sample: Sample, frame: Frame) -> bool:
         for columns in (given, right)
     )
     return next(pairs) == next(pairs)
-
-
-def file_digest(path: str | Path) -> str:
-    """SHA-256 of a file."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _draw(plan: Design, frame: Frame, key: bytes) -> Sample:

@@ -8,21 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
-from dpstrata.model.output import write_table
-from dpstrata.model.tables import read_table, text_of
-from dpstrata.survey.estimating import Estimation, estimate_from_means, estimate_means
+from dpstrata.model.output import remove_unfinished, write_table
 from dpstrata.survey.keys import read_key, survey_key
 from dpstrata.survey.ledger import Entry, Ledger, keyed_digest, locked
+from dpstrata.survey.noised import COUNT, read_columns
 from dpstrata.survey.noising import check_answers, noise_answers, noise_mean
 from dpstrata.survey.records import check_record, require_apart
 
 CHUNK = 50_000
-COUNT = "answers"  # column of how many answers a noised mean is of
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +91,8 @@ def privatize(
         )
     secret = read_key(Path(key_file))
     check_record(plan, sample=sample, key=secret, record=record)
-    drawn = dict(zip(*_columns(sample, id, stratum), strict=True))
-    people, strata, values = _columns(Path(answers), id, stratum, answer)
+    drawn = dict(zip(*read_columns(sample, id, stratum), strict=True))
+    people, strata, values = read_columns(Path(answers), id, stratum, answer)
     _require_drawn(drawn, people, strata)
     by_stratum: dict[str, list[Any]] = {}
     for name, value in zip(strata, values, strict=True):
@@ -106,12 +102,17 @@ def privatize(
     key = survey_key(secret, "ledger")
     known = tuple(sorted(keyed_digest(key, person) for person in people))
     epsilon = plan.inputs.epsilon or 0.0
-    entry = Entry(plan.digest, str(out.resolve()), "pending", epsilon, plan.inputs.delta, known)
+    spends = epsilon, plan.inputs.delta
+    entry = Entry(plan.digest, str(out.resolve()), "pending", *spends, known, answer)
     with locked(ledger_path):
         ledger = Ledger(ledger_path)
-        place = ledger.begin(entry, again=again)
-        noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
-        write_table(noised(plan, by_stratum, (stratum, answer), progress or (lambda number: None)), out)
+        remove_unfinished(out, ledger_path)  # it would be a second release of the same answers
+        place = None if again else ledger.in_place(entry)
+        if place is None:
+            pilot = None if plan.waves is None else plan.waves.pilot_digest
+            place = ledger.begin(entry, again=again, questions=plan.inputs.questions, announced=pilot)
+            noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
+            write_table(noised(plan, by_stratum, (stratum, answer), progress or (lambda number: None)), out)
         ledger.finish(place)
         before, most = ledger.spent_before(known, but=place)
     return Release(len(people), plan.total, before, most + epsilon)
@@ -145,38 +146,6 @@ def _noised_means(
             column.append(cell)
         progress(len(answers[name]))
     return columns
-
-
-def estimate_file(plan: Design, path: str | Path, *, stratum: str, answer: str) -> Estimation:
-    """Estimate from a file that :func:`privatize` wrote."""
-    if plan.inputs.trust == "local":
-        return estimate_means(plan, *read_noised(path, stratum, answer))
-    strata, means = read_noised(path, stratum, answer)
-    return estimate_from_means(plan, strata, means, read_noised(path, stratum, COUNT)[1])
-
-
-def read_noised(path: str | Path, stratum: str, answer: str) -> tuple[list[str], list[float]]:
-    """Read noised answers and the stratum of each."""
-    _, strata, values = _columns(Path(path), stratum, stratum, answer)
-    return strata, values
-
-
-def _columns(path: Path, *names: str) -> tuple[list[Any], ...]:
-    """Read some columns of a table; ids and strata are text."""
-    table = read_table(path)
-    for name in names:
-        if name not in table.columns:
-            raise InputError(f"{path} has no column {name!r}; it has {', '.join(table.columns)}.")
-    texts = [[text_of(cell) for cell in table.columns[name]] for name in names[:2]]
-    if len(names) == 2:
-        return tuple(texts)
-    try:
-        numbers = np.array(table.columns[names[2]], dtype=float)
-    except (TypeError, ValueError):  # the cause would show an answer
-        raise InputError(f"{path}: answers must be numbers, got others in column {names[2]!r}.") from None
-    if not np.all(np.isfinite(numbers)):
-        raise InputError(f"{path}: answers must be numbers, got others in column {names[2]!r}.")
-    return (*texts, numbers.tolist())
 
 
 def _require_drawn(drawn: dict[str, str], people: list[str], strata: list[str]) -> None:

@@ -109,17 +109,17 @@ class Mechanism(ABC):
         """Draw additive noise for simulations only."""
         raise NotImplementedError(f"{self.title} is not additive")
 
-    def estimated_variance(self, released: FloatArray, e: float) -> FloatArray:
-        """Estimate the variance of the noise of released shares; it only depends on them for some mechanisms.
+    def estimated_variance(self, mean_square: FloatArray, e: FloatArray) -> FloatArray:
+        """Estimate the variance of the noise of released shares; for most mechanisms it is known.
 
         Parameters
         ----------
-        released : array
-            Noised shares of the range.
-        e : float
-            Their budget.
+        mean_square : array
+            Mean square of released answers, measured from the middle of the range in half ranges.
+        e : array
+            Their budgets.
         """
-        return np.full(len(released), float(self.variance(e)) / self.answer_range**2)
+        return self.variance(e) / self.answer_range**2 + 0.0 * mean_square
 
     def on_grid(self, e: float, steps: int) -> GridNoise:
         """Return what this mechanism releases, exactly, for answers on a grid of ``steps``.

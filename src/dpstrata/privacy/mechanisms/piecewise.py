@@ -52,16 +52,15 @@ class Piecewise(Mechanism):
         outside = np.where(outside < left, outside, outside + width)
         return (np.where(inside, left + place * width, outside) + 1.0) / 2.0
 
-    def estimated_variance(self, released: FloatArray, e: float) -> FloatArray:
-        """Estimate the variance of each released share from itself, without bias but for the grid's.
+    def estimated_variance(self, mean_square: FloatArray, e: FloatArray) -> FloatArray:
+        """Estimate the variance of released shares from themselves, without bias but for the grid's.
 
-        With t = 2·share − 1 and E = exp(e/2) the variance of an output t* is αt² + β, α = 1/(E − 1) and
-        β = (E + 3)/(3(E − 1)²), so that the mean of t*² is (1 + α)t² + β.
+        For an answer t in half ranges and E = exp(e/2) the variance of an output t* is αt² + β, α = 1/(E − 1)
+        and β = (E + 3)/(3(E − 1)²), so that the mean of t*² is (1 + α)t² + β.
         """
-        root = float(np.exp(e / 2.0))
+        root = np.exp(e / 2.0)
         alpha, beta = 1.0 / (root - 1.0), (root + 3.0) / (3.0 * (root - 1.0) ** 2)
-        output = 2.0 * released - 1.0
-        return (alpha * (output * output - beta) / (1.0 + alpha) + beta) / 4.0
+        return np.asarray((alpha * (mean_square - beta) / (1.0 + alpha) + beta) / 4.0)
 
     def grid_steps(self, e: float) -> int:
         """Return a grid so fine that the window has a thousand steps, too."""

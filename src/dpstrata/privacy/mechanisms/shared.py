@@ -65,9 +65,9 @@ class SharedBudget(Mechanism):
         """Noise at a budget of e/m; for simulations only."""
         return self.inner.simulated_release(shares, e / self.questions, generator)
 
-    def estimated_variance(self, released: FloatArray, e: float) -> FloatArray:
+    def estimated_variance(self, mean_square: FloatArray, e: FloatArray) -> FloatArray:
         """Estimate as the inner mechanism does at e/m."""
-        return self.inner.estimated_variance(released, e / self.questions)
+        return self.inner.estimated_variance(mean_square, e / self.questions)
 
     def grid_steps(self, e: float) -> int:
         """Return what the inner mechanism needs at e/m."""

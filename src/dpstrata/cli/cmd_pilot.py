@@ -1,0 +1,81 @@
+"""``dpstrata pilot`` and ``main-design``: two waves, the second designed from the first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpstrata.cli.options import OUTPUT, PRIVACY, QUESTION, QUESTION_NAMES, Json, StrataFile, takes_options
+
+if TYPE_CHECKING:
+    from dpstrata.model.design_record import Design
+
+WaveOut = Annotated[
+    Path | None, typer.Option(help="Write the design document (.json).", rich_help_panel=OUTPUT)
+]
+_LEFT_OUT = ("zcdp", "gdp", "delta", "trust", *(name for name in QUESTION_NAMES if name != "total"))
+
+
+@takes_options(*_LEFT_OUT)
+def pilot_command(
+    strata: StrataFile,
+    pilot_epsilon: Annotated[
+        float, typer.Option(help="What the first wave spends of --epsilon.", rich_help_panel=PRIVACY)
+    ],
+    pilot_total: Annotated[
+        int, typer.Option(help="How many of --total are invited in the first wave.", rich_help_panel=QUESTION)
+    ],
+    out: WaveOut = None,
+    json: Json = False,
+    *,
+    options: dict[str, Any],
+) -> None:
+    """Design the first wave; --epsilon and --total are of both waves together."""
+    from dpstrata.cli.options import read_survey
+    from dpstrata.errors import InputError
+    from dpstrata.piloting import pilot
+
+    survey, given = read_survey(strata, options)
+    if not {"epsilon", "total"} <= set(given):
+        raise InputError("a pilot needs --epsilon and --total, of both waves together.")
+    first = pilot(survey, pilot_epsilon=pilot_epsilon, pilot_total=pilot_total, **given)
+    _show(first, out, json)
+    if not json:
+        typer.echo("Draw and noise this wave like any other; then: dpstrata main-design.")
+
+
+def main_design_command(
+    pilot: Annotated[Path, typer.Argument(help="The design document of the first wave.", show_default=False)],
+    answers: Annotated[Path, typer.Argument(help="Table of its noised answers.", show_default=False)],
+    stratum: Annotated[str, typer.Option(help="Column that says the stratum.")] = "stratum",
+    answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
+    out: WaveOut = None,
+    json: Json = False,
+) -> None:
+    """Design the main wave from the noised answers of the first."""
+    from dpstrata.piloting import main_design
+    from dpstrata.planning.loading import load_design
+    from dpstrata.survey.noised import read_columns
+    from dpstrata.survey.records import require_apart
+
+    require_apart([path for path in (pilot, answers, out) if path is not None])
+    _show(main_design(load_design(pilot), *read_columns(answers, stratum, stratum, answer)[1:]), out, json)
+
+
+def _show(plan: Design, out: Path | None, json: bool) -> None:
+    from dpstrata.cli.screen import print_paragraph, print_table
+    from dpstrata.model.output import to_json
+    from dpstrata.model.summary import sentences, strata_table
+
+    if out is not None:
+        plan.save(out)
+    if json:
+        typer.echo(to_json(plan))
+        return
+    print_table(strata_table(plan))
+    for sentence in sentences(plan):
+        print_paragraph(sentence)
+    if out is not None:
+        typer.echo(f"Written to {out}.")

@@ -1,0 +1,283 @@
+"""A private pilot: a first wave learns how spread the answers are, the main wave spends what is left.
+
+Two waves, two secret samples, each drawn from the whole frame by itself, each with its own central budget.
+The main design uses the noised answers of the first wave and nothing else of it, so that everyone loses at
+most the sum of the two (sequential composition, adaptive).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.arrays import FloatArray
+from dpstrata.errors import InputError, NotAvailableError
+from dpstrata.model.design_record import Design
+from dpstrata.model.inputs import QUESTIONS, Inputs
+from dpstrata.model.strata import Strata
+from dpstrata.model.waves import Waves, what_is_left
+from dpstrata.planning.choosing import answer_any
+from dpstrata.planning.designing import read_inputs
+from dpstrata.planning.questions import warn_beyond_the_best
+from dpstrata.planning.spreads import noised_moments, pilot_spreads
+from dpstrata.survey.estimating import FEW, Estimate, Estimation, estimate_means, with_interval
+
+
+def pilot(
+    strata: Strata,
+    *,
+    epsilon: float,
+    pilot_epsilon: float,
+    total: int,
+    pilot_total: int,
+    **options: Any,
+) -> Design:
+    """Design the first wave of a survey whose second wave is designed from the first one's noised answers.
+
+    The result is drawn, noised and estimated like any other design; :func:`main_design` then takes its noised
+    answers.
+
+    Parameters
+    ----------
+    strata : Strata
+        The population. Standard deviations that are told count as right to within a factor of two, bounds
+        (and the worst case, where nothing is told) as bounds.
+    epsilon : float
+        Central budget of both waves together.
+    pilot_epsilon : float
+        What the first wave spends of it, above 0 and below ``epsilon``.
+    total : int
+        People to invite in both waves together.
+    pilot_total : int
+        How many of them in the first, at least 1 and below ``total``.
+    **options
+        As of :func:`dpstrata.design`, for both waves: ``mechanism``, ``answers``, ``min_per_stratum`` and so
+        on. With ``mechanism="best"`` the second wave keeps what was best for the first.
+
+    Returns
+    -------
+    Design
+        The first wave. Its document says what both waves spend.
+
+    Raises
+    ------
+    InputError
+        For budgets and numbers that leave nothing for one of the waves.
+    NotAvailableError
+        For what a pilot is not worked out for: a curator, whose noised means show no spread, promises other
+        than of epsilon alone, and ``objective="unit_free"``.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000, 9000])
+    >>> first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=1000, pilot_total=150, answers="binary")
+    >>> first.total, first.inputs.epsilon, first.privacy["central_in_all"]["epsilon"]
+    (150, 0.3, 1.0)
+    """
+    _require_pure(strata, options)
+    given = {"answers": (0, 1), **options}
+    inputs = read_inputs(strata, {**given, "epsilon": pilot_epsilon, "total": pilot_total})
+    both = read_inputs(strata, {**given, "epsilon": epsilon, "total": total})
+    assert inputs.epsilon is not None
+    assert both.epsilon is not None
+    assert both.total is not None
+    if not 0 < inputs.epsilon < both.epsilon:
+        raise InputError(
+            "pilot_epsilon must be above 0 and below epsilon, so that something is left for the main wave, "
+            f"got pilot_epsilon={inputs.epsilon:g} and epsilon={both.epsilon:g}."
+        )
+    if not pilot_total < both.total:
+        raise InputError(
+            f"pilot_total must be below total, so that someone is left for the main wave, got "
+            f"pilot_total={pilot_total:,} and total={both.total:,}."
+        )
+    first = replace(answer_any(strata, inputs), waves=Waves(both.epsilon, both.total))
+    plan_second_wave(first)  # says now what would be impossible later
+    return first
+
+
+def main_design(first: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Design:
+    """Design the main wave from the noised answers of the first.
+
+    Parameters
+    ----------
+    first : Design
+        What :func:`pilot` returned, or its document read back.
+    strata : sequence of str
+        The stratum of each noised answer.
+    answers : array
+        The noised answers, in any order; fewer than invited are fine, at least one in every stratum. One
+        answer of two values tells a little about its stratum; one of any other kind only bounds the spread.
+
+    Returns
+    -------
+    Design
+        The main wave, with what is left of budget and people, and standard deviations marked
+        ``private_pilot`` with their cost. Its document states the sum.
+
+    Raises
+    ------
+    InputError
+        If ``first`` is not a pilot, or its answers do not fit it; no message shows one.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000], names=["a", "b"])
+    >>> first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=200, pilot_total=20)
+    >>> names = [name for name, n in zip("ab", first.sample_sizes) for _ in range(n)]
+    >>> noised = [dps.noise_answer(first, name, 0.5) for name in names]
+    >>> main = dps.main_design(first, names, noised)
+    >>> main.total, main.inputs.epsilon, main.privacy["central_in_all"]["epsilon"]
+    (180, 0.7, 1.0)
+    """
+    _require_first(first)
+    estimate_means(first, strata, answers)  # refuses what does not fit the design
+    place = {name: i for i, name in enumerate(first.strata.names)}
+    codes = np.array([place[name] for name in strata], dtype=np.int64)
+    moments = noised_moments(first, codes, np.asarray(answers, dtype=float))
+    plan = design_with(first, pilot_spreads(first, moments))
+    warn_beyond_the_best(plan, stacklevel=2)
+    return plan
+
+
+def design_with(first: Design, spreads: FloatArray) -> Design:
+    """Design the main wave with standard deviations that the first wave gave."""
+    waves, told = first.waves, first.strata
+    assert waves is not None
+    learned = Strata(
+        sizes=told.sizes,
+        sds=spreads,
+        names=told.names,
+        coefficients=told.coefficients,
+        costs=told.costs,
+        mins=told.mins,
+        maxs=told.maxs,
+        response_rates=told.response_rates,
+        sd_sources="private_pilot",
+        sd_epsilons=np.full(len(told), first.inputs.epsilon),
+        extra=told.extra,
+    )
+    plan = answer_any(learned, _second_inputs(first), warn=False)
+    return replace(plan, waves=replace(waves, pilot_digest=first.digest))
+
+
+def plan_second_wave(first: Design) -> Design:
+    """Design the main wave as if the pilot had shown nothing new."""
+    return answer_any(first.strata, _second_inputs(first), warn=False)
+
+
+def pilot_weight(first: Design) -> float:
+    """Return the weight of the first wave in an estimate from both.
+
+    Inverse to the variances that the two waves would have with the standard deviations told before; so it is
+    fixed before any answer is seen, and the combined estimate is unbiased.
+
+    Parameters
+    ----------
+    first : Design
+        The design of the first wave.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000])
+    >>> first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=200, pilot_total=40)
+    >>> 0.15 < pilot_weight(first) < 0.25
+    True
+    """
+    _require_first(first)
+    one, two = first.variance, plan_second_wave(first).variance
+    return two / (one + two)
+
+
+def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Estimation) -> Estimation:
+    r"""Combine the estimates of two waves.
+
+    With the weight w of :func:`pilot_weight`, which does not depend on any answer,
+
+    .. math:: w\,\hat\mu_1 + (1 - w)\,\hat\mu_2, \qquad w^2 V_1 + (1 - w)^2 V_2 .
+
+    Whatever the first wave showed, the second is unbiased given it; so the whole is, and the two errors do
+    not correlate.
+
+    Parameters
+    ----------
+    first, main : Design
+        The two waves.
+    of_first, of_main : Estimation
+        What each gave by itself.
+
+    Returns
+    -------
+    Estimation
+        For the same means, with intervals at the design's confidence.
+    """
+    _require_first(first)
+    if main.waves is None or main.waves.pilot_digest != first.digest:
+        raise InputError("the main design must be the one that follows this pilot, got another.")
+    w = pilot_weight(first)
+
+    def both(one: Estimate, two: Estimate) -> Estimate:
+        parts = [(w * one.standard_error) ** 2, ((1 - w) * two.standard_error) ** 2]
+        freedom = one.degrees_of_freedom, two.degrees_of_freedom
+        return with_interval(
+            (one.column, one.group),
+            w * one.estimate + (1 - w) * two.estimate,
+            sum(parts),
+            sum(part**2 / degrees for part, degrees in zip(parts, freedom, strict=True)),
+            (one.invited + two.invited, one.answers + two.answers),
+            first.inputs.confidence,
+        )
+
+    names = first.strata.names
+    strata = tuple(map(both, of_first.strata, of_main.strata))
+    return Estimation(
+        both(of_first.whole, of_main.whole),
+        strata,
+        tuple(map(both, of_first.domains, of_main.domains)),
+        floored=tuple(name for name in names if name in {*of_first.floored, *of_main.floored}),
+        single=tuple(name for name in names if name in {*of_first.single, *of_main.single}),
+        few=tuple(row.group for row in strata if row.answers < FEW),
+        population=first.strata.population,
+    )
+
+
+def _second_inputs(first: Design) -> Inputs:
+    """Return what is asked of the main wave: the people and the budget that are left."""
+    assert first.waves is not None
+    assert first.inputs.epsilon is not None
+    return replace(
+        first.inputs,
+        epsilon=what_is_left(first.waves.epsilon, first.inputs.epsilon),
+        total=first.waves.total - first.total,
+    )
+
+
+def _require_first(first: object) -> None:
+    if not isinstance(first, Design) or first.waves is None or not first.waves.first:
+        raise InputError(
+            "a main wave follows the design of a pilot, as dpstrata.pilot makes it, got another."
+        )
+
+
+def _require_pure(strata: object, options: dict[str, Any]) -> None:
+    """Refuse what a pilot is not worked out for."""
+    for name in (*QUESTIONS, "zcdp", "gdp", "delta"):
+        if options.get(name):
+            raise NotAvailableError(f"a pilot is for a total and a promise of epsilon alone, got {name}.")
+    if options.get("trust") == "curator":
+        raise NotAvailableError(
+            "a pilot needs trust='local', got 'curator': one noised mean of a stratum shows no spread."
+        )
+    if options.get("objective") == "unit_free":
+        raise NotAvailableError("a pilot is for the objectives mean, trace and custom, got 'unit_free'.")
+    if isinstance(strata, Strata) and strata.sd_epsilons is not None and strata.sd_epsilons.any():
+        raise InputError(
+            "a pilot starts from standard deviations that cost no budget, got some with sd_epsilon."
+        )

@@ -1,0 +1,93 @@
+"""Frames: lists of everyone in the population, in files or on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from dpstrata.errors import InputError
+from dpstrata.model.strata import Strata
+from dpstrata.survey.frames.base import Frame
+from dpstrata.survey.frames.files import FileFrame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Engine = Literal["duckdb", "spark"]
+
+
+def open_frame(
+    people: str | Path | DataFrame,
+    *,
+    id: str,
+    stratum: str | Sequence[str],
+    table: str | None = None,
+    engine: Engine = "duckdb",
+) -> Frame:
+    """Describe a frame; nothing is read yet.
+
+    Parameters
+    ----------
+    people : path, str or Spark data frame
+        ``.csv``, ``.parquet``, Excel, or a DuckDB database (``.duckdb``, with ``table``). For Spark a data
+        frame, the name of a table, or a path (``.parquet``, ``.csv``, or a folder of Parquet).
+    id : str
+        Column that identifies a person.
+    stratum : str or sequence of str
+        Column or columns that say where they belong; several are crossed.
+    table : str, optional
+        Table of a DuckDB database.
+    engine : {"duckdb", "spark"}
+        What reads a path; a Spark data frame stays where it is.
+    """
+    columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
+    if not columns:
+        raise InputError("a frame needs at least one stratum column.")
+    if id in columns or (len(columns) > 1 and id == "stratum"):
+        raise InputError(f"the id and the stratum must be different columns, got {id!r} for both.")
+    if isinstance(people, str | Path) and engine == "duckdb":
+        return FileFrame(id, columns, Path(people), table)
+    from dpstrata.survey.frames.spark import open_spark_frame
+
+    if table is not None:
+        raise InputError("table is for DuckDB databases; give Spark the name of the table itself.")
+    return open_spark_frame(people, id, columns)
+
+
+def frame_strata(
+    frame: Frame, *, sd_column: str | None = None, sd_source: Literal["public", "prior"] | None = None
+) -> Strata:
+    """Count the strata of a frame.
+
+    Parameters
+    ----------
+    frame : Frame
+        Everyone, each once.
+    sd_column : str, optional
+        A numeric column whose standard deviation in each stratum stands for that of the answers. It must be
+        public or prior knowledge, never the confidential answers.
+    sd_source : {"public", "prior"}
+        Which of the two it is; recorded in every design.
+
+    Raises
+    ------
+    InputError
+        If strata or ids are missing or people are listed twice, with their numbers.
+    """
+    if (sd_column is None) != (sd_source is None):
+        raise InputError(
+            "a column for standard deviations needs sd_source, 'public' or 'prior', and the reverse."
+        )
+    if sd_source is not None and sd_source not in ("public", "prior"):
+        raise InputError(f"sd_source must be 'public' or 'prior', got {sd_source!r}.")
+    summary = frame.summary()
+    summary.require_sound(frame.source)
+    names = list(summary.sizes)
+    sds = None
+    if sd_column is not None:
+        spread = frame.spreads(sd_column)
+        sds = np.array([spread[name] for name in names])
+    return Strata([summary.sizes[name] for name in names], sds, names, sd_sources=sd_source)

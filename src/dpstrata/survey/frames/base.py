@@ -1,0 +1,138 @@
+"""What every frame can do, on whatever engine: count its strata, be sifted for a sample, be digested."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpstrata.errors import InputError
+
+BETWEEN = " | "  # of the values of several stratum columns
+
+Sift = Callable[[Iterable[Any]], Iterator[Any]]
+"""From Arrow batches of everyone (``id``, ``stratum``) to batches of those who may be in the sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame(ABC):
+    """Where everyone is listed, and which columns say who they are and where they belong.
+
+    Attributes
+    ----------
+    id : str
+        Column that identifies a person: whole numbers or text.
+    stratum : tuple of str
+        Columns whose values, crossed, are the strata: text, whole numbers, booleans or dates.
+    """
+
+    id: str
+    stratum: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def source(self) -> str:
+        """What messages call it."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that must not be written over."""
+        return ()
+
+    @abstractmethod
+    def summary(self) -> FrameSummary:
+        """Count people by stratum, and what is wrong: missing strata, missing ids, people listed twice."""
+
+    @abstractmethod
+    def spreads(self, column: str) -> dict[str, float]:
+        """Return the standard deviation of a column in every stratum, 0 where it has one person."""
+
+    @abstractmethod
+    def sift(self, sift: Sift) -> Iterator[Any]:
+        """Run everyone through ``sift`` where the data are, and bring back what it keeps."""
+
+    @abstractmethod
+    def digest(self) -> tuple[str, str]:
+        """Return what a digest is of, ``file`` or ``rows``, and the digest."""
+
+    def require_kinds(self, kinds: dict[str, str], *, inexact: Sequence[str]) -> None:
+        """Require the columns, of kinds that every engine writes as the same text.
+
+        Parameters
+        ----------
+        kinds : dict
+            The engine's name for the kind of every column.
+        inexact : sequence of str
+            How the names of kinds begin that have no one text: fractions and times.
+        """
+        for column in (self.id, *self.stratum):
+            if column not in kinds:
+                raise InputError(f"{self.source} has no column {column!r}; it has {', '.join(kinds)}.")
+            if kinds[column].lower().startswith(tuple(inexact)):
+                raise InputError(
+                    "ids and strata must be text or whole numbers, strata also booleans or dates, got "
+                    f"{kinds[column].lower()} in column {column!r} of {self.source}."
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSummary:
+    """How many people a frame lists, and what is wrong with it.
+
+    Attributes
+    ----------
+    sizes : dict
+        People by stratum.
+    without_stratum, without_id, listed_twice : int
+        People without a stratum or an id, and ids that stand there more than once.
+    ambiguous : int
+        People whose values, once crossed, could not be told apart again.
+    """
+
+    sizes: dict[str, int]
+    without_stratum: int
+    without_id: int
+    listed_twice: int
+    ambiguous: int = 0
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, a phrase each."""
+        return [
+            f"{number:,} {words}"
+            for number, words in (
+                (self.without_stratum, "without a stratum"),
+                (self.without_id, "without an id"),
+                (self.listed_twice, "listed more than once, who would lose more than was promised"),
+                (self.ambiguous, f"in strata that are crossed and hold {BETWEEN!r} themselves"),
+            )
+            if number
+        ]
+
+    def require_sound(self, source: object) -> None:
+        """Raise if anything is wrong."""
+        if not self.sizes and not self.problems:
+            raise InputError(f"{source} lists nobody.")
+        if self.problems:
+            raise InputError(
+                f"{source} must list everyone once, with id and stratum, got {' and '.join(self.problems)}."
+            )
+
+
+def summarize(
+    counts: Iterable[tuple[str | None, int]], *, without_id: int, listed_twice: int, ambiguous: int
+) -> FrameSummary:
+    """Put together what an engine counted; people without a stratum come under ``None``."""
+    found = dict(counts)
+    sizes = {name: int(found[name]) for name in sorted(name for name in found if name is not None)}
+    return FrameSummary(sizes, int(found.get(None, 0)), int(without_id), int(listed_twice), int(ambiguous))
+
+
+def require_numbers(column: str, unreadable: int) -> None:
+    """Require that a column holds a number for everyone."""
+    if unreadable:
+        raise InputError(
+            f"column {column!r} must be a number for everyone, got none for {unreadable:,} people."
+        )

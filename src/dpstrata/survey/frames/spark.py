@@ -1,0 +1,193 @@
+"""Frames on Spark: counted and sifted inside its executors; only counts and the sample come back.
+
+The key of the draw travels inside the pickled function of the executors, never in SQL text, a plan or an
+event log. No value of a row enters an expression or an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.errors import InputError
+from dpstrata.model.tables import TEXT_ENDINGS
+from dpstrata.survey.frames.base import BETWEEN, Frame, FrameSummary, Sift, require_numbers, summarize
+from dpstrata.survey.frames.spark_session import require_spark, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_INEXACT = ("float", "double", "timestamp", "interval")
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_BUCKETS = 3  # hexadecimal digits by which the rows of a digest are told apart: 4,096 parts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkFrame(Frame):
+    """A frame in a Spark data frame.
+
+    Attributes
+    ----------
+    data : DataFrame
+        Everyone, each once.
+    name : str
+        What messages call it.
+    """
+
+    data: DataFrame = field(repr=False)
+    name: str = "the Spark frame"
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return self.name
+
+    def summary(self) -> FrameSummary:
+        """Count people by stratum, and what is wrong: missing strata, missing ids, people listed twice."""
+        from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
+
+        people, no_id = self._people(), _is_empty(F.col("id"))
+        with spark_errors(self.name):
+            counts = [(row[0], row[1]) for row in people.groupBy("stratum").count().collect()]
+            nobody = people.where(no_id).count()
+            twice = people.where(~no_id).groupBy("id").count().where("count > 1").count()
+            ambiguous = 0
+            if len(self.stratum) > 1:
+                parted = [text_of_column(column).contains(BETWEEN) for column in self.stratum]
+                ambiguous = self.data.where(reduce(lambda a, b: a | b, parted)).count()
+        return summarize(counts, without_id=nobody, listed_twice=twice, ambiguous=ambiguous)
+
+    def spreads(self, column: str) -> dict[str, float]:
+        """Return the standard deviation of a column in every stratum, 0 where it has one person."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        if column not in self.data.columns:
+            raise InputError(f"{self.name} has no column {column!r}; it has {', '.join(self.data.columns)}.")
+        value = F.col(quoted(column)).try_cast("double")
+        with spark_errors(self.name):
+            rows = (
+                self._people(value.alias("value"))
+                .groupBy("stratum")
+                .agg(F.stddev_samp("value"), F.count("*") - F.count("value"))
+                .collect()
+            )
+        require_numbers(column, sum(number for _, _, number in rows))
+        return {name: float(sd or 0.0) for name, sd, _ in rows if name is not None}
+
+    def sift(self, sift: Sift) -> Iterator[Any]:
+        """Run everyone through ``sift`` inside the executors."""
+        people = self._people()
+        kind = people.schema["id"].dataType.simpleString()
+        kept = f"place bigint, high bigint, low bigint, id {kind}, people bigint, name string"
+        yield from map_in_arrow(people, sift, kept, self.name)
+
+    def digest(self) -> tuple[str, str]:
+        """Return a digest of ids and strata that does not depend on the order of rows or on partitions.
+
+        Rows are hashed and told apart by the first digits of their hashes; the sorted hashes of each part are
+        hashed together, and then the parts.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        row = F.to_json(F.struct(F.col("id").cast("string").alias("id"), "stratum"))
+        with spark_errors(self.name):
+            parts = (
+                self._people()
+                .select(F.sha2(row, 256).alias("hash"))
+                .groupBy(F.substring("hash", 1, _BUCKETS).alias("part"))
+                .agg(F.sha2(F.concat_ws("", F.sort_array(F.collect_list("hash"))), 256).alias("hash"))
+                .collect()
+            )
+        together = "".join(f"{part}{digest}" for part, digest in sorted((row[0], row[1]) for row in parts))
+        return "rows", hashlib.sha256(together.encode()).hexdigest()
+
+    def _people(self, *more: Column) -> DataFrame:
+        """Everyone, with the columns ``id`` and ``stratum``."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        kinds = dict(self.data.dtypes)
+        self.require_kinds(kinds, inexact=_INEXACT)
+        person = F.col(quoted(self.id)) if kinds[self.id] in _WHOLE else text_of_column(self.id)
+        texts = [text_of_column(column) for column in self.stratum]
+        missing = reduce(lambda a, b: a | b, map(_is_empty, texts))
+        joined = F.concat_ws(BETWEEN, *[F.trim(text) for text in texts])
+        stratum = F.when(missing, F.lit(None)).otherwise(joined)
+        return self.data.select(person.alias("id"), stratum.alias("stratum"), *more)
+
+
+def open_spark_frame(people: Any, id: str, stratum: tuple[str, ...]) -> SparkFrame:
+    """Describe a frame on Spark, from a data frame, the name of a table, or a path."""
+    if not isinstance(people, str | Path):
+        require_spark()
+        if not hasattr(people, "mapInArrow"):
+            raise InputError(f"a frame must be a path or a Spark data frame, got {type(people).__name__}.")
+        return SparkFrame(id, stratum, people)
+    return SparkFrame(id, stratum, read_spark(str(people)), str(people))
+
+
+def read_spark(source: str) -> DataFrame:
+    """Let Spark read a table by its name, or a path: Parquet, a folder of it, or CSV with a header."""
+    spark = spark_session()
+    local = Path(source.removeprefix("file:"))
+    with spark_errors(source):
+        if source.lower().endswith(TEXT_ENDINGS):
+            return spark.read.csv(source, header=True, escape='"', enforceSchema=False)
+        if source.lower().endswith(".parquet") or "/" in source or local.is_dir():
+            return spark.read.parquet(source)
+        return spark.table(source)
+
+
+def map_in_arrow(data: DataFrame, function: Callable[..., Any], columns: str, source: str) -> Iterator[Any]:
+    """Run a function over Arrow batches inside the executors, and bring its batches here."""
+    with spark_errors(source), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Spark warns of newer versions of pandas, which is not used
+        return iter(data.mapInArrow(_Named(function), columns).toArrow().to_batches())
+
+
+class _Named:
+    """A function for executors under a name that tells nothing; plans show the name."""
+
+    __name__ = "dpstrata"
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        return iter(self.function(batches))
+
+
+@contextmanager
+def spark_errors(source: str) -> Iterator[None]:
+    """Turn Spark's errors into one sentence; its own messages can hold values of rows."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        condition = error.getCondition() if isinstance(error, PySparkException) else None
+        raise InputError(f"Spark cannot read {source}: {condition or 'see its own log'}.") from None
+
+
+def _is_empty(text: Column) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return text.isNull() | (F.trim(text.cast("string")) == "")
+
+
+def text_of_column(column: str) -> Column:
+    """Return a column as text."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.col(quoted(column)).cast("string")
+
+
+def quoted(name: str) -> str:
+    """Quote a column's name."""
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,28 @@
+"""One real local Spark session for all tests, with an event log that the tests read."""
+
+import atexit
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from dpstrata.survey.frames.spark_session import spark_session
+
+
+@cache
+def session():
+    """Start Spark, once; it stops with the process."""
+    folder = Path(tempfile.mkdtemp(prefix="dpstrata-spark-"))
+    spark = spark_session(
+        {
+            "spark.master": "local[2]",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.memory": "1g",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": folder.as_uri(),
+            "spark.eventLog.compress": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        }
+    )
+    atexit.register(spark.stop)
+    return spark, folder

@@ -1,0 +1,97 @@
+"""Runs a command again and again, killed a little later each time; ``test_interruptions.py`` starts it.
+
+Each run is a child of its own, which ends like a killed process at the k-th line of the modules that write
+files. After each, every file under its final name must be whole, and the command must then run to its end.
+"""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import duckdb  # noqa: F401 - loaded once, before the children
+import opendp.prelude  # noqa: F401
+import pyarrow.parquet  # noqa: F401
+
+import dpstrata.cli
+import dpstrata.survey.drawing
+import dpstrata.survey.noised
+import dpstrata.survey.releasing
+
+WATCHED = tuple(f"{name}.py" for name in ("output", "keys", "ledger", "records", "releasing"))
+
+
+def run(arguments, kill_at=None):
+    """Run a command in a child, and return its exit code."""
+    child = os.fork()
+    if child == 0:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        if kill_at is not None:
+            os.dup2(null, 2)
+            sys.settrace(watch(kill_at))
+        sys.argv = ["dpstrata", *arguments]
+        try:
+            dpstrata.cli.main()
+        except SystemExit as end:
+            os._exit(end.code or 0)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def watch(kill_at):
+    left = [kill_at]
+
+    def line(frame, event, argument):
+        if event == "line":
+            left[0] -= 1
+            if left[0] == 0:
+                os._exit(137)
+        return line
+
+    return lambda frame, event, argument: line if frame.f_code.co_filename.endswith(WATCHED) else None
+
+
+def whole(path):
+    """Whether a file is complete, by what its ending and name promise."""
+    text = path.read_text()
+    if path.suffix == ".json":
+        return bool(json.loads(text))
+    if path.name == "draw.key":
+        return len(text) == 65
+    return len(text.splitlines()) == LINES[path.name] and text.endswith("\n")
+
+
+def is_released(ledger):
+    """Whether all was done, and a rerun must refuse to spend again."""
+    return ledger.exists() and json.loads(ledger.read_text())["entries"][0]["status"] == "released"
+
+
+def main():
+    start, arguments = Path(sys.argv[1]), sys.argv[3:]
+    step = int(sys.argv[2])
+    kills = 0
+    while True:
+        folder = start.with_name("killed")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(start, folder)
+        os.chdir(folder)
+        code = run(arguments, kill_at=1 + kills * step)
+        for path in folder.iterdir():
+            if not path.name.startswith(".") and not path.name.endswith(".lock"):
+                assert whole(path), f"{path.name} is half-written, killed at {1 + kills * step}"
+        if code == 0:
+            break
+        assert code == 137, code
+        done = arguments[0] == "privatize" and is_released(folder / "ledger.json")
+        assert run(arguments) == (2 if done else 0), f"the rerun failed, killed at {1 + kills * step}"
+        left = [path.name for path in folder.iterdir() if path.name.endswith(".part")]
+        assert not left or arguments[0] in ("frame", "estimate"), left
+        kills += 1
+    sys.stdout.write(str(kills))
+
+
+LINES = json.loads(os.environ["DPSTRATA_LINES"])
+if __name__ == "__main__":
+    main()
