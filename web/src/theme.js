@@ -20,10 +20,11 @@ const INK = {
   dark: { text: "#e8edf2", soft: "#b4c0cb", line: "#4a5661", grid: "#2b343d" },
 };
 
+const LETTER = 7; // pixels
 const LOW = 360; // what is higher has a line for each stratum
 
 export function themed(spec, { width, height, dark }) {
-  const { title, $schema, ...rest } = plainLegends(shortLabels(dark ? recoloured(spec) : spec, width));
+  const { title, $schema, ...rest } = plainLegends(slantedNames(shortLabels(dark ? recoloured(spec) : spec, width), width));
   const ink = dark ? INK.dark : INK.light;
   const narrow = width < 380;
   const axis = {
@@ -68,6 +69,19 @@ function plainLegends(part) {
       return [key, plainLegends(value)];
     }),
   );
+}
+
+// Names below bars lean where they would run into each other.
+function slantedNames(spec, width) {
+  const main = spec.layer?.find((layer) => layer.encoding?.x?.type === "nominal") ?? spec;
+  const x = main.encoding?.x;
+  if (x?.type !== "nominal") return spec;
+  const names = [...new Set((main.data?.values ?? []).map((row) => String(row[x.field])))];
+  const longest = Math.max(...names.map((name) => name.length));
+  if (longest * LETTER < (width - 60) / names.length) return spec;
+  const axis = { ...x.axis, labelAngle: -40, labelAlign: "right" };
+  const slanted = { ...main, encoding: { ...main.encoding, x: { ...x, axis } } };
+  return main === spec ? slanted : { ...spec, layer: spec.layer.map((layer) => (layer === main ? slanted : layer)) };
 }
 
 function shortLabels(part, width) {
