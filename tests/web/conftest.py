@@ -6,8 +6,11 @@ import subprocess
 import sys
 
 import pytest
+from browser import ARGUMENTS, find_chromium, visiting
+from playwright.sync_api import sync_playwright
 from starlette.testclient import TestClient
 
+import dpstrata as dps
 from dpstrata.web.app import make_app
 
 FOUR = {
@@ -43,3 +46,26 @@ def server():
         rest = process.stdout.read()
         assert process.wait(10) == 0
         assert rest == "The planner has stopped.\n"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium for the tests of one module: while it runs, its thread can run no event loop of its own."""
+    path = find_chromium()
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser, server):
+    with visiting(browser, server) as made:
+        yield made.open()
+
+
+@pytest.fixture(scope="session")
+def strata():
+    from importlib import resources
+
+    return dps.Strata.from_file(str(resources.files("dpstrata") / "examples" / "four-strata.csv"))
