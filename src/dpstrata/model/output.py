@@ -24,12 +24,14 @@ _LONGEST = 10**15  # Excel keeps 15 digits
 
 def write_design(plan: Design, path: Path) -> None:
     """Write the document or the table of strata, by the ending of ``path``."""
-    match path.suffix.lower():
-        case ".json":
-            content = (to_json(plan) + "\n").encode()
-        case _:
-            content = table_content(plan.table(), path)
-    write_atomically(path, content)
+    write_atomically(path, design_content(plan, path))
+
+
+def design_content(plan: Design, path: Path) -> bytes:
+    """Return what :func:`write_design` would write."""
+    if path.suffix.lower() == ".json":
+        return (to_json(plan) + "\n").encode()
+    return table_content(plan.table(), path)
 
 
 def write_table(columns: dict[str, list[Any]], path: Path, *, private: bool = False) -> None:
