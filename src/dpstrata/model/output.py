@@ -165,36 +165,32 @@ def _parquet(columns: dict[str, list[Any]]) -> bytes:
 def _excel(columns: dict[str, list[Any]]) -> bytes:
     try:
         import openpyxl
-        from openpyxl.utils.exceptions import IllegalCharacterError
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE as FORBIDDEN
     except ImportError:
         raise MissingExtraError("Excel files need", "files") from None
+    rows: list[list[Any]] = [list(columns)]
+    rows += [[_excel_value(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
+    if any(isinstance(cell, str) and FORBIDDEN.search(cell) for row in rows for cell in row):
+        raise InputError("Excel files hold no control characters, got one in a name; write .csv instead.")
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("design")
-    sheet.append(list(columns))
-    try:
-        for row in zip(*columns.values(), strict=True):
-            sheet.append([_excel_cell(sheet, cell) for cell in row])
-        content = io.BytesIO()
-        book.save(content)
-    except IllegalCharacterError:
-        raise InputError(
-            "Excel files hold no control characters, got one in a name; write .csv instead."
-        ) from None
+    for row in rows:
+        cells = [WriteOnlyCell(sheet, cell) for cell in row]
+        for cell in cells:
+            if isinstance(cell.value, str):
+                cell.data_type = "s"  # what looks like a formula or an error stays text
+        sheet.append(cells)
+    content = io.BytesIO()
+    book.save(content)
     return content.getvalue()
 
 
-def _excel_cell(sheet: Any, value: Any) -> Any:
-    """Make a cell; what looks like a formula stays text, and a number too long for Excel becomes text."""
-    from openpyxl.cell import WriteOnlyCell
-
-    value = plain_cell(value)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _LONGEST:
-        value = str(value)
-    if not isinstance(value, str):
-        return value
-    cell = WriteOnlyCell(sheet, value)
-    cell.data_type = "s"
-    return cell
+def _excel_value(cell: Any) -> str | int | float | bool | None:
+    """Keep what Excel can hold; a number too long for it becomes text."""
+    value = plain_cell(cell)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if whole and abs(int(value or 0)) > _LONGEST else value
 
 
 def plain_cell(cell: Any) -> str | int | float | bool | None:
