@@ -60,7 +60,8 @@ def whole(path):
         return bool(json.loads(text))
     if path.name == "draw.key":
         return len(text) == 65
-    return len(text.splitlines()) == LINES[path.name] and text.endswith("\n")
+    lines = json.loads(os.environ["DPSTRATA_LINES"])
+    return len(text.splitlines()) == lines[path.name] and text.endswith("\n")
 
 
 def is_released(ledger):
@@ -92,6 +93,5 @@ def main():
     sys.stdout.write(str(kills))
 
 
-LINES = json.loads(os.environ["DPSTRATA_LINES"])
 if __name__ == "__main__":
     main()

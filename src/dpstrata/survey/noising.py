@@ -123,7 +123,7 @@ def noise_variance(plan: Design, stratum: str) -> float:
     noise = _noise_at(plan, stratum)
     exact = plan.mechanism.grid_steps(noise.e) == plan.inputs.answers.steps
     rounding = 0.0 if exact else 0.25 / noise.steps**2
-    return plan.inputs.answers.range**2 * (noise.variance(noise.steps) + rounding)
+    return plan.inputs.answers.range**2 * (_largest_variance(noise) + rounding)
 
 
 def _require_design(plan: object) -> None:
@@ -166,6 +166,11 @@ def _as_answers(answers: npt.ArrayLike, allowed: Answers) -> FloatArray:
         if not np.all(np.abs(steps - np.rint(steps)) <= 1e-9 * np.maximum(steps, 1.0)):
             raise InputError(f"answers must lie on the grid {allowed}, got one off it.")
     return values
+
+
+@lru_cache(maxsize=4096)
+def _largest_variance(noise: GridNoise) -> float:
+    return noise.variance(noise.steps)
 
 
 @lru_cache(maxsize=4096)
