@@ -148,9 +148,8 @@ def main() -> None:
         noised = environment.try_command("privatize design.json --stratum-value north", stdin="1\n0\n")
         assert len(noised.split()) == 2
         try_serving(environment)
-        spark = environment.run(
-            "dpstrata", "frame", "people.csv", *COLUMNS, "--engine", "spark", "--out", "s.csv"
-        )
+        on_spark = f"frame people.csv {COLUMNS} --engine spark --out s.csv"
+        spark = environment.run("dpstrata", *on_spark.split())
         assert "dpstrata[spark]" in spark.stderr, spark.stderr
         completion = environment.run("dpstrata", "--show-completion", "bash")
         assert "_DPSTRATA_COMPLETE" in completion.stdout, completion.stderr
