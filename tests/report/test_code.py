@@ -81,13 +81,13 @@ def test_python_with_the_strata_in_it_gives_the_same_design(plan, tmp_path, monk
 def test_python_with_a_strata_file_gives_the_same_design(plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_table(strata_columns(plan), tmp_path / "my strata.csv")
-    code = python_code(plan.inputs, strata="my strata.csv", out=None, best=plan.choice is not None)
+    code = python_code(plan, strata="my strata.csv", out=None)
     assert run_python(code).digest == plan.digest
 
 
 def test_the_command_line_gives_the_same_design(plan, tmp_path):
     write_table(strata_columns(plan), tmp_path / "my 'strata'.csv")
-    command = command_line(plan.inputs, strata="my 'strata'.csv", best=plan.choice is not None)
+    command = command_line(plan, strata="my 'strata'.csv")
     assert command.startswith("dpstrata design ")
     shell = command.replace("dpstrata", f"'{sys.executable}' -m dpstrata", 1)
     done = subprocess.run(
@@ -117,3 +117,23 @@ def test_many_strata_are_read_from_a_file():
     plan = dps.design(dps.Strata([700] * 50, [0.3] * 50), epsilon=1, total=500)
     assert 'from_file("strata.csv")' in python_code_with_strata(plan)
     assert json.dumps(strata_columns(plan))
+
+
+def test_both_waves_of_a_pilot_are_made_again(tmp_path, monkeypatch):
+    """The first from its strata, the second from the first and its noised answers."""
+    monkeypatch.chdir(tmp_path)
+    waves = {"pilot_epsilon": 0.25, "total": 300, "pilot_total": 60, "answers": "binary"}
+    first = dps.pilot(PLAIN, epsilon=1, mechanism="randomized_response", **waves)
+    assert run_python(python_code_with_strata(first, out="pilot.json")) == first
+    names = [name for name, n in zip(NAMES, first.sample_sizes.tolist(), strict=True) for _ in range(n)]
+    noised = [0.1 * (i % 10) for i in range(60)]
+    main = dps.main_design(first, names, noised)
+    write_table({"stratum": names, "answer": noised}, tmp_path / "noised.csv")
+    assert run_python(python_code_with_strata(main)).digest == main.digest
+    write_table(strata_columns(first), tmp_path / "strata.csv")
+    for plan, out in ((first, "pilot.json"), (main, "design.json")):
+        (tmp_path / out).unlink()
+        shell = command_line(plan, out=out).replace("dpstrata", f"'{sys.executable}' -m dpstrata", 1)
+        done = subprocess.run(shell, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert dps.load_design(tmp_path / out).digest == plan.digest

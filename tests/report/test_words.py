@@ -1,5 +1,6 @@
 import math
 import warnings
+from statistics import NormalDist
 
 import pytest
 
@@ -7,7 +8,15 @@ import dpstrata as dps
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.matching import Match, match_neyman
 from dpstrata.report.cautions import cautions
-from dpstrata.report.words import beliefs, headline, neyman_cost_in_words, odds_in_words, question_in_words
+from dpstrata.report.report_tables import beliefs_table
+from dpstrata.report.words import (
+    beliefs,
+    headline,
+    neyman_cost_in_words,
+    odds_in_words,
+    question_in_words,
+    three_digits,
+)
 
 FOUR = dps.Strata([7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064], names=["A", "B", "C", "D"])
 COSTLY = dps.Strata(
@@ -121,14 +130,55 @@ def test_beliefs_are_rounded_outwards():
 
 
 def test_what_the_promise_means():
-    words = odds_in_words(Inputs(epsilon=1.0, total=1))
-    assert "a factor of 2.72" in words
-    assert "between 26.8% and 73.2%" in words
-    gaussian = Inputs(epsilon=1.0, delta=1e-5, mechanism="gaussian", total=1)
-    assert "may fail with a probability of 1e-05." in odds_in_words(gaussian)
+    strata = dps.Strata([9000, 9000], [0.3, 0.2])
+
+    def words(**options):
+        return odds_in_words(dps.design(strata, total=200, **options))
+
+    assert "a factor of 2.72" in words(epsilon=1)
+    assert "between 26.8% and 73.2%" in words(epsilon=1)
     # Φ(Φ⁻¹(0.05) + 1) = 0.2595
-    assert "at most 26.0% of the cases" in odds_in_words(Inputs(gdp=1.0, mechanism="gaussian", total=1))
-    assert "at most 26.0% of the cases" in odds_in_words(Inputs(zcdp=0.5, mechanism="gaussian", total=1))
+    assert "at most 26.0% of the cases" in words(gdp=1.0, mechanism="gaussian")
+    assert "at most 26.0% of the cases" in words(zcdp=0.5, mechanism="gaussian")
+
+
+def test_a_delta_is_not_a_probability_of_failing():
+    """The best test under (ε, δ), beside the power of the analytic Gaussian mechanism itself."""
+    plan = dps.design(dps.Strata([9000], [0.3]), epsilon=1, delta=1e-5, mechanism="gaussian", total=200)
+    said = odds_in_words(plan)
+    assert "on top of that, by 1e-05" in said
+    assert "fail" not in said + plan.privacy["in_words"]
+    bound = math.e * 0.05 + 1e-5
+    assert f"at most {math.ceil(1000 * bound) / 10:.1f}% of the cases" in said
+    mu = 0.2667  # Gaussian noise with (1, 1e-5): its own test is never more powerful
+    assert NormalDist().cdf(NormalDist().inv_cdf(0.05) + mu) < bound
+    assert beliefs_table(plan) is None
+
+
+def test_the_promise_of_two_waves_is_of_both():
+    strata = dps.Strata([9000, 9000])
+    first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=300, pilot_total=60, answers="binary")
+    assert "both waves together change the odds by at most a factor of 2.72" in odds_in_words(first)
+    spent = dps.Strata([9000], [0.3], sd_sources="confidential", sd_epsilons=[0.5])
+    told = odds_in_words(dps.design(spent, epsilon=0.5, total=100))
+    assert (
+        "with what was spent on the standard deviations, changes the odds by at most a factor of 2.72" in told
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (588.2, "588"),
+        (5741.0, "5,740"),
+        (0.01956, "0.0196"),
+        (0.99951, "1.00"),
+        (1234567.0, "1,230,000"),
+        (0, "0"),
+    ],
+)
+def test_figures_are_written_as_people_write_them(value, shown):
+    assert three_digits(value) == shown
 
 
 def test_cautions():

@@ -239,3 +239,14 @@ def test_the_documentations_requests_and_answers(client):
     assert client.post("/api/design", json=request).json() == refusal
     for endpoint in ENDPOINTS:
         assert endpoint.path.replace("{name}", "NAME") in page
+
+
+@pytest.mark.parametrize("options", [{"budget": 3000}, {"target_se": 0.02}])
+def test_the_dot_of_a_curve_is_the_plan_also_where_it_lies_above_the_curve(client, four, options):
+    """A plan made for its cost is less precise than the best one for as many interviews."""
+    four["strata"]["cost"] = [100, 1, 1, 1]
+    four["options"] = {"epsilon": 1, **options}
+    error = client.post("/api/design", json=four).json()["standard_error"]
+    for path in ("/api/precision", "/api/epsilon"):
+        spec = client.post(path, json=four).json()["chart"]
+        assert f"{error!r}" in json.dumps(spec)

@@ -1,13 +1,16 @@
 """Oversized, malformed and hostile requests get a clear message, and the next request is answered as ever."""
 
+import asyncio
 import json
 
 import pytest
 from starlette.testclient import TestClient
 
-from dpstrata.web.app import make_app
+from dpstrata.web.app import Held, make_app
 from dpstrata.web.guard import POLICY
 from dpstrata.web.limits import LIMITS, Limits
+from dpstrata.web.pool import ClientGoneError, Pool
+from dpstrata.web.replies import RefusedError
 
 FOUR = {
     "stratum": ["A", "B", "C", "D"],
@@ -155,6 +158,9 @@ def test_a_name_like_a_formula_is_warned_about(client, four):
     four["strata"]["stratum"][0] = "=cmd|'/c calc'!A0"
     (warning,) = client.post("/api/design", json=four).json()["warnings"]
     assert "begins like a formula" in warning
+    four["strata"] |= {"stratum": ["A", "B", "C", "D"], "note": ["x", "-1+1", "y", "z"]}
+    (warning,) = client.post("/api/design", json=four).json()["warnings"]
+    assert "'-1+1' begins like a formula" in warning
 
 
 # --- size and time ----------------------------------------------------------------------------
@@ -268,6 +274,52 @@ def test_too_many_waiting_requests_are_turned_away():
         for thread in threads:
             thread.join()
     assert set(statuses) == {200, 503}
+
+
+def test_bodies_together_are_bounded(four):
+    """Two requests whose bodies do not fit together: the second is turned away, and fits once the first is done."""
+    body = json.dumps(four).encode()
+    limits = Limits(held_bytes=len(body) + len(body) // 2, workers=1)
+    held = Held(limits.held_bytes)
+    with held.hold() as take:
+        take(len(body))
+        with held.hold() as other, pytest.raises(RefusedError, match="too many requests are under way"):
+            other(len(body))
+    with held.hold() as take:
+        take(len(body))
+    with TestClient(make_app(limits=limits), base_url="http://127.0.0.1") as client:
+        for _ in range(3):
+            assert post(client, body).status_code == 200
+        assert post(client, body + b" " * len(body)).status_code == 503
+        assert post(client, body).status_code == 200
+
+
+def test_work_that_nobody_waits_for_is_stopped():
+    """A client that leaves during long work frees its worker."""
+    many = 50_000
+    strata = {"stratum": list(range(many)), "size": [900] * many, "sd": [0.1] * many}
+    body = json.dumps({"strata": strata, "options": {"epsilon": 1, "total": 10 * many}}).encode()
+
+    async def leave():
+        pool = Pool(Limits(workers=1, patience=0.1))
+        await pool.start()
+        try:
+            start = asyncio.get_running_loop().time()
+            left = iter([False])
+            with pytest.raises(ClientGoneError):
+                await pool.run("precision", {}, body, gone=lambda: is_gone(left))
+            took = asyncio.get_running_loop().time() - start
+            reply = await pool.run("health", {}, b"")
+            return took, reply.status
+        finally:
+            await pool.stop()
+
+    async def is_gone(left):
+        return next(left, True)
+
+    took, status = asyncio.run(leave())
+    assert status == 200
+    assert took < LIMITS.work_seconds / 2
 
 
 # --- files ------------------------------------------------------------------------------------

@@ -82,7 +82,9 @@ OPTIONS: dict[str, _Option] = {
     ),
     "questions": _Option(int, 1, "Questions asked of the same people.", PRIVACY),
     "local_epsilon_cap": _Option(float | None, None, "Most that one noised answer may spend.", PRIVACY),
-    "delta": _Option(float, 0.0, "Probability with which the promise may fail; for gaussian.", PRIVACY),
+    "delta": _Option(
+        float, 0.0, "What probabilities may differ by beyond the factor; for gaussian.", PRIVACY
+    ),
     "trust": _Option(
         Trust,
         Trust.local,

@@ -298,6 +298,11 @@ class Design:
         return design_document(self)
 
     @property
+    def precision(self) -> float:
+        """What it is made as small as possible for: the standard error, or the value of another objective."""
+        return self.variance if self.standard_error is None else self.standard_error
+
+    @property
     def digest(self) -> str:
         """SHA-256 of what was asked and decided, however the file is laid out and on whatever machine."""
         from dpstrata.model.document import design_digest

@@ -156,8 +156,9 @@ def _amplified_in_words(inputs: Inputs, epsilon: float, largest: float) -> str:
     if inputs.delta > 0:
         what = "a noised mean" if inputs.trust == "curator" else "a single noised answer"
         words += (
-            f"That may fail with a probability of delta = {plain_number(inputs.delta)}; for {what} with that "
-            "times the size of its stratum over its sample size. "
+            f"Beyond that factor, the probability of anything seen may differ by delta = "
+            f"{plain_number(inputs.delta)}; for {what} by that times the size of its stratum over its sample "
+            "size. "
         )
     if inputs.trust == "curator":
         means = "the noised mean" if inputs.questions == 1 else "all noised means"

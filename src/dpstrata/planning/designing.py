@@ -67,8 +67,8 @@ def design(
     epsilon : float
         Central budget, from 1e-6 to 100. Exactly one of ``epsilon``, ``zcdp`` and ``gdp`` is promised.
     delta : float
-        Probability with which the promise may fail: above 0 and below 0.01 for ``mechanism="gaussian"``, 0
-        for all others.
+        By how much a probability may differ beyond the factor that epsilon allows: above 0 and below 0.01 for
+        ``mechanism="gaussian"``, 0 for all others.
     zcdp, gdp : float
         ρ of zero-concentrated or μ of Gaussian differential privacy, with ``mechanism="gaussian"``. A secret
         sample does not strengthen these, so the noise is the same everywhere.

@@ -18,7 +18,7 @@ class Promise:
     epsilon : float
         Central budget, from 1e-6 to 100.
     delta : float
-        Probability with which the promise may fail, 0 <= delta < 1; 0 is pure privacy.
+        By how much a probability may differ beyond the factor of epsilon, 0 <= delta < 1; 0 is pure privacy.
 
     Raises
     ------

@@ -23,6 +23,15 @@ _COLUMNS = {
     "sd_epsilon": "sd_epsilons",
 }
 
+_MAIN_WAVE = """import csv
+
+import dpstrata as dps
+
+with open("noised.csv", newline="") as file:
+    rows = list(csv.DictReader(file))
+strata, answers = [row["stratum"] for row in rows], [float(row["answer"]) for row in rows]
+plan = dps.main_design(dps.load_design("pilot.json"), strata, answers)"""
+
 
 def strata_columns(plan: Design) -> dict[str, list[Any]]:
     """Return the strata of a design as the columns of a strata file.
@@ -63,36 +72,29 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
     return options
 
 
-def python_code(
-    inputs: Inputs,
-    *,
-    strata: str = "strata.csv",
-    out: str | None = "design.json",
-    best: bool = False,
-) -> str:
+def python_code(plan: Design, *, strata: str = "strata.csv", out: str | None = "design.json") -> str:
     """Write the Python that makes a design from a strata file.
 
     Parameters
     ----------
-    inputs : Inputs
-        What the design was asked for.
+    plan : Design
+        The design. That of a pilot's main wave is made from the pilot and its noised answers instead.
     strata : str
         The strata file.
     out : str or None
         Where the design document goes; ``None`` to leave that line out.
-    best : bool
-        Whether the mechanism was chosen as the best one.
 
     Examples
     --------
-    >>> print(python_code(Inputs(epsilon=1.0, total=200)))
+    >>> import dpstrata as dps
+    >>> print(python_code(dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=200)))
     import dpstrata as dps
     <BLANKLINE>
     strata = dps.Strata.from_file("strata.csv")
     plan = dps.design(strata, epsilon=1, total=200)
     plan.save("design.json")
     """
-    return _program(f"strata = dps.Strata.from_file({_quoted(strata)})", inputs, out, best)
+    return _program(f"strata = dps.Strata.from_file({_quoted(strata)})", plan, out)
 
 
 def python_code_with_strata(plan: Design, *, out: str | None = "design.json") -> str:
@@ -100,9 +102,8 @@ def python_code_with_strata(plan: Design, *, out: str | None = "design.json") ->
 
     Beyond that they are read from a file, ``strata.csv``, which :func:`strata_columns` has the content of.
     """
-    best = plan.choice is not None
     if len(plan.strata) > MOST_INLINE:
-        return python_code(plan.inputs, out=out, best=best)
+        return python_code(plan, out=out)
     columns = strata_columns(plan)
     arguments = {"sizes": "size", "sds": "sd", "names": "stratum", "sd_sources": "sd_source"}
     arguments |= {argument: column for column, argument in _COLUMNS.items()}
@@ -114,26 +115,26 @@ def python_code_with_strata(plan: Design, *, out: str | None = "design.json") ->
     if plan.strata.extra:
         extra = {name: [plain_cell(cell) for cell in cells] for name, cells in plan.strata.extra.items()}
         lines.append(f"    extra={_literal(extra)},")
-    return _program("\n".join(["strata = dps.Strata(", *lines, ")"]), plan.inputs, out, best)
+    return _program("\n".join(["strata = dps.Strata(", *lines, ")"]), plan, out)
 
 
-def command_line(
-    inputs: Inputs,
-    *,
-    strata: str = "strata.csv",
-    out: str | None = "design.json",
-    best: bool = False,
-) -> str:
+def command_line(plan: Design, *, strata: str = "strata.csv", out: str | None = "design.json") -> str:
     """Write the command that makes a design from a strata file, for a POSIX shell.
+
+    That of a pilot's main wave is made from the pilot and its noised answers.
 
     Examples
     --------
-    >>> command_line(Inputs(epsilon=1.0, total=200))
+    >>> import dpstrata as dps
+    >>> command_line(dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=200))
     'dpstrata design strata.csv --epsilon=1 --total=200 --out=design.json'
     """
+    save = [] if out is None else [f"--out={out}"]
+    if plan.waves is not None and not plan.waves.first:
+        return shlex.join(["dpstrata", "main-design", "pilot.json", "noised.csv", *save])
     path = f"./{strata}" if strata.startswith("-") else strata
-    words = ["dpstrata", "design", path]
-    for name, value in given_options(inputs, best=best).items():
+    words = ["dpstrata", "design" if plan.waves is None else "pilot", path]
+    for name, value in _arguments(plan).items():
         flag = name.replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
@@ -141,16 +142,28 @@ def command_line(
             words += [f"--domains={text}" for text in _domains(value)]
         else:
             words.append(f"--{flag}={_option(value)}")
-    if out is not None:
-        words.append(f"--out={out}")
-    return shlex.join(words)
+    return shlex.join([*words, *save])
 
 
-def _program(make_strata: str, inputs: Inputs, out: str | None, best: bool) -> str:
-    given = given_options(inputs, best=best)
-    arguments = ", ".join(["strata", *(f"{name}={_literal(value)}" for name, value in given.items())])
+def _arguments(plan: Design) -> dict[str, Any]:
+    """Return the arguments of the function that makes a design: of a pilot, what both waves have too."""
+    given = given_options(plan.inputs, best=plan.choice is not None)
+    if plan.waves is None:
+        return given
+    own = {"pilot_epsilon": given["epsilon"], "pilot_total": given["total"]}
+    return given | {"epsilon": plan.waves.epsilon, "total": plan.waves.total} | own
+
+
+def _program(make_strata: str, plan: Design, out: str | None) -> str:
     save = [] if out is None else [f"plan.save({_quoted(out)})"]
-    return "\n".join(["import dpstrata as dps", "", make_strata, f"plan = dps.design({arguments})", *save])
+    if plan.waves is not None and not plan.waves.first:
+        return "\n".join([_MAIN_WAVE, *save])
+    function = "design" if plan.waves is None else "pilot"
+    given = [f"{name}={_literal(value)}" for name, value in _arguments(plan).items()]
+    arguments = ", ".join(["strata", *given])
+    return "\n".join(
+        ["import dpstrata as dps", "", make_strata, f"plan = dps.{function}({arguments})", *save]
+    )
 
 
 def _literal(value: Any) -> str:

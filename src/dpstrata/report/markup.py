@@ -78,7 +78,12 @@ def figure(chart: Chart, words: str) -> str:
     """Draw a chart in place, with words for those who do not see it."""
     label = long_text(words)
     picture = chart.svg().replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
-    return f'<figure class="chart">{picture}<figcaption>{label}</figcaption></figure>'
+    # it scrolls sideways where there is no room, also by keyboard
+    return (
+        '<figure class="chart"><div class="wide" tabindex="0" role="group" aria-label="Chart">'
+        f"{picture}</div>"
+        f"<figcaption>{label}</figcaption></figure>"
+    )
 
 
 def section(key: str, title: str, *parts: str) -> str:

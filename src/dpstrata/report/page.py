@@ -135,14 +135,14 @@ def _neyman(plan: Design, match: Match) -> str:
 
 
 def _curves(plan: Design, curves: Curves) -> str:
-    own = plan.variance if plan.standard_error is None else plan.standard_error
+    limited = bool((plan.problem.upper < plan.strata.sizes).any())
     drawn = [
         figure(
-            precision_chart(curves.precision, best=curves.best, total=plan.total, value=own),
+            precision_chart(curves.precision, best=curves.best, total=plan.total, value=plan.precision),
             "Precision against the number of interviews, each allocated as well as possible, under the same "
             "privacy. "
             + (
-                "More interviews never hurt here."
+                f"More interviews never hurt here{', up to the maximums of the strata' if limited else ''}."
                 if curves.best is None
                 else f"Beyond {interviews(curves.best)} more of them lose secrecy, so each answer needs more "
                 "noise than the additional answers are worth."
@@ -152,11 +152,11 @@ def _curves(plan: Design, curves: Curves) -> str:
     if curves.epsilons is not None and plan.inputs.epsilon is not None:
         drawn.append(
             figure(
-                epsilon_chart(curves.epsilons, epsilon=plan.inputs.epsilon, value=own),
+                epsilon_chart(curves.epsilons, epsilon=plan.inputs.epsilon, value=plan.precision),
                 f"Precision against epsilon, with {interviews(plan.total)}.",
             )
         )
-    return "".join(drawn)
+    return "".join(drawn) + table(tables.curve_table(curves.precision, "total", "interviews"))
 
 
 def _promise(plan: Design) -> str:
@@ -164,7 +164,7 @@ def _promise(plan: Design) -> str:
     beliefs = tables.beliefs_table(plan)
     return "".join(
         [
-            paragraphs([odds_in_words(plan.inputs), privacy["in_words"]]),
+            paragraphs([odds_in_words(plan), privacy["in_words"]]),
             "" if beliefs is None else table(beliefs),
             paragraphs(
                 [
@@ -208,9 +208,10 @@ def _deviations(plan: Design) -> str:
 
 
 def _again(plan: Design) -> str:
-    best = plan.choice is not None
     where = (
-        "In Python, with the strata in it:"
+        "In Python, from the design document of the pilot and its noised answers:"
+        if plan.waves is not None and not plan.waves.first
+        else "In Python, with the strata in it:"
         if len(plan.strata) <= MOST_INLINE
         else "In Python, from the strata file strata.csv (the design document holds the same strata):"
     )
@@ -219,8 +220,8 @@ def _again(plan: Design) -> str:
             table(tables.versions_table(plan), columns_of_text=2),
             paragraphs([where]),
             code(python_code_with_strata(plan), "Python"),
-            paragraphs(["On the command line, from a strata file:"]),
-            code(command_line(plan.inputs, best=best), "Command line"),
+            paragraphs(["On the command line, from files:"]),
+            code(command_line(plan), "Command line"),
             paragraphs(
                 [
                     "To check a design document (its proof, and that it answers its question) and to write "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import plain_number
 from dpstrata.model.statement import round_up
 from dpstrata.model.summary import TextTable
-from dpstrata.report.words import OBJECTIVES, beliefs
+from dpstrata.report.words import OBJECTIVES, beliefs, epsilon_in_all, three_digits
 from dpstrata.version import __version__
 
 SHOWN = 200
@@ -141,7 +143,7 @@ def certificate_table(plan: Design) -> TextTable:
             *((f"{priced} {i}", f"{price:.12g}") for i, price in enumerate(prices[:10], start=1)),
         ]
         left = f"{len(prices) - 10:,} more prices are in the design document." if len(prices) > 10 else ""
-        return TextTable("The certificate", ("", "value"), rows, left)
+        return TextTable("Figures of the certificate", ("figure", "value"), rows, left)
     shown = {
         "largest gain of one person more": proof.largest_gain,
         "smallest loss of one person fewer": proof.smallest_loss,
@@ -150,16 +152,21 @@ def certificate_table(plan: Design) -> TextTable:
     rows = [(what, "none can move" if value is None else f"{value:.12g}") for what, value in shown.items()]
     ties = {"none": "no", "equal": "yes, exactly", "open": "agrees to 100 digits"}
     return TextTable(
-        "The certificate", ("", "value"), [*rows, ("another allocation as good", ties[proof.tie])]
+        "Figures of the certificate",
+        ("figure", "value"),
+        [*rows, ("another allocation as good", ties[proof.tie])],
     )
 
 
 def beliefs_table(plan: Design) -> TextTable | None:
-    """Show what beliefs can become, for the public and for whoever sees one answer."""
-    if plan.inputs.epsilon is None:
+    """Show what beliefs can become, for the public and for whoever sees one answer.
+
+    Only for a promise of epsilon alone: with a delta no belief is bounded for certain.
+    """
+    if plan.inputs.epsilon is None or plan.inputs.delta > 0:
         return None
     largest = float(np.max(plan.local_epsilons))
-    after, seen = beliefs(plan.inputs.epsilon), beliefs(largest)
+    after, seen = beliefs(epsilon_in_all(plan)), beliefs(largest)
     rows = [
         (before, f"{low} to {high}", f"{local_low} to {local_high}")
         for (before, low, high), (_, local_low, local_high) in zip(after, seen, strict=True)
@@ -171,10 +178,13 @@ def beliefs_table(plan: Design) -> TextTable | None:
         if plan.inputs.questions == 1
         else "all noised answers of a person, knowing who gave them"
     )
-    but = f", but with a probability of {plain_number(plan.inputs.delta)}" if plan.inputs.delta > 0 else ""
     return TextTable(
-        f"What a belief about a person's answer can become{but}",
-        ("before", "after seeing the release", f"after seeing {what}, at worst"),
+        "What a belief about a person's answer can become",
+        (
+            "before",
+            "after seeing both waves" if plan.waves else "after seeing the release",
+            f"after seeing {what}, at worst",
+        ),
         rows,
         f"The last column is for the stratum with the largest local epsilon, {round_up(largest, 3)}."
         if len(plan.strata) > 1
@@ -222,3 +232,28 @@ def _left_out(plan: Design) -> str:
         f"{left:,} more strata are not shown. The design document holds them all; "
         'dps.load_design("design.json").save("design.csv") writes them as a table.'
     )
+
+
+def curve_table(rows: Sequence[Mapping[str, Any]], column: str, heading: str) -> TextTable:
+    """Show some points of a curve, for those who do not see the chart.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Rows of :func:`dpstrata.report.plan_charts.precision_chart`.
+    column, heading : str
+        What is on the axis, and what it is called.
+    """
+    designs = list(dict.fromkeys(row["design"] for row in rows))
+    measure = "variance" if rows[0].get("standard_error") is None else "standard_error"
+    found = {(row[column], row["design"]): row[measure] for row in rows}
+    points = sorted({row[column] for row in rows})
+    shown = [points[i] for i in sorted({round(j * (len(points) - 1) / 7) for j in range(8)})]
+    cells = [
+        (
+            f"{point:,.6g}",
+            *(three_digits(found[point, name]) if (point, name) in found else "" for name in designs),
+        )
+        for point in shown
+    ]
+    return TextTable(f"Some points of the curve by {heading}", (heading, *designs), cells)

@@ -21,6 +21,7 @@ from dpstrata.model.outcome import interviews
 from dpstrata.model.statement import factor_up, round_down, round_up
 
 _LISTED_SIZES = 6
+_FALSE_ALARMS = 0.05
 OBJECTIVES = {
     "mean": "the variance of the estimated population mean",
     "trace": "the sum of the variances of the stratum means",
@@ -64,14 +65,28 @@ def _result(plan: Design) -> str:
 def measure_in_words(plan: Design) -> str:
     """Name the precision of a design and give its value."""
     if plan.standard_error is None:
-        return f"an objective ({plan.inputs.objective}) of {plan.variance:#.3g}"
-    return f"a standard error of {plan.standard_error:#.3g}"
+        return f"an objective ({plan.inputs.objective}) of {three_digits(plan.variance)}"
+    return f"a standard error of {three_digits(plan.standard_error)}"
+
+
+def three_digits(value: float) -> str:
+    """Write a positive number with three digits, and as people write numbers.
+
+    Examples
+    --------
+    >>> three_digits(0.01956), three_digits(588.2), three_digits(5741.0), three_digits(3e-9)
+    ('0.0196', '588', '5,740', '3.00e-09')
+    """
+    if value == 0 or not 1e-5 <= value < 1e9:
+        return f"{value:.2e}" if value else "0"
+    rounded = float(f"{value:.2e}")
+    return f"{rounded:,.{max(2 - math.floor(math.log10(rounded)), 0)}f}"
 
 
 def neyman_in_words(plan: Design, match: Match | None = None) -> str:
     """Say what Neyman's allocation of as many interviews would give, and how many it would need."""
     neyman = next(row for row in plan.compare() if row.design == "neyman")
-    shown = f"{neyman.variance if neyman.standard_error is None else neyman.standard_error:#.3g}"
+    shown = three_digits(neyman.variance if neyman.standard_error is None else neyman.standard_error)
     if np.array_equal(neyman.sample_sizes, plan.sample_sizes):
         return "Neyman's allocation is the same."
     if neyman.ratio <= 1:
@@ -223,27 +238,52 @@ def _share(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
 
 
-def odds_in_words(inputs: Inputs) -> str:
-    """Say what the promise does to what someone believes about a person.
+def odds_in_words(plan: Design) -> str:
+    """Say what the promise does to what someone believes about a person, with all that is spent.
 
     Examples
     --------
-    >>> print(odds_in_words(Inputs(epsilon=1.0, total=9))[:92])
+    >>> import dpstrata as dps
+    >>> print(odds_in_words(dps.design(dps.Strata([700], [0.3]), epsilon=1, total=9))[:92])
     Whatever someone believed about a person's answer before, the release changes the odds by at
     """
-    if inputs.epsilon is not None:
-        *_, (_, low, high) = beliefs(inputs.epsilon)
-        but = (
-            f" This may fail with a probability of {plain_number(inputs.delta)}." if inputs.delta > 0 else ""
+    inputs = plan.inputs
+    if inputs.epsilon is None:
+        # Gaussian noise with zCDP ρ is Gaussian DP with μ = √(2ρ): telling N(0, 1) from N(μ, 1).
+        mu = inputs.gdp if inputs.gdp is not None else math.sqrt(2 * (inputs.zcdp or 0.0))
+        return _test_in_words(NormalDist().cdf(NormalDist().inv_cdf(_FALSE_ALARMS) + mu))
+    epsilon = epsilon_in_all(plan)
+    if inputs.delta > 0:
+        # The best test at level α under (ε, δ): Kairouz, Oh and Viswanath (2017), theorem 2.1.
+        power = min(
+            math.exp(epsilon) * _FALSE_ALARMS + inputs.delta,
+            1 - math.exp(-epsilon) * (1 - inputs.delta - _FALSE_ALARMS),
         )
         return (
-            "Whatever someone believed about a person's answer before, the release changes the odds by at "
-            f"most a factor of {factor_up(math.exp(inputs.epsilon))}: a belief of 50% stays between "
-            f"{low} and {high}.{but}"
+            "Whatever may be seen in the release, its probability differs by at most a factor of "
+            f"{factor_up(math.exp(epsilon))} and, on top of that, by {plain_number(inputs.delta)} if a "
+            f"person had answered otherwise. {_test_in_words(power)}"
         )
-    # Gaussian noise with zCDP ρ is Gaussian DP with μ = √(2ρ): telling N(0, 1) from N(μ, 1).
-    mu = inputs.gdp if inputs.gdp is not None else math.sqrt(2 * (inputs.zcdp or 0.0))
-    power = NormalDist().cdf(NormalDist().inv_cdf(0.05) + mu)
+    who = (
+        "the release changes"
+        if epsilon == inputs.epsilon
+        else "both waves together change"
+        if plan.waves is not None
+        else "the release, with what was spent on the standard deviations, changes"
+    )
+    *_, (_, low, high) = beliefs(epsilon)
+    return (
+        f"Whatever someone believed about a person's answer before, {who} the odds by at most a factor of "
+        f"{factor_up(math.exp(epsilon))}: a belief of 50% stays between {low} and {high}."
+    )
+
+
+def epsilon_in_all(plan: Design) -> float:
+    """Return what is spent in all: by the release, on standard deviations, by another wave."""
+    return float(plan.privacy["central_in_all"]["epsilon"])
+
+
+def _test_in_words(power: float) -> str:
     return (
         "Someone who tests whether a person gave one answer rather than another, and raises a false alarm in "
         f"5% of cases, is right in at most {round_up(min(100 * power, 100.0), 1)}% of the cases in which the "

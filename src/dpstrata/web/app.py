@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +39,7 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
         What it accepts.
     """
     pool_of: list[Pool] = []
+    held = Held(limits.held_bytes)
 
     @asynccontextmanager
     async def run_workers(app: Starlette) -> AsyncIterator[None]:
@@ -59,11 +60,12 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
     def serve(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             try:
-                body = await _read_body(request, endpoint, limits)
-                parameters = {**request.query_params, **request.path_params}
-                reply = await pool_of[0].run(
-                    endpoint.job, parameters, body, gone=request.is_disconnected if body else None
-                )
+                with held.hold() as take:
+                    body = await _read_body(request, endpoint, limits, take)
+                    parameters = {**request.query_params, **request.path_params}
+                    reply = await pool_of[0].run(
+                        endpoint.job, parameters, body, gone=request.is_disconnected if body else None
+                    )
             except RefusedError as refusal:
                 reply = reply_error(refusal.status, str(refusal))
             except (ClientGoneError, ClientDisconnect):
@@ -98,7 +100,34 @@ class _Files(StaticFiles):
         return response
 
 
-async def _read_body(request: Request, endpoint: Endpoint, limits: Limits) -> bytes:
+class Held:
+    """What the bodies of all requests take together."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._now = 0
+
+    @contextmanager
+    def hold(self) -> Iterator[Callable[[int], None]]:
+        """Give a function that counts the bytes of one request, until the request is done with."""
+        own = 0
+
+        def take(number: int) -> None:
+            nonlocal own
+            if self._now + number > self._most:
+                raise RefusedError(503, "too many requests are under way; try again in a moment.")
+            own += number
+            self._now += number
+
+        try:
+            yield take
+        finally:
+            self._now -= own
+
+
+async def _read_body(
+    request: Request, endpoint: Endpoint, limits: Limits, take: Callable[[int], None]
+) -> bytes:
     """Read what was sent, no more than is allowed, and only of the right kind."""
     if endpoint.takes is None:
         return b""
@@ -117,6 +146,7 @@ async def _read_body(request: Request, endpoint: Endpoint, limits: Limits) -> by
                 length += len(part)
                 if length > limits.body_bytes:
                     raise too_large
+                take(len(part))
                 parts.append(part)
     except TimeoutError:
         raise RefusedError(408, f"the body must arrive within {limits.body_seconds:g} seconds.") from None

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from dpstrata.web.uploads import read_upload
 
 Parameters = Mapping[str, str]
 CSV = "text/csv; charset=utf-8"
-FORMULA_SIGNS = ("=", "+", "@", "\t", "\r")
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 Job = Callable[[bytes, Parameters], Reply]
 
 
@@ -43,13 +44,12 @@ def plan_of(request: DesignRequest) -> tuple[Design, list[str]]:
 
 
 def _warn_of_formulas(plan: Design) -> list[str]:
-    """Name a stratum that a spreadsheet would take for a formula, once it opens the CSV file."""
-    found = next((name for name in plan.strata.names if name.startswith(FORMULA_SIGNS)), None)
+    """Name a text that a spreadsheet would take for a formula, once it opens the CSV file."""
+    texts = chain(plan.strata.names, plan.strata.extra, *plan.strata.extra.values())
+    found = next((str(text) for text in texts if str(text).startswith(FORMULA_SIGNS)), None)
     if found is None:
         return []
-    return [
-        f"stratum {found!r} begins like a formula; a spreadsheet may calculate it when it opens the CSV file."
-    ]
+    return [f"{found!r} begins like a formula; a spreadsheet may calculate it when it opens the CSV file."]
 
 
 def answer_health(body: bytes, parameters: Parameters) -> Reply:
@@ -86,7 +86,7 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
             "charts": charts,
             "code": {
                 "python": python_code_with_strata(plan),
-                "command": command_line(plan.inputs, best=plan.choice is not None),
+                "command": command_line(plan),
             },
         }
     )
@@ -123,7 +123,9 @@ def answer_precision(body: bytes, parameters: Parameters) -> Reply:
     """Draw the precision against the number of interviews."""
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
     rows, best = precision_rows(plan)
-    return reply_json({"best": best, "chart": precision_chart(rows, best=best, total=plan.total).spec})
+    return reply_json(
+        {"best": best, "chart": precision_chart(rows, best=best, total=plan.total, value=plan.precision).spec}
+    )
 
 
 def answer_epsilon(body: bytes, parameters: Parameters) -> Reply:
@@ -132,7 +134,7 @@ def answer_epsilon(body: bytes, parameters: Parameters) -> Reply:
     if plan.inputs.epsilon is None:
         raise RefusedError(422, "the promise must be one of epsilon to be varied, got zCDP or GDP.")
     rows = epsilon_rows(plan)
-    return reply_json({"chart": epsilon_chart(rows, epsilon=plan.inputs.epsilon).spec})
+    return reply_json({"chart": epsilon_chart(rows, epsilon=plan.inputs.epsilon, value=plan.precision).spec})
 
 
 FIGURES = {

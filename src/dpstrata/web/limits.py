@@ -21,6 +21,11 @@ class Limits:
         Processes that work on requests, one request each at a time.
     waiting : int
         Most requests that wait for a worker.
+    held_bytes : int
+        Most that the bodies of all requests together may take, while they are read and while they wait.
+    patience : float
+        Seconds of work after which it is watched whether the client is still there; what nobody waits for is
+        stopped.
     worker_bytes : int
         Most memory that a worker may allocate, where the system can hold it to that.
     """
@@ -34,6 +39,8 @@ class Limits:
     unpacked_bytes: int = 200 * 2**20
     workers: int = 2
     waiting: int = 200
+    held_bytes: int = 96 * 2**20
+    patience: float = 2.0
     worker_bytes: int = 4 * 2**30
 
 

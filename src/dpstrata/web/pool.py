@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 
 from dpstrata.web.limits import Limits
@@ -14,7 +14,7 @@ from dpstrata.web.worker import LENGTHS, pack
 
 
 class ClientGoneError(Exception):
-    """The client left before work on its request began."""
+    """The client left before its request was answered."""
 
 
 class Worker:
@@ -97,7 +97,7 @@ class Pool:
         RefusedError
             If too many wait already, if the work takes too long, or if the worker did not survive it.
         ClientGoneError
-            If the client left before work began.
+            If the client left before work began, or while it took long.
         """
         if self._waiting >= self._limits.waiting:
             raise RefusedError(503, "too many requests are waiting; try again in a moment.")
@@ -112,7 +112,7 @@ class Pool:
                 unfinished = False
                 raise ClientGoneError
             async with asyncio.timeout(self._limits.work_seconds):
-                reply = await worker.ask(job, parameters, body)
+                reply = await self._watched(worker.ask(job, parameters, body), gone)
             unfinished = False
             return reply
         except TimeoutError:
@@ -130,6 +130,21 @@ class Pool:
                 await asyncio.shield(self._replace(worker))
             else:
                 self._idle.put_nowait(worker)
+
+    async def _watched(
+        self, work: Coroutine[None, None, Reply], gone: Callable[[], Awaitable[bool]] | None
+    ) -> Reply:
+        """Wait for work; where it takes long, stop it once the client has left."""
+        task = asyncio.ensure_future(work)
+        try:
+            while True:
+                done, _ = await asyncio.wait([task], timeout=self._limits.patience)
+                if done:
+                    return task.result()
+                if gone is not None and await gone():
+                    raise ClientGoneError
+        finally:
+            task.cancel()
 
     async def _replace(self, worker: Worker) -> None:
         await worker.end()

@@ -29,7 +29,7 @@ class Options(_Part):
     """The arguments of ``dpstrata.design``; those left out have its defaults."""
 
     epsilon: Real | None = Field(None, description="Central privacy budget of every person.", examples=[1.0])
-    delta: Real = Field(0.0, description="Probability with which the promise may fail; for gaussian.")
+    delta: Real = Field(0.0, description="What probabilities may differ by beyond the factor; for gaussian.")
     zcdp: Real | None = Field(None, description="rho of zCDP instead of epsilon; with gaussian.")
     gdp: Real | None = Field(None, description="mu of Gaussian DP instead of epsilon; with gaussian.")
     total: Whole | None = Field(None, description="People to invite in all strata together.", examples=[200])
