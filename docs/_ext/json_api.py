@@ -1,0 +1,48 @@
+"""The reference of the planner's JSON API, from its OpenAPI document."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from md_table import table
+from schema_tables import kind_of, object_table
+
+
+def json_api_page() -> str:
+    """Describe every request, and every object that requests and answers hold."""
+    if find_spec("dpstrata.web") is None:
+        return "This version has no planner, so it has no API."
+    document = import_module("dpstrata.web.openapi").openapi_document()
+    parts = [document["info"].get("description", "")]
+    for path, methods in document["paths"].items():
+        parts += [_operation(method.upper(), path, operation) for method, operation in methods.items()]
+    parts.append("## Objects")
+    for name, schema in document.get("components", {}).get("schemas", {}).items():
+        parts.append(f"### {name}\n\n{schema.get('description', '')}\n\n{object_table(schema)}")
+    return "\n\n".join(parts)
+
+
+def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
+    lines = [f"## {method} {path}", operation.get("summary", "")]
+    if operation.get("description"):
+        lines.append(operation["description"])
+    if operation.get("parameters"):
+        rows = [
+            [f"`{each['name']}`", each["in"], each.get("description", "")] for each in operation["parameters"]
+        ]
+        lines.append(table(["parameter", "where", "meaning"], rows))
+    if "requestBody" in operation:
+        lines.append(f"**Body:** {_contents(operation['requestBody'])}")
+    rows = [
+        [status, _contents(reply), reply.get("description", "")]
+        for status, reply in operation["responses"].items()
+    ]
+    lines.append(table(["status", "body", "meaning"], rows))
+    return "\n\n".join(lines)
+
+
+def _contents(part: dict[str, Any]) -> str:
+    kinds = part.get("content", {}).items()
+    return "; ".join(f"`{media}`: {kind_of(each.get('schema', {}))}" for media, each in kinds)
