@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.docs-installed
 
-.PHONY: help demo test check docs slow figures bench clean
+.PHONY: help demo test check docs slow figures web web-check load screenshots bench clean
 
 help: ## Show what each target does
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dpstrata needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -26,6 +26,7 @@ demo: $(STAMP) ## Design the paper's four-stratum survey, then carry out a real 
 	$(BIN)/python examples/fair1978.py
 
 test: check $(DOCS_STAMP) ## Set everything up, check the code, run the tests
+	@scripts/system.sh
 	$(BIN)/python -m pytest -n 2
 
 check: $(STAMP) ## Format, lint, types, dependency direction
@@ -47,9 +48,23 @@ slow: $(STAMP) ## Statistical tests with a million draws each (some minutes)
 figures: $(STAMP) ## Draw the charts of the documentation again
 	$(BIN)/python docs/figures.py
 
+web: ## Build the page of the planner from web/ (needs Node 20 or newer)
+	cd web && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
+
+web-check: web ## Build the page again and compare it with what is committed
+	git diff --exit-code -- src/dpstrata/web/static
+	@test -z "$$(git status --porcelain -- src/dpstrata/web/static)" || { echo "the built page is not committed"; exit 1; }
+
+load: $(STAMP) ## 50 clients move sliders for half a minute (about two minutes)
+	$(BIN)/python benchmarks/web_load.py
+
+screenshots: $(STAMP) ## Take the pictures of the planner again
+	@scripts/system.sh
+	$(BIN)/python docs/screenshots.py
+
 bench: $(STAMP) ## Measure speed as ratios within one run (several minutes)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,bench]'
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist docs/_build
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist docs/_build web/node_modules

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from dpstrata.survey.drawing import draw_sample
 from dpstrata.survey.estimating import estimate_means
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.keys import survey_key
-from dpstrata.survey.noised import read_columns
+from dpstrata.survey.ledger import loss_of_repeats
+from dpstrata.survey.noised import read_noised
 from dpstrata.survey.records import draw
 from dpstrata.survey.releasing import privatize
 from listed import Listed
@@ -64,13 +66,13 @@ def field(folder, frame, design, wave, **more):
         **COLUMNS,
         **more,
     )
-    return release, {row["person"] for row in rows}, read_columns(out, "region", "region", "yes")[1:]
+    return release, {row["person"] for row in rows}, read_noised(out, "stratum", "answer")
 
 
 def test_from_the_frame_to_one_estimate_of_two_waves(survey):
     folder, frame, first = survey
     before, asked, noised = field(folder, frame, "pilot.json", "first")
-    assert (before.known_before, before.largest_spent) == (0, 0.3)
+    assert (before.known_before, before.spent) == (0, 0.3)
     main = dps.main_design(first, *noised)
     main.save(folder / "design.json")
     assert dps.load_design(folder / "design.json") == main
@@ -78,7 +80,7 @@ def test_from_the_frame_to_one_estimate_of_two_waves(survey):
     after, again, second = field(folder, frame, "design.json", "second")
     twice = len(asked & again)
     assert twice > 0
-    assert (after.known_before, after.largest_spent) == (twice, 1.0)
+    assert (after.known_before, after.spent) == (twice, 1.0)
     both = dps.combine_waves(first, main, estimate_means(first, *noised), estimate_means(main, *second))
     assert (both.whole.answers, both.whole.invited) == (400, 400)
     ledger = json.loads((folder / "ledger.json").read_text())
@@ -112,10 +114,10 @@ def test_only_one_release_of_the_pilot_was_announced(survey):
     _, _, noised = field(folder, frame, "pilot.json", "first")
     field(folder, frame, "pilot.json", "first", again=True, out="more.csv")
     dps.main_design(first, *noised).save(folder / "design.json")
-    with pytest.raises(dps.InputError, match=r"have spent epsilon = 0\.3 in more\.csv already"):
+    with pytest.raises(dps.InputError, match=r"has spent epsilon = .* before, last in more\.csv"):
         field(folder, frame, "design.json", "second")
     release, _, _ = field(folder, frame, "design.json", "second", again=True)
-    assert release.largest_spent == pytest.approx(1.3)
+    assert release.spent == pytest.approx(0.7 + loss_of_repeats(first, 2))
 
 
 def test_another_survey_of_the_same_people_is_still_refused(survey):
@@ -319,15 +321,14 @@ def test_the_commands(survey):
     assert made.returncode == 0, made.stderr
     assert "This is the first of two waves" in " ".join(made.stdout.split())
     field(folder, frame, "pilot.json", "first")
-    names = ["--stratum", "region", "--answer", "yes"]
-    main = run("main-design", "pilot.json", "first/noised.csv", *names, "--out", "design.json")
+    main = run("main-design", "pilot.json", "first/noised.csv", "--out", "design.json")
     assert main.returncode == 0, main.stderr
     assert "both spend at most 1 in all" in " ".join(main.stdout.split())
-    shown = run("main-design", "pilot.json", "first/noised.csv", *names, "--json")
+    shown = run("main-design", "pilot.json", "first/noised.csv", "--json")
     assert json.loads(shown.stdout) == json.loads((folder / "design.json").read_text())
     field(folder, frame, "design.json", "second")
     waves = ["--pilot", "pilot.json", "--pilot-answers", "first/noised.csv"]
-    both = run("estimate", "design.json", "second/noised.csv", *names, *waves, "--json")
+    both = run("estimate", "design.json", "second/noised.csv", *waves, "--json")
     assert both.returncode == 0, both.stderr
     assert json.loads(both.stdout)["estimates"][0]["answers"] == 400
     for arguments, words in (
@@ -336,8 +337,31 @@ def test_the_commands(survey):
             ["pilot", "strata.csv", *budgets, "--pilot-epsilon", "2"],
             "pilot_epsilon must be above 0 and below",
         ),
-        (["main-design", "design.json", "first/noised.csv", *names], "follows the design of a pilot"),
-        (["estimate", "design.json", "second/noised.csv", *names, *waves[:2]], "give both --pilot and"),
+        (["main-design", "design.json", "first/noised.csv"], "follows the design of a pilot"),
+        (["estimate", "design.json", "second/noised.csv", *waves[:2]], "give both --pilot and"),
     ):
         wrong = run(*arguments)
         assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
+
+
+def test_a_pilot_has_one_main_wave_and_is_what_it_says(survey):
+    """Two main designs from one pilot, or a main design that calls an ordinary survey its pilot, are refused."""
+    folder, frame, first = survey
+    _, _, (names, noised) = field(folder, frame, "pilot.json", "first")
+    dps.main_design(first, names, noised).save(folder / "design.json")
+    assert field(folder, frame, "design.json", "second")[0].spent == 1.0
+    dps.main_design(first, names, [value / 2 for value in noised]).save(folder / "other.json")
+    with pytest.raises(dps.InputError, match="Say so with --again"):
+        field(folder, frame, "other.json", "third")
+
+
+def test_an_ordinary_survey_cannot_be_announced_as_a_pilot(survey):
+    folder, frame, first = survey
+    ordinary = dps.design(first.strata, epsilon=0.3, total=120, answers="binary")
+    ordinary.save(folder / "pilot.json")
+    field(folder, frame, "pilot.json", "first")
+    main = dps.main_design(first, *answered(first))
+    forged = replace(main, waves=replace(main.waves, pilot_digest=ordinary.digest))
+    forged.save(folder / "design.json")
+    with pytest.raises(dps.InputError, match="Say so with --again"):
+        field(folder, frame, "design.json", "second")

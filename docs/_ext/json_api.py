@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from md_table import table
 from schema_tables import kind_of, object_table
 
+from dpstrata.web.openapi import openapi_document
+
 
 def json_api_page() -> str:
     """Describe every request, and every object that requests and answers hold."""
-    if find_spec("dpstrata.web") is None:
-        return "This version has no planner, so it has no API."
-    document = import_module("dpstrata.web.openapi").openapi_document()
+    document = openapi_document()
     parts = [document["info"].get("description", "")]
     for path, methods in document["paths"].items():
         parts += [_operation(method.upper(), path, operation) for method, operation in methods.items()]

@@ -14,6 +14,15 @@
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class CellProblem(NamedTuple):
+    """What is wrong with one cell of a table; rows count from 0, and without the header."""
+
+    row: int
+    column: str
+    message: str
 
 
 class DpstrataError(Exception):
@@ -31,12 +40,21 @@ class StrataError(InputError):
     ----------
     problems : tuple of str
         Every problem found, each with its place.
+    cells : tuple of CellProblem
+        The same by cell, where they came from a table.
     """
 
     SHOWN = 20
 
-    def __init__(self, problems: Sequence[str], *, source: str = "the strata") -> None:
+    def __init__(
+        self,
+        problems: Sequence[str],
+        *,
+        source: str = "the strata",
+        cells: Sequence[CellProblem] = (),
+    ) -> None:
         self.problems = tuple(problems)
+        self.cells = tuple(cells)
         if len(self.problems) == 1:
             message = f"{source}: {self.problems[0]}"
         else:

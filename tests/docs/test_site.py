@@ -10,6 +10,7 @@ import typer
 
 import dpstrata as dps
 from dpstrata.cli import app
+from dpstrata.web.endpoints import ENDPOINTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -44,6 +45,8 @@ def test_the_site_builds_clean_and_stands_alone(tmp_path):
         section = everything["reference/command-line.html"].partition(f'<section id="{name}"')[2]
         section = section.partition("</section>")[0]
         assert [option for option in given if f">{option}<" not in section] == [], name
+    described = everything["reference/json-api.html"]
+    assert [each.path for each in ENDPOINTS if f"{each.method} {each.path}" not in described] == []
     with_formulas = [name for name, text in everything.items() if "mathjax" in text]
     assert "explanation/exact-solver.html" in with_formulas
     assert str(ROOT) not in "".join(everything.values())  # nothing about the machine that built it

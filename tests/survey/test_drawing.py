@@ -1,5 +1,6 @@
 """Frames and the secret draw: counts, uniformity, repeatability, refusals, and nothing that leaks."""
 
+import hashlib
 import json
 import os
 import stat
@@ -235,6 +236,8 @@ def test_the_commands(survey):
             ["draw", "design.json", "people.csv", *columns, "--out", "sample.csv", "--key", "k2"],
             "is not replaced",
         ),
+        (["frame", "people.csv", *columns, "--out", "people.csv"], "is given for two different files"),
+        (["draw", "design.json", "people.csv", *columns, "--out", "s.json"], "written to .csv, .parquet or"),
         (
             ["frame", "people.csv", "--id", "region", "--stratum", "region", "--out", "s.csv"],
             "different columns",
@@ -268,10 +271,15 @@ def test_names_that_stand_for_others_and_ambiguous_crossings_are_refused(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "ids", [[2**64 - 1 - i for i in range(8)], [-5 + i for i in range(8)], [10**17 + i for i in range(8)]]
+    ("ids", "kind"),
+    [
+        ([-5 + i for i in range(8)], pa.int64()),
+        ([10**17 + i for i in range(8)], pa.int64()),
+        ([250 - i for i in range(8)], pa.uint8()),
+        ([2**32 - 1 - i for i in range(8)], pa.uint32()),
+    ],
 )
-def test_whole_numbers_of_any_kind_are_ids(tmp_path, ids):
-    kind = pa.uint64() if max(ids) >= 2**63 else pa.int64()
+def test_whole_numbers_of_any_kind_are_ids(tmp_path, ids, kind):
     pq.write_table(pa.table({"p": pa.array(ids, type=kind), "s": ["a"] * 8}), tmp_path / "f.parquet")
     frame = open_frame(tmp_path / "f.parquet", id="p", stratum="s")
     plan = dps.design(frame_strata(frame), epsilon=5, total=3)
@@ -291,3 +299,68 @@ def test_a_refused_draw_leaves_no_key(survey):
             key_file=folder / "new.key",
         )
     assert not (folder / "new.key").exists()
+
+
+def test_a_record_tells_nothing_of_a_small_sample_and_is_checked(survey):
+    """Its digest of the sample needs the key; and an auditor reads the record, not only the files."""
+    frame, _, folder = survey
+    record = draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "k")
+    content = (folder / "sample.csv").read_bytes()
+    assert record["sample_digest"] not in {
+        hashlib.new(name, content).hexdigest() for name in ("sha256", "blake2b")
+    }
+    arguments = {"sample": folder / "sample.csv", "key_file": folder / "k"}
+    for name in ("key_commitment", "frame_digest", "sample_digest", "design_digest"):
+        changed = record | {name: "0" * 64}
+        (folder / "draw.json").write_text(json.dumps(changed))
+        with pytest.raises(dps.InputError, match="records"):
+            verify_draw(folder / "design.json", frame, **arguments)
+    (folder / "draw.json").unlink()
+    with pytest.raises(dps.InputError, match="needs the record of its draw"):
+        verify_draw(folder / "design.json", frame, **arguments)
+
+
+def test_a_second_draw_does_not_replace_the_record_of_the_first(survey):
+    frame, plan, folder = survey
+    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "k")
+    dps.design(plan.strata, epsilon=2, total=50).save(folder / "other.json")
+    with pytest.raises(dps.InputError, match="records another draw and is not replaced"):
+        draw(folder / "other.json", frame, out=folder / "other.csv", key_file=folder / "k")
+    assert not (folder / "other.csv").exists()
+
+
+@pytest.mark.parametrize("ids", [["=1+1", "#N/A", "007", "1e3", "true"], [2**60 + i for i in range(5)]])
+def test_samples_in_excel_keep_their_ids(tmp_path, ids):
+    pq.write_table(pa.table({"p": ids, "s": ["=A1"] * 5}), tmp_path / "f.parquet")
+    frame = open_frame(tmp_path / "f.parquet", id="p", stratum="s")
+    dps.design(frame_strata(frame), epsilon=5, total=5).save(tmp_path / "d.json")
+    draw(tmp_path / "d.json", frame, out=tmp_path / "s.xlsx", key_file=tmp_path / "k")
+    verify_draw(tmp_path / "d.json", frame, sample=tmp_path / "s.xlsx", key_file=tmp_path / "k")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('p,s\n7,a\n"7 ",a\n8,a\n" 8",a\n', "2 listed more than once"),
+        ("p,p,s\n1,2,a\n", "has several columns 'p'"),
+        ("p,s\n1,a\xe9\n".encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
+        ("", "cannot be read|has no column"),
+    ],
+)
+def test_files_that_mislead_are_refused(tmp_path, content, words):
+    (tmp_path / "f.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(dps.InputError, match=words):
+        frame_strata(open_frame(tmp_path / "f.csv", id="p", stratum="s"))
+
+
+def test_quotes_that_come_late_are_quotes(tmp_path):
+    rows = "".join(f"{i},a\n" for i in range(60_000))
+    (tmp_path / "f.csv").write_text(f'p,s\n{rows}"900000","b, c"\n')
+    assert frame_strata(open_frame(tmp_path / "f.csv", id="p", stratum="s")).names == ("a", "b, c")
+
+
+def test_keys_that_others_may_read_are_remarked(tmp_path):
+    new_key(tmp_path / "k")
+    (tmp_path / "k").chmod(0o644)
+    with pytest.warns(dps.DpstrataWarning, match="others may read"):
+        read_key(tmp_path / "k")

@@ -43,6 +43,9 @@ def kinds_of_people(count=3000):
             "band": pa.array(rng.integers(1, 4, count), pa.int32()),
             "old": rng.random(count) < 0.4,
             "since": rng.choice(np.array([date(2020, 1, 31), date(1999, 12, 1)]), count),
+            "unsigned": pa.array(np.arange(count), pa.uint64()),
+            "short": pa.array(np.arange(count), pa.uint32()),
+            "spaced": rng.choice(["a\u00a0", "\u3000a", "b\t", "c"], count),
             'odd `name` "of" column': rng.choice(["a", "b"], count),
             "income": rng.random(count),
         }
@@ -57,8 +60,8 @@ def people(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("id", ["whole", "small", "text", "decimal"])
-@pytest.mark.parametrize("stratum", ["region", ["band", "old"], "since", 'odd `name` "of" column'])
+@pytest.mark.parametrize("id", ["whole", "text", "decimal", "unsigned", "short"])
+@pytest.mark.parametrize("stratum", ["region", ["band", "old"], "spaced", 'odd `name` "of" column'])
 def test_spark_draws_the_very_sample_that_duckdb_draws(people, id, stratum):
     session()
     here = open_frame(people, id=id, stratum=stratum)
@@ -131,6 +134,8 @@ def test_refusals_on_every_engine(engine, people, tmp_path):
     refused("has no column 'nobody'", id="nobody")
     refused("got double in column 'income'", stratum="income")
     refused("got double in column 'income'", id="income")
+    refused("got date in column 'since'", stratum="since")
+    refused("got boolean in column 'old'", id="old")
     refused("does not exist|Spark cannot read", path=tmp_path / "nowhere.parquet")
     (tmp_path / "broken.parquet").write_text("not a parquet file")
     refused("cannot be read|Spark cannot read", path=tmp_path / "broken.parquet")
@@ -148,6 +153,12 @@ def test_refusals_on_every_engine(engine, people, tmp_path):
     refused("lists nobody", path=empty, id="person")
     with pytest.raises(dps.InputError, match=r"lists nobody|has 0 in the frame"):
         draw_sample(plan, open_frame(empty, id="person", stratum="region", engine=engine), KEY)
+
+
+def test_text_that_is_not_utf8_is_refused_on_every_engine(engine, tmp_path):
+    (tmp_path / "l.csv").write_bytes("person,region\n1,a\xe9\n2,a\xe9\n".encode("latin-1"))
+    with pytest.raises(dps.InputError, match="is not UTF-8 text; save it as UTF-8"):
+        frame_strata(open_frame(tmp_path / "l.csv", id="person", stratum="region", engine=engine))
 
 
 def test_draws_are_recorded_verified_and_estimated_on_every_engine(engine, people, tmp_path):
@@ -299,10 +310,12 @@ def test_the_commands_on_spark(people, tmp_path):
     assert "3,000 people in 3 strata" in done.stdout
     run("design", "strata.csv", "--epsilon", "1", "--total", "90", "--out", "design.json")
     for engine, name in (("spark", "a.csv"), ("duckdb", "b.csv")):
-        done = run("draw", "design.json", people, "--engine", engine, *columns, "--out", name)
+        (tmp_path / engine).mkdir()
+        done = run("draw", "design.json", people, "--engine", engine, *columns, "--out", f"{engine}/{name}")
         assert done.returncode == 0, done.stderr
         assert "person" not in done.stdout + done.stderr
-    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    assert (tmp_path / "spark" / "a.csv").read_text() == (tmp_path / "duckdb" / "b.csv").read_text()
     wrong = run("frame", "nowhere.people", "--engine", "spark", *columns, "--out", "s.csv")
     assert (wrong.returncode, "TABLE_OR_VIEW_NOT_FOUND" in wrong.stderr) == (2, True), wrong.stderr
     assert "Traceback" not in wrong.stderr
+    assert not (tmp_path / "spark-warehouse").exists()

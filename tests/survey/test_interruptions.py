@@ -16,13 +16,12 @@ from dpstrata.survey.frames import frame_strata, open_frame
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE", "7")  # every line in the slow suite
 COLUMNS = ["--id", "person", "--stratum", "region"]
-NAMES = ["--stratum", "region", "--answer", "income"]
-BATCH = ["--sample", "sample.csv", "--id", "person", *NAMES, "--out", "noised.csv"]
+BATCH = ["--sample", "sample.csv", *COLUMNS, "--answer", "income", "--out", "noised.csv"]
 STEPS = {
     "frame": ["frame", "people.csv", *COLUMNS, "--out", "strata.csv"],
     "draw": ["draw", "design.json", "people.csv", *COLUMNS, "--out", "sample.csv"],
     "privatize": ["privatize", "design.json", "answers.csv", *BATCH],
-    "estimate": ["estimate", "design.json", "noised.csv", *NAMES, "--out", "estimates.csv"],
+    "estimate": ["estimate", "design.json", "noised.csv", "--out", "estimates.csv"],
 }
 LINES = {
     "people.csv": 61,

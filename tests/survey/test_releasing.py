@@ -12,10 +12,10 @@ import pytest
 import dpstrata as dps
 from dpstrata.survey import releasing
 from dpstrata.survey.frames import frame_strata, open_frame
-from dpstrata.survey.ledger import locked
-from dpstrata.survey.noised import estimate
+from dpstrata.survey.ledger import locked, loss_of_repeats
+from dpstrata.survey.noised import estimate, read_people
 from dpstrata.survey.noising import noise_mean
-from dpstrata.survey.records import draw
+from dpstrata.survey.records import draw, verify_draw
 from dpstrata.survey.releasing import privatize
 
 COLUMNS = {"id": "person", "stratum": "region", "answer": "income"}
@@ -54,13 +54,14 @@ def release(folder, *, answers="answers.csv", out="noised.csv", **more):
 def test_a_batch_is_noised_shuffled_and_without_ids(fielded):
     folder, plan = fielded
     result = release(folder)
-    assert (result.answers, result.invited, result.known_before, result.largest_spent) == (40, 40, 0, 1.0)
+    assert (result.answers, result.invited, result.known_before, result.spent) == (40, 40, 0, 1.0)
+    assert not result.everyone_needed
     text = (folder / "noised.csv").read_text()
-    assert text.startswith("region,income\n")
+    assert text.startswith("stratum,answer\n")
     assert "canary" not in text
     values = {float(line.split(",")[1]) for line in text.splitlines()[1:]}
     assert not values & {43210.0 + i for i in range(40)}
-    assert estimate(plan, folder / "noised.csv", stratum="region", answer="income").whole.answers == 40
+    assert estimate(plan, folder / "noised.csv", stratum="stratum").whole.answers == 40
     ledger = json.loads((folder / "ledger.json").read_text())
     assert [entry["status"] for entry in ledger["entries"]] == ["released"]
     assert "canary" not in (folder / "ledger.json").read_text()
@@ -71,11 +72,18 @@ def test_a_release_is_not_repeated_unless_said_so(fielded):
     folder, _ = fielded
     release(folder)
     first = (folder / "noised.csv").read_text()
+    with pytest.raises(dps.InputError, match=r"noised\.csv exists and is not replaced"):
+        release(folder, again=True)
     with pytest.raises(dps.InputError, match=r"was released before, as noised\.csv"):
-        release(folder)
+        release(folder, out="second.csv")
     assert (folder / "noised.csv").read_text() == first
     again = release(folder, again=True, out="second.csv")
-    assert (again.known_before, again.largest_spent) == (40, 2.0)
+    # the same sample twice: local budgets add up before the sample hides anyone
+    _, plan = fielded
+    rate = plan.sample_sizes / plan.strata.sizes
+    true = np.log1p(rate * np.expm1(2 * plan.local_epsilons)).max()
+    assert (again.known_before, again.spent) == (40, pytest.approx(true))
+    assert again.spent > 4
 
 
 def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
@@ -86,7 +94,7 @@ def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(releasing, "write_table", killed)
+        patched.setattr(releasing, "write_atomically", killed)
         with pytest.raises(KeyboardInterrupt):
             release(folder)
     assert not (folder / "noised.csv").exists()
@@ -138,20 +146,24 @@ def test_the_commands_from_answers_to_estimates(fielded):
     noised = run(folder, "privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv")
     assert noised.returncode == 0, noised.stderr
     assert "only the central promise holds" in noised.stdout
-    names = ["--stratum", "region", "--answer", "income"]
     files = ["--out", "estimates.csv", "--plot", "estimates.svg"]
-    shown = run(folder, "estimate", "design.json", "noised.csv", *names, *files)
+    shown = run(folder, "estimate", "design.json", "noised.csv", *files)
     assert shown.returncode == 0, shown.stderr
     assert (folder / "estimates.svg").read_text().startswith("<svg")
     assert "The population total is" in shown.stdout
-    plain = json.loads(run(folder, "estimate", "design.json", "noised.csv", *names, "--json").stdout)
+    plain = json.loads(run(folder, "estimate", "design.json", "noised.csv", "--json").stdout)
     assert plain["estimates"][0]["group"] == "all"
     one = run(folder, "privatize", "design.json", "--stratum-value", "north", input="43210\n12\n")
     assert len(one.stdout.split()) == 2
     for arguments, words in (
         (["privatize", "design.json"], "needs a table of answers, or --stratum-value"),
         (["privatize", "design.json", "answers.csv"], "needs --sample, --id"),
-        (["privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv"], "was released before"),
+        (["privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv"], "is not replaced"),
+        (
+            ["privatize", "design.json", "answers.csv", *batch, "--out", "n.json"],
+            "is written to .csv, .parquet or",
+        ),
+        (["privatize", "design.json", "answers.csv", *batch, "--out", "more.csv"], "was released before"),
         (["estimate", "design.json", "answers.csv", "--stratum", "x"], "has no column 'x'"),
     ):
         wrong = run(folder, *arguments)
@@ -166,6 +178,7 @@ def test_a_curator_releases_one_noised_mean_a_stratum(fielded):
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), trust="curator")
     plan.save(folder / "design.json")
     (folder / "sample.csv").unlink()
+    (folder / "draw.json").unlink()
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
     with open(folder / "sample.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -175,9 +188,9 @@ def test_a_curator_releases_one_noised_mean_a_stratum(fielded):
         writer.writerows([row["person"], row["region"], 43210] for row in rows)
     release(folder)
     lines = (folder / "noised.csv").read_text().splitlines()
-    assert lines[0] == "region,income,answers"
+    assert lines[0] == "stratum,answer,answers"
     assert len(lines) == 3
-    result = estimate(plan, folder / "noised.csv", stratum="region", answer="income")
+    result = estimate(plan, folder / "noised.csv")
     assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
     assert abs(result.whole.estimate - 43210) < 7 * plan.standard_error
     with pytest.raises(dps.InputError, match="the mean of a stratum is noised, not single answers"):
@@ -213,7 +226,7 @@ def test_nobody_is_noised_twice_without_saying_so(fielded, monkeypatch):
     first = (folder / "a.csv").read_text()
     release(folder, out="a.csv")  # only what was left to say of it
     assert (folder / "a.csv").read_text() == first
-    with pytest.raises(dps.InputError, match="was released before"):
+    with pytest.raises(dps.InputError, match="exists and is not replaced"):
         release(folder, out="a.csv")
     (folder / "ledger.json").unlink()
     (folder / "a.csv").unlink()
@@ -245,7 +258,6 @@ def test_nothing_is_written_over_and_releases_do_not_pass_each_other(fielded):
         pytest.raises(dps.InputError, match="another release with the ledger"),
     ):
         release(folder)
-    (folder / "ledger.json.lock").touch()  # left by a process that was killed
     release(folder)
 
 
@@ -256,6 +268,7 @@ def test_several_questions_share_one_budget(fielded):
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), questions=2)
     plan.save(folder / "design.json")
     (folder / "sample.csv").unlink()
+    (folder / "draw.json").unlink()
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
     with open(folder / "sample.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -275,15 +288,18 @@ def test_several_questions_share_one_budget(fielded):
             **more,
         )
 
-    assert noised("income").largest_spent == 1.0
-    assert noised("rent").largest_spent == 1.0
+    assert noised("income").spent == 1.0
+    assert noised("rent").spent == 1.0
     with pytest.raises(dps.InputError, match="is for 2 questions, and as many were released before"):
         noised("age")
+    (folder / "rent.csv").rename(folder / "first-rent.csv")
     with pytest.raises(dps.InputError, match=r"was released before, as rent\.csv"):
         noised("rent")
-    assert noised("age", again=True).largest_spent == 2.0
-    assert noised("rent", again=True).largest_spent == 2.0
-    assert noised("rent", again=True).largest_spent == 3.0
+    twice = loss_of_repeats(plan, 2)
+    assert noised("age", again=True).spent == pytest.approx(twice)
+    assert noised("rent", again=True).spent == pytest.approx(twice)
+    (folder / "rent.csv").rename(folder / "second-rent.csv")
+    assert noised("rent", again=True).spent == pytest.approx(loss_of_repeats(plan, 3))
 
 
 def test_a_ledger_that_is_none_is_refused_and_kept(fielded):
@@ -293,3 +309,122 @@ def test_a_ledger_that_is_none_is_refused_and_kept(fielded):
         with pytest.raises(dps.InputError, match="is not a ledger of dpstrata"):
             release(folder)
         assert (folder / "ledger.json").read_text() == text
+
+
+def second_survey(folder, name, **options):
+    """Another design for the same people, drawn and answered, in folders of its own."""
+    (folder / name).mkdir()
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), **({"epsilon": 1, "total": 4, "answers": (0, 100_000)} | options))
+    plan.save(folder / f"{name}.json")
+    key = folder / f"{name}.key"
+    draw(folder / f"{name}.json", frame, out=folder / name / "sample.csv", key_file=key)
+    with open(folder / name / "sample.csv", newline="") as file:
+        rows = [f"{row['person']},{row['region']},7" for row in csv.DictReader(file)]
+    (folder / name / "answers.csv").write_text("person,region,income\n" + "\n".join(rows) + "\n")
+
+    def noised(**more):
+        return privatize(
+            folder / f"{name}.json",
+            folder / name / "answers.csv",
+            sample=folder / name / "sample.csv",
+            out=folder / name / "noised.csv",
+            key_file=key,
+            **COLUMNS,
+            **more,
+        )
+
+    return plan, noised
+
+
+def test_everyone_in_the_frame_spends_whoever_is_drawn(fielded):
+    """Surveys of the same frame add up, with other samples and other keys; it is never left unsaid."""
+    folder, _ = fielded
+    _, first = second_survey(folder, "one")
+    _, second = second_survey(folder, "two", epsilon=1.5)
+    assert first().spent == 1.0
+    with pytest.raises(dps.InputError, match="everyone in the frame has spent epsilon = 1 before"):
+        second()
+    assert second(again=True).spent == 2.5
+    _, same = second_survey(folder, "three")  # the first design again, drawn with another key
+    with pytest.raises(dps.InputError, match="Say so with --again"):
+        same()
+    assert same(again=True).spent == 3.5
+
+
+def test_a_file_that_is_there_is_neither_replaced_nor_taken_for_the_release(fielded, monkeypatch):
+    folder, _ = fielded
+    (folder / "noised.csv").write_text("junk")
+    with pytest.raises(dps.InputError, match=r"noised\.csv exists and is not replaced"):
+        release(folder)
+    with monkeypatch.context() as patched:
+        (folder / "noised.csv").unlink()
+        patched.setattr(releasing, "write_atomically", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            release(folder)
+    (folder / "noised.csv").write_text("junk")
+    for again in (False, True):
+        with pytest.raises(dps.InputError, match=r"noised\.csv exists and is not replaced"):
+            release(folder, again=again)
+    (folder / "noised.csv").unlink()
+    assert release(folder).spent == 1.0
+
+
+def test_a_link_to_a_design_has_the_ledger_of_the_design(fielded):
+    folder, _ = fielded
+    release(folder)
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "design.json").symlink_to(folder / "design.json")
+    with pytest.raises(dps.InputError, match="was released before"):
+        privatize(
+            folder / "elsewhere" / "design.json",
+            folder / "answers.csv",
+            sample=folder / "sample.csv",
+            out=folder / "more.csv",
+            key_file=folder / "draw.key",
+            **COLUMNS,
+        )
+
+
+def test_who_did_not_answer_is_remarked(fielded):
+    folder, _ = fielded
+    lines = (folder / "answers.csv").read_text().splitlines()
+    (folder / "few.csv").write_text("\n".join(lines[:31]) + "\n")
+    assert release(folder, answers="few.csv").everyone_needed
+
+
+def test_crossed_and_boolean_strata_go_all_the_way(tmp_path):
+    """Sample and answers name the same strata, whatever kind of file they are in."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    people = {
+        "p": list(range(200)),
+        "old": [i % 2 == 0 for i in range(200)],
+        "band": [i % 3 for i in range(200)],
+    }
+    pq.write_table(pa.table(people), tmp_path / "people.parquet")
+    for columns, out in ((["old"], "a.xlsx"), (["old", "band"], "b.csv"), (["old", "band"], "c.parquet")):
+        folder = tmp_path / out.partition(".")[0]
+        folder.mkdir()
+        frame = open_frame(tmp_path / "people.parquet", id="p", stratum=columns)
+        plan = dps.design(frame_strata(frame), epsilon=1, total=30, answers="binary")
+        plan.save(folder / "design.json")
+        draw(folder / "design.json", frame, out=folder / out, key_file=folder / "key")
+        verify_draw(folder / "design.json", frame, sample=folder / out, key_file=folder / "key")
+        drawn = {int(person) for person in read_people(folder / out, "p", ())[0]}
+        answers = {
+            name: [cell for i, cell in enumerate(cells) if i in drawn] for name, cells in people.items()
+        }
+        pq.write_table(pa.table(answers | {"yes": [1] * len(drawn)}), folder / "answers.parquet")
+        privatize(
+            folder / "design.json",
+            folder / "answers.parquet",
+            sample=folder / out,
+            id="p",
+            stratum=columns,
+            answer="yes",
+            out=folder / "noised.csv",
+            key_file=folder / "key",
+        )
+        assert estimate(folder / "design.json", folder / "noised.csv").whole.answers == 30

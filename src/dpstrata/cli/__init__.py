@@ -10,6 +10,7 @@ from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
 from dpstrata.cli.cmd_pilot import main_design_command, pilot_command
 from dpstrata.cli.cmd_report import report_command
+from dpstrata.cli.cmd_serve import serve_command
 from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command, privatize_command
 from dpstrata.cli.cmd_what_if import evaluate_command, sensitivity_command, sweep_command
 
@@ -45,6 +46,7 @@ app.command("main-design", help="Design the main wave from the noised answers of
     main_design_command
 )
 app.command("report", help="Write a design as a report to sign: one HTML file, or PDF.")(report_command)
+app.command("serve", help="Plan in the browser: a page served on this machine alone.")(serve_command)
 app.command("paper", help="Reproduce the paper: every table, figure and claim, as files and one page.")(
     paper_command
 )

@@ -36,7 +36,9 @@ def pilot_command(
     from dpstrata.cli.options import read_survey
     from dpstrata.errors import InputError
     from dpstrata.piloting import pilot
+    from dpstrata.survey.records import require_apart
 
+    require_apart([path for path in (strata, out) if path is not None])
     survey, given = read_survey(strata, options)
     if not {"epsilon", "total"} <= set(given):
         raise InputError("a pilot needs --epsilon and --total, of both waves together.")
@@ -57,11 +59,11 @@ def main_design_command(
     """Design the main wave from the noised answers of the first."""
     from dpstrata.piloting import main_design
     from dpstrata.planning.loading import load_design
-    from dpstrata.survey.noised import read_columns
+    from dpstrata.survey.noised import read_noised
     from dpstrata.survey.records import require_apart
 
     require_apart([path for path in (pilot, answers, out) if path is not None])
-    _show(main_design(load_design(pilot), *read_columns(answers, stratum, stratum, answer)[1:]), out, json)
+    _show(main_design(load_design(pilot), *read_noised(answers, stratum, answer)), out, json)
 
 
 def _show(plan: Design, out: Path | None, json: bool) -> None:

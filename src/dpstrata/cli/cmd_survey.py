@@ -45,7 +45,7 @@ def frame_command(
     frame: FrameFile,
     id: Id,
     stratum: Stratum,
-    out: Annotated[Path, typer.Option(help="Strata file to write (.csv, .parquet, .xlsx, .json).")],
+    out: Annotated[Path, typer.Option(help="Strata file to write (.csv, .parquet, .xlsx).")],
     table: TableName = None,
     engine: EngineOption = EngineName.duckdb,
     sd_column: Annotated[
@@ -54,15 +54,15 @@ def frame_command(
     sd_source: Annotated[SdSource | None, typer.Option(help="Which of the two it is.")] = None,
 ) -> None:
     """Count the strata of a frame and write them as a strata file."""
-    from dpstrata.model.output import write_table
+    from dpstrata.model.output import require_table_path, write_table
     from dpstrata.survey.frames import frame_strata, open_frame
+    from dpstrata.survey.records import require_apart
 
     source: Literal["public", "prior"] | None = None if sd_source is None else sd_source.value
-    strata = frame_strata(
-        open_frame(frame, id=id, stratum=stratum, table=table, engine=engine.value),
-        sd_column=sd_column,
-        sd_source=source,
-    )
+    everyone = open_frame(frame, id=id, stratum=stratum, table=table, engine=engine.value)
+    require_apart([*everyone.files, out])
+    require_table_path(out)
+    strata = frame_strata(everyone, sd_column=sd_column, sd_source=source)
     columns = {"stratum": list(strata.names), "size": strata.sizes.tolist()}
     if strata.sds is not None:
         columns |= {"sd": strata.sds.tolist(), "sd_source": [source] * len(strata)}
@@ -113,12 +113,16 @@ def privatize_command(
     ] = None,
     sample: Annotated[Path | None, typer.Option(help="The sample that was drawn.")] = None,
     id: Annotated[str | None, typer.Option(help="Column that identifies a person.")] = None,
-    stratum: Annotated[str | None, typer.Option(help="Column that says the stratum.")] = None,
+    stratum: Annotated[
+        list[str] | None, typer.Option(help="Column that says the stratum; repeat it as in the draw.")
+    ] = None,
     answer: Annotated[str | None, typer.Option(help="Column with the answers.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Noised answers (.csv, .parquet, .xlsx, .json).")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Noised answers (.csv, .parquet, .xlsx); a new file.")
+    ] = None,
     key: Annotated[Path, typer.Option(help="The key of the draw.")] = Path("draw.key"),
     again: Annotated[
-        bool, typer.Option("--again", help="Noise what was released before: spends the budget again.")
+        bool, typer.Option("--again", help="Release although something was released before: losses add up.")
     ] = False,
 ) -> None:
     """Noise answers: one at a time on the respondent's side, or a batch at the office."""
@@ -158,7 +162,7 @@ def _batch(
     design: Path,
     answers: Path,
     sample: Path,
-    columns: tuple[str, str, str],
+    columns: tuple[str, list[str], str],
     out: Path,
     key: Path,
     *,
@@ -190,10 +194,16 @@ def _batch(
         "the design."
     )
     typer.echo("Raw answers were seen here, so only the central promise holds, not the local one.")
+    if release.everyone_needed:
+        typer.echo(
+            f"{release.invited - release.answers:,} of those invited did not answer. The promise counts on "
+            "that not depending on the person; where it may, design with response rates."
+        )
+    typer.echo(f"By the ledger, everyone in the frame has spent epsilon = {release.spent:g} in all.")
     if release.known_before:
         typer.echo(
-            f"{release.known_before:,} of these people had spent something before; one of them has now spent "
-            f"epsilon = {release.largest_spent:g} in all."
+            f"{release.known_before:,} of those who answered did so in an earlier release too; against "
+            "whoever knows that, their local budgets add up."
         )
 
 
@@ -246,7 +256,10 @@ def estimate_command(
     if out is not None:
         write_table({name: [row[name] for row in rows] for name in rows[0]}, out)
     if plot is not None:
-        intervals_chart([whole, *others[1:]][:MOST_BARS], confidence=plan.inputs.confidence).save(plot)
+        means = [whole, *others[1:]]
+        intervals_chart(means[:MOST_BARS], confidence=plan.inputs.confidence).save(plot)
+        if len(means) > MOST_BARS and not json:
+            typer.echo(f"The chart shows the first {MOST_BARS} of {len(means):,} means.")
     named = {"floored": result.floored, "single": result.single, "few": result.few}
     if json:
         typer.echo(dumps({"estimates": rows, **named}, indent=1))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import DpstrataWarning, StrataError
+from dpstrata.errors import CellProblem, DpstrataWarning, StrataError
 from dpstrata.model.answers import Answers
 from dpstrata.model.checks import COLUMN_OF, Finding, find_large_spreads, find_problems
 from dpstrata.model.strata import Strata
@@ -59,7 +59,12 @@ def strata_from_columns(table: Table, *, answers: Answers | None = None) -> Stra
     found.sort(key=lambda finding: -1 if finding.row is None else finding.row)
     problems = [finding.at_cell(table.place) for finding in found]
     if problems:
-        raise StrataError(problems, source=table.source)
+        cells = [
+            CellProblem(finding.row, finding.column, f"{finding.rule}, got {finding.got}.")
+            for finding in found
+            if finding.row is not None
+        ]
+        raise StrataError(problems, source=table.source, cells=cells)
     if spread is None:
         warnings.warn(
             f"{table.source}: no column says the spread (sd, variance, proportion, or sd_low and sd_high), "
@@ -162,7 +167,7 @@ class _Columns:
         if self._decimal == "." and not (column in _COUNTS and _any_text(cells)):
             try:
                 values = np.array(cells, dtype=float)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 values = np.full(1, np.nan)  # read cell by cell, to say where
             if not np.isnan(values).any():
                 return values

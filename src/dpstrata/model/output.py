@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
 
 _UNFINISHED = ".part"
+_LONGEST = 10**15  # Excel keeps 15 digits
 
 
 def write_design(plan: Design, path: Path) -> None:
     """Write the document or the table of strata, by the ending of ``path``."""
-    match path.suffix.lower():
-        case ".json":
-            content = (to_json(plan) + "\n").encode()
-        case _:
-            content = _table_content(plan.table(), path)
-    write_atomically(path, content)
+    write_atomically(path, design_content(plan, path))
+
+
+def design_content(plan: Design, path: Path) -> bytes:
+    """Return what :func:`write_design` would write."""
+    if path.suffix.lower() == ".json":
+        return (to_json(plan) + "\n").encode()
+    return table_content(plan.table(), path)
 
 
 def write_table(columns: dict[str, list[Any]], path: Path, *, private: bool = False) -> None:
@@ -40,11 +43,18 @@ def write_table(columns: dict[str, list[Any]], path: Path, *, private: bool = Fa
         ]
         content = (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode()
     else:
-        content = _table_content(columns, path)
+        content = table_content(columns, path)
     write_atomically(path, content, private=private)
 
 
-def _table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
+def require_table_path(path: Path) -> None:
+    """Refuse at once an ending that no table could be written to, and read from, later."""
+    if path.suffix.lower() not in (".csv", ".parquet", ".xlsx"):
+        raise InputError(f"this table is written to .csv, .parquet or .xlsx, got {path.name!r}.")
+
+
+def table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
+    """Return a table as the bytes of a file, by the ending of ``path``."""
     match path.suffix.lower():
         case ".csv":
             return _csv(columns)
@@ -155,22 +165,32 @@ def _parquet(columns: dict[str, list[Any]]) -> bytes:
 def _excel(columns: dict[str, list[Any]]) -> bytes:
     try:
         import openpyxl
-        from openpyxl.utils.exceptions import IllegalCharacterError
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE as FORBIDDEN
     except ImportError:
         raise MissingExtraError("Excel files need", "files") from None
+    rows: list[list[Any]] = [list(columns)]
+    rows += [[_excel_value(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
+    if any(isinstance(cell, str) and FORBIDDEN.search(cell) for row in rows for cell in row):
+        raise InputError("Excel files hold no control characters, got one in a name; write .csv instead.")
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("design")
-    sheet.append(list(columns))
-    try:
-        for row in zip(*columns.values(), strict=True):
-            sheet.append([plain_cell(cell) for cell in row])
-        content = io.BytesIO()
-        book.save(content)
-    except IllegalCharacterError:
-        raise InputError(
-            "Excel files hold no control characters, got one in a name; write .csv instead."
-        ) from None
+    for row in rows:
+        cells = [WriteOnlyCell(sheet, cell) for cell in row]
+        for cell in cells:
+            if isinstance(cell.value, str):
+                cell.data_type = "s"  # what looks like a formula or an error stays text
+        sheet.append(cells)
+    content = io.BytesIO()
+    book.save(content)
     return content.getvalue()
+
+
+def _excel_value(cell: Any) -> str | int | float | bool | None:
+    """Keep what Excel can hold; a number too long for it becomes text."""
+    value = plain_cell(cell)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if whole and abs(int(value or 0)) > _LONGEST else value
 
 
 def plain_cell(cell: Any) -> str | int | float | bool | None:

@@ -233,8 +233,8 @@ def _sources(sd_sources: str | Sequence[str] | None, worst_case: bool) -> str | 
 def _as_floats(name: str, values: npt.ArrayLike, problems: list[str]) -> FloatArray:
     try:
         array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        problems.append(f"{name} must be numbers.")
+    except (TypeError, ValueError, OverflowError):
+        problems.append(f"{name} must be numbers of moderate size.")
         return np.empty(0)
     if array.ndim != 1:
         problems.append(f"{name} must be a list of numbers, got {array.ndim} dimensions.")

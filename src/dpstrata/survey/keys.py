@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import stat
+import warnings
 from pathlib import Path
 from typing import Any
 
-from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.errors import DpstrataWarning, InputError, MissingExtraError
 from dpstrata.model.output import write_new
 
 LENGTH = 32
@@ -33,6 +35,12 @@ def read_key(path: Path) -> bytes:
         key = b""
     if len(key) != LENGTH:
         raise InputError(f"{path} is not a key file: it must hold {LENGTH} bytes in hexadecimal digits.")
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        warnings.warn(
+            f"others may read {path}; who holds the key knows the sample. Make it yours alone: chmod 600.",
+            DpstrataWarning,
+            stacklevel=2,
+        )
     return key
 
 

@@ -1,21 +1,27 @@
-"""The ledger: what was spent on whom, written before anything is released.
+"""The ledger: what was spent on the people of a frame, written before anything is released.
 
-An entry is *pending* from before noise is drawn until its file is in place, then *released*. People are
-recognised by a keyed digest, so that the file names nobody.
+A release spends its central budget on everyone in the frame, asked or not, so the ledger adds up releases,
+not respondents. One ledger is for one population. An entry is *pending* from before noise is drawn until its
+file is in place, then *released*. Those who answered are recognised by a keyed digest; nobody is named.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from dpstrata.errors import InputError
+from dpstrata.model.design_record import Design
 from dpstrata.model.output import write_atomically
+from dpstrata.survey.frames.files import file_digest
 
 FORMAT = "dpstrata.ledger"
 
@@ -26,30 +32,42 @@ class Entry:
 
     Attributes
     ----------
-    design_digest : str
-        SHA-256 of the design document.
+    design_digest, key_commitment : str
+        Which design, and which key drew its sample.
     output : str
         Path of the file.
+    output_digest : str or None
+        SHA-256 of the file, from when its content is known.
     status : {"pending", "released"}
         How far it came.
     epsilon, delta : float
-        What it spends on everyone, centrally.
+        What it adds to what everyone in the frame has spent.
     people : tuple of str
         Keyed digests of those who answered.
     question : str
         The column that was noised: a design for several questions is released once for each.
     round : int
-        0 for the first time that a design is released, one more each time its budget is spent again.
+        0 for the first time that a sample is released, one more each time its budget is spent again.
+    pilot : bool
+        Whether it is the first of two waves.
     """
 
     design_digest: str
+    key_commitment: str
     output: str
+    output_digest: str | None
     status: Literal["pending", "released"]
     epsilon: float
     delta: float
     people: tuple[str, ...]
     question: str
     round: int = 0
+    pilot: bool = False
+
+    @property
+    def there(self) -> bool:
+        """Whether it may have been seen: it is released, or its file is in place."""
+        return self.status == "released" or Path(self.output).exists()
 
 
 class Ledger:
@@ -78,42 +96,32 @@ class Ledger:
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path} is not a ledger of dpstrata.") from None
 
-    def begin(self, entry: Entry, *, again: bool, questions: int = 1, announced: str | None = None) -> int:
-        """Write a pending entry, unless that would spend somebody's budget twice without ``again``.
+    def begin(self, entry: Entry, plan: Design, *, again: bool) -> int:
+        """Write a pending entry, unless more would be spent than was announced without ``again``.
 
-        A pending entry of the same design, question and file, whose file never came into place, is taken up
-        again. One whose file is there may have been released, and counts as such.
+        Releases of one design for several questions share its budget. A main wave was announced with its
+        pilot. A pending entry of the same release, whose file never came into place, is taken up again.
 
         Parameters
         ----------
         entry : Entry
-            What is about to be released; its round is found here.
+            What is about to be released; its round and what it adds are found here.
+        plan : Design
+            Its design.
         again : bool
-            Whether the budget may be spent again.
-        questions : int
-            To how many questions the budget of the design is meant: so many releases share it.
-        announced : str, optional
-            Digest of a pilot whose budget the design counts already.
+            Whether more may be spent.
         """
-        resumed = None
-        people = set(entry.people)
-        before: list[Entry] = []
-        for i, known in enumerate(self.entries):
-            there = known.status == "released" or Path(known.output).exists()
-            if known.design_digest == entry.design_digest:
-                if there:
-                    before.append(known)
-                elif (known.output, known.question) == (entry.output, entry.question):
-                    resumed = i if set(known.people) <= people else resumed
-                continue
-            counted = known.design_digest == announced and known.round == 0
-            twice = 0 if again or counted or not there else len(people.intersection(known.people))
-            if twice:
-                raise InputError(
-                    f"{twice:,} of these people have spent epsilon = {known.epsilon:g} in "
-                    f"{Path(known.output).name} already; more is spent on top of it. Say so with --again."
-                )
-        entry = replace(entry, round=_round(entry, before, questions, again=again))
+        there = [known for known in self.entries if known.there]
+        own = [known for known in there if known.design_digest == entry.design_digest]
+        others = [known for known in there if known.design_digest != entry.design_digest]
+        if others and not again and not _is_announced(others, plan):
+            raise InputError(
+                f"everyone in the frame has spent epsilon = {_added(others):g} before, last in "
+                f"{Path(others[-1].output).name}, and this release spends more on top of it. Say so with "
+                "--again; surveys of other people belong in another folder."
+            )
+        entry = _with_round(entry, own, plan, again=again)
+        resumed = next((i for i, known in enumerate(self.entries) if _is_resumed(known, entry)), None)
         if resumed is None:
             self.entries.append(entry)
             resumed = len(self.entries) - 1
@@ -125,29 +133,28 @@ class Ledger:
     def in_place(self, entry: Entry) -> int | None:
         """Find the pending entry of this very release whose file is in place; it only has to be said."""
         for i, known in enumerate(self.entries):
-            if known == replace(entry, round=known.round) and Path(known.output).exists():
+            if _is_resumed(known, entry) and known.output_digest == file_digest(known.output):
                 return i
         return None
+
+    def expect(self, i: int, output_digest: str) -> None:
+        """Write down what the file of an entry will be, before it is put in place."""
+        self.entries[i] = replace(self.entries[i], output_digest=output_digest)
+        self._write()
 
     def finish(self, i: int) -> None:
         """Mark an entry as released."""
         self.entries[i] = replace(self.entries[i], status="released")
         self._write()
 
-    def spent_before(self, people: Iterable[str], *, but: int) -> tuple[int, float]:
-        """Return how many of these people had spent something before, and the most that one of them had.
+    def spent(self) -> float:
+        """Return what everyone in the frame has spent in all."""
+        return _added(entry for entry in self.entries if entry.there)
 
-        Releases of one round share one budget, also with the one that is left out.
-        """
-        shared = {(self.entries[but].design_digest, self.entries[but].round): set(self.entries[but].people)}
-        spent: dict[str, float] = {}
-        for i, entry in enumerate(self.entries):
-            counted = shared.setdefault((entry.design_digest, entry.round), set())
-            for person in set(entry.people) - counted if i != but else ():
-                spent[person] = spent.get(person, 0.0) + entry.epsilon
-            counted.update(entry.people)
-        known = [spent[person] for person in people if person in spent]
-        return len(known), max(known, default=0.0)
+    def known_before(self, people: Iterable[str], *, but: int) -> int:
+        """Return how many of these people answered in another release."""
+        others = {person for i, entry in enumerate(self.entries) if i != but for person in entry.people}
+        return sum(person in others for person in people)
 
     def _write(self) -> None:
         data = {"format": FORMAT, "version": 1, "entries": [asdict(entry) for entry in self.entries]}
@@ -164,7 +171,7 @@ def locked(path: Path) -> Iterator[None]:
         file = open(lock, "w")  # noqa: SIM115 - closed below, whatever happens inside
     except OSError as error:
         raise InputError(f"{lock} cannot be written: {error.strerror or error}.") from None
-    with file:
+    with file:  # the file stays: whoever waits for it must not hold one that is gone
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -172,31 +179,36 @@ def locked(path: Path) -> Iterator[None]:
                 f"another release with the ledger {path} is under way; wait for it to end."
             ) from None
         yield
-        lock.unlink(missing_ok=True)
 
 
-def _round(entry: Entry, before: list[Entry], questions: int, *, again: bool) -> int:
-    """Find which time this is that the budget of a design is spent, and require ``again`` for a new one."""
-    now = max((known.round for known in before), default=0)
-    asked = {known.question: known for known in before if known.round == now}
-    if entry.question not in asked and len(asked) < questions:
-        return now
-    if again:
-        return now + 1
-    known = asked.get(entry.question)
-    reason = (
-        f"this design was released before, as {Path(known.output).name}"
-        if known is not None
-        else f"this design is for {questions} questions, and as many were released before"
-    )
-    raise InputError(
-        f"{reason}; noising again spends the budget of everyone in it again. Say so with --again."
-    )
+def loss_of_repeats(plan: Design, times: int) -> float:
+    r"""Central loss of releasing one and the same sample several times.
 
+    The budgets of one answer add up before the secret sample hides anyone, so this grows faster than times ε:
 
-def _is_sound(entry: Entry) -> bool:
-    numbers = all(isinstance(value, int | float) for value in (entry.epsilon, entry.delta, entry.round))
-    return numbers and entry.status in ("pending", "released") and isinstance(entry.question, str)
+    .. math:: \max_i \ln\bigl(1 + q_i (e^{k e_i} - 1)\bigr)
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    times : int
+        How often, >= 0.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([2000, 2000], [0.3, 0.3]), epsilon=1, total=40)
+    >>> round(loss_of_repeats(plan, 1), 6), round(loss_of_repeats(plan, 2), 1)
+    (1.0, 5.7)
+    """
+    if times <= 1:
+        return times * float(plan.inputs.epsilon or 0.0)
+    rates = plan.problem.terms.response_rates
+    rate = plan.sample_sizes / (plan.strata.sizes * (1.0 if rates is None else rates))
+    with np.errstate(divide="ignore"):
+        losses = np.logaddexp(np.log1p(-rate), np.log(rate) + times * plan.local_epsilons)
+    return float(losses.max())
 
 
 def keyed_digest(key: bytes, person: object) -> str:
@@ -204,3 +216,58 @@ def keyed_digest(key: bytes, person: object) -> str:
     return hashlib.blake2b(
         str(person).encode(), digest_size=16, key=key, person=b"dpstrata ledger"
     ).hexdigest()
+
+
+def _is_announced(others: list[Entry], plan: Design) -> bool:
+    """Whether these releases are one pilot, with the budget that its main design says it spent."""
+    digest = None if plan.waves is None else plan.waves.pilot_digest
+    stated = plan.strata.sd_epsilons
+    return (
+        digest is not None
+        and stated is not None
+        and all(known.pilot and known.design_digest == digest and known.round == 0 for known in others)
+        and _added(others) <= float(stated.min())
+    )
+
+
+def _with_round(entry: Entry, own: list[Entry], plan: Design, *, again: bool) -> Entry:
+    """Find which time this is that the budget of a sample is spent, and require ``again`` for a new one."""
+    drawn = [known for known in own if known.key_commitment == entry.key_commitment]
+    now = max((known.round for known in drawn), default=-1)
+    asked = {known.question for known in drawn if known.round == now}
+    if drawn and entry.question not in asked and len(asked) < plan.inputs.questions:
+        return replace(entry, round=now, epsilon=0.0, delta=0.0)
+    if own and not again:
+        repeated = [known for known in own if known.question == entry.question]
+        reason = (
+            f"this design was released before, as {Path(repeated[-1].output).name}"
+            if repeated
+            else f"this design is for {plan.inputs.questions} questions, and as many were released before"
+        )
+        raise InputError(
+            f"{reason}; noising the same people again costs everyone far more than it did, and answers "
+            "that come later would show who was late. Say so with --again."
+        )
+    adds = loss_of_repeats(plan, now + 2) - loss_of_repeats(plan, now + 1)
+    return replace(entry, round=now + 1, epsilon=adds)
+
+
+def _is_resumed(known: Entry, entry: Entry) -> bool:
+    """Whether a pending entry is of this very release."""
+    same = ("design_digest", "key_commitment", "output", "question", "people")
+    return known.status == "pending" and all(getattr(known, name) == getattr(entry, name) for name in same)
+
+
+def _added(entries: Iterable[Entry]) -> float:
+    return math.fsum(entry.epsilon for entry in entries)
+
+
+def _is_sound(entry: Entry) -> bool:
+    numbers = all(isinstance(value, int | float) for value in (entry.epsilon, entry.delta, entry.round))
+    texts = (entry.design_digest, entry.key_commitment, entry.output, entry.question)
+    return (
+        numbers
+        and entry.epsilon >= 0
+        and entry.status in ("pending", "released")
+        and all(isinstance(text, str) for text in texts)
+    )

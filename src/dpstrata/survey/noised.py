@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +21,20 @@ from dpstrata.survey.estimating import (
     places,
 )
 from dpstrata.survey.frames import Engine
+from dpstrata.survey.frames.base import BETWEEN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-COUNT = "answers"  # column of how many answers a noised mean is of
+STRATUM, ANSWER, COUNT = "stratum", "answer", "answers"  # the last: how many answers a noised mean is of
 
 
 def estimate(
     design: Design | str | Path,
     answers: str | Path | DataFrame,
     *,
-    stratum: str = "stratum",
-    answer: str = "answer",
+    stratum: str = STRATUM,
+    answer: str = ANSWER,
     engine: Engine = "duckdb",
 ) -> Estimation:
     """Estimate means and the total from noised answers, with intervals that contain sampling and privacy.
@@ -57,18 +59,16 @@ def estimate(
     plan = design if isinstance(design, Design) else read_design(Path(design))
     curator = plan.inputs.trust == "curator"
     if isinstance(answers, str | Path) and engine == "duckdb":
-        _, names, values = read_columns(Path(answers), stratum, stratum, answer)
+        names, values = read_noised(Path(answers), stratum, answer)
         if not curator:
             return estimate_means(plan, names, values)
-        return estimate_from_means(
-            plan, names, values, read_columns(Path(answers), stratum, stratum, COUNT)[2]
-        )
+        return estimate_from_means(plan, names, values, read_numbers(Path(answers), COUNT))
     from dpstrata.survey.frames.spark import read_spark
-    from dpstrata.survey.noised_on_spark import read_numbers, sum_numbers
+    from dpstrata.survey.noised_on_spark import collect_numbers, sum_numbers
 
     data = read_spark(str(answers)) if isinstance(answers, str | Path) else answers
     if curator:
-        names, values, counts = read_numbers(data, stratum, answer, COUNT)
+        names, values, counts = collect_numbers(data, stratum, answer, COUNT)
         return estimate_from_means(plan, names, values, counts)
     return estimate_from_moments(plan, _moments(plan, sum_numbers(data, stratum, answer)))
 
@@ -82,19 +82,34 @@ def _moments(plan: Design, rows: list[tuple[str, int, float, float]]) -> Moments
     return Moments(counts.astype(np.int64), means, squares)
 
 
-def read_columns(path: Path, *names: str) -> tuple[list[Any], ...]:
-    """Read some columns of a table; ids and strata are text."""
+def read_noised(path: Path, stratum: str, answer: str) -> tuple[list[str], list[float]]:
+    """Read noised answers and the stratum of each."""
+    return read_people(path, stratum, (stratum,))[1], read_numbers(path, answer)
+
+
+def read_people(path: Path, id: str, stratum: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Read ids and strata as text; several stratum columns are crossed."""
+    people, *parts = ([text_of(cell) for cell in column] for column in _columns(path, id, *stratum))
+    return people, [BETWEEN.join(cells) for cells in zip(*parts, strict=True)]
+
+
+def read_numbers(path: Path, name: str) -> list[float]:
+    """Read a column of numbers; no message shows one."""
+    (cells,) = _columns(path, name)
+    try:
+        if any(isinstance(cell, str) and "_" in cell for cell in cells):  # Python would read 1_0 as 10
+            raise ValueError
+        numbers = np.array(cells, dtype=float)
+        if not np.all(np.isfinite(numbers)):
+            raise ValueError
+    except (TypeError, ValueError):  # the cause would show an answer
+        raise InputError(f"{path}: answers must be numbers, got others in column {name!r}.") from None
+    return [float(number) for number in numbers]
+
+
+def _columns(path: Path, *names: str) -> list[list[Any]]:
     table = read_table(path)
     for name in names:
         if name not in table.columns:
             raise InputError(f"{path} has no column {name!r}; it has {', '.join(table.columns)}.")
-    texts = [[text_of(cell) for cell in table.columns[name]] for name in names[:2]]
-    if len(names) == 2:
-        return tuple(texts)
-    try:
-        numbers = np.array(table.columns[names[2]], dtype=float)
-    except (TypeError, ValueError):  # the cause would show an answer
-        raise InputError(f"{path}: answers must be numbers, got others in column {names[2]!r}.") from None
-    if not np.all(np.isfinite(numbers)):
-        raise InputError(f"{path}: answers must be numbers, got others in column {names[2]!r}.")
-    return (*texts, numbers.tolist())
+    return [table.columns[name] for name in names]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from dpstrata.errors import InputError
-from dpstrata.survey.frames.spark import quoted, spark_errors, text_of_column
+from dpstrata.survey.frames.spark import finite, quoted, spark_errors, text_of_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,7 +24,9 @@ def sum_numbers(data: DataFrame, stratum: str, column: str) -> list[tuple[str, i
     return [(name or "", count, float(mean), float(squares)) for name, count, _, mean, squares in rows]
 
 
-def read_numbers(data: DataFrame, stratum: str, *columns: str) -> tuple[list[str], list[float], list[float]]:
+def collect_numbers(
+    data: DataFrame, stratum: str, *columns: str
+) -> tuple[list[str], list[float], list[float]]:
     """Bring two columns of numbers here, with the stratum of each row: the noised means of a curator."""
     with spark_errors("the noised means"):
         rows = _numbers(data, stratum, *columns).collect()
@@ -47,8 +48,7 @@ def _numbers(data: DataFrame, stratum: str, *columns: str) -> DataFrame:
                 f"the noised answers have no column {name!r}; they have {', '.join(data.columns)}."
             )
     values = [F.col(quoted(name)).try_cast("double") for name in columns]
-    finite = [F.when(F.abs(value) < math.inf, value) for value in values]  # NaN is largest in Spark
     return data.select(
-        F.trim(text_of_column(stratum)).alias("stratum"),
-        *[value.alias(f"number{i}") for i, value in enumerate(finite)],
+        text_of_column(stratum).alias("stratum"),
+        *[value.alias(f"number{i}") for i, value in enumerate(map(finite, values))],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,10 +13,10 @@ import numpy as np
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
-from dpstrata.model.output import remove_unfinished, write_atomically, write_table
+from dpstrata.model.output import remove_unfinished, require_table_path, write_atomically, write_table
 from dpstrata.model.tables import read_table, text_of
 from dpstrata.survey.drawing import Sample, draw_sample, require_sizes
-from dpstrata.survey.frames.base import Frame
+from dpstrata.survey.frames.base import Frame, stratum_column
 from dpstrata.survey.frames.files import file_digest
 from dpstrata.survey.keys import commitment, new_key, read_key, survey_key
 from dpstrata.version import __version__
@@ -59,6 +60,7 @@ def draw(
     design, out, key_file = Path(design), Path(out), Path(key_file)
     path = out.with_name("draw.json") if record is None else Path(record)
     require_apart([design, *frame.files, key_file, out, path])
+    require_table_path(out)
     remove_unfinished(key_file, out, path)  # they would hold a key or a sample
     plan = read_design(design)
     summary = frame.summary()
@@ -71,6 +73,8 @@ def draw(
     sample = _draw(plan, frame, key)
     if out.exists() and not _is_sample(out, sample, frame):
         raise InputError(f"{out} exists and is another sample; it is not replaced.")
+    if path.exists() and _facts(path)[:2] != (plan.digest, commitment(key)):
+        raise InputError(f"{path} records another draw and is not replaced; draw into another folder.")
     write_table(_columns(sample, frame), out, private=True)
     digest_of, frame_digest = frame.digest()
     written = {
@@ -80,7 +84,7 @@ def draw(
         "design_digest": plan.digest,
         "frame_digest": frame_digest,
         "frame_digest_of": digest_of,
-        "sample_digest": file_digest(out),
+        "sample_digest": _sample_digest(out, key),
         "id": frame.id,
         "stratum": list(frame.stratum),
         "method": sample.method,
@@ -95,32 +99,52 @@ def draw(
 
 
 def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_file: str | Path) -> None:
-    """Check that a sample is the one that design, frame and key give.
+    """Check that a sample is the one that design, frame and key give, and what its record says of them.
 
     Raises
     ------
     InputError
         If it is not; nobody is named.
     """
-    plan = read_design(design)
+    plan, sample, key = read_design(design), Path(sample), read_key(Path(key_file))
     frame.summary().require_sound(frame.source)
-    if not _is_sample(Path(sample), _draw(plan, frame, read_key(Path(key_file))), frame):
+    if not _is_sample(sample, _draw(plan, frame, key), frame):
         raise InputError(f"{sample} is not the sample that design, frame and key give.")
+    record = sample.with_name("draw.json")
+    check_record(plan, sample=sample, key=key, record=record)
+    kind, digest = frame.digest()
+    if _facts(record)[3] == kind and _facts(record)[4] != digest:
+        raise InputError(f"{record} records another frame than {frame.source}.")
 
 
 def check_record(plan: Design, *, sample: Path, key: bytes, record: Path) -> None:
     """Require that a sample is the one of its record, for this design and this key."""
+    if _facts(record)[:3] != (plan.digest, commitment(key), _sample_digest(sample, key)):
+        raise InputError(f"{sample} is not the sample that {record.name} records for this design and key.")
+
+
+def _facts(record: Path) -> tuple[str, str, str, str, str]:
+    """Read what a record says of design, key, sample and frame."""
     try:
         data = json.loads(record.read_text(encoding="utf-8"))
-        right = (data["format"], data["design_digest"], data["sample_digest"], data["key_commitment"])
+        if data["format"] != FORMAT:
+            raise ValueError
+        names = ("design_digest", "key_commitment", "sample_digest", "frame_digest_of", "frame_digest")
+        design, key, sample, kind, frame = (str(data[name]) for name in names)
     except FileNotFoundError:
         raise InputError(
             f"{record} does not exist: a sample needs the record of its draw beside it."
         ) from None
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{record} is not the record of a draw.") from None
-    if right != (FORMAT, plan.digest, file_digest(sample), commitment(key)):
-        raise InputError(f"{sample} is not the sample that {record.name} records for this design and key.")
+    return design, key, sample, kind, frame
+
+
+def _sample_digest(path: Path, key: bytes) -> str:
+    """Digest of a sample that tells nothing without the key; who could be in a small one can be tried out."""
+    return hashlib.blake2b(
+        bytes.fromhex(file_digest(path)), key=survey_key(key, "sample"), digest_size=32
+    ).hexdigest()
 
 
 def require_apart(paths: Sequence[Path]) -> None:
@@ -149,5 +173,4 @@ def _draw(plan: Design, frame: Frame, key: bytes) -> Sample:
 
 def _columns(sample: Sample, frame: Frame) -> dict[str, list[Any]]:
     """Return the sample as columns: the ids, and the stratum as one column."""
-    name = frame.stratum[0] if len(frame.stratum) == 1 else "stratum"
-    return {frame.id: sample.ids, name: sample.strata}
+    return {frame.id: sample.ids, stratum_column(frame.stratum): sample.strata}

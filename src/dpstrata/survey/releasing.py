@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
-from dpstrata.model.output import remove_unfinished, write_table
-from dpstrata.survey.keys import read_key, survey_key
+from dpstrata.model.output import remove_unfinished, require_table_path, table_content, write_atomically
+from dpstrata.survey.frames.base import stratum_column
+from dpstrata.survey.keys import commitment, read_key, survey_key
 from dpstrata.survey.ledger import Entry, Ledger, keyed_digest, locked
-from dpstrata.survey.noised import COUNT, read_columns
+from dpstrata.survey.noised import ANSWER, COUNT, STRATUM, read_numbers, read_people
 from dpstrata.survey.noising import check_answers, noise_answers, noise_mean
 from dpstrata.survey.records import check_record, require_apart
 
@@ -30,15 +32,18 @@ class Release:
     answers, invited : int
         How many noised answers there are, and how many people were invited.
     known_before : int
-        How many of them had spent something in an earlier release on the same ledger.
-    largest_spent : float
-        The most that one of them has spent in all, centrally.
+        How many of those who answered had answered in an earlier release on the same ledger.
+    spent : float
+        What everyone in the frame has spent in all, centrally, by the ledger.
+    everyone_needed : bool
+        Whether the promise counts on everyone who was invited to answer, and not all did.
     """
 
     answers: int
     invited: int
     known_before: int
-    largest_spent: float
+    spent: float
+    everyone_needed: bool
 
 
 def privatize(
@@ -47,7 +52,7 @@ def privatize(
     *,
     sample: str | Path,
     id: str,
-    stratum: str,
+    stratum: str | Sequence[str],
     answer: str,
     out: str | Path,
     key_file: str | Path,
@@ -67,23 +72,29 @@ def privatize(
     answers : path
         Table with the columns ``id``, ``stratum`` and ``answer``.
     sample : path
-        The sample that was drawn, with the same ``id`` and ``stratum`` columns; its record ``draw.json`` is
-        beside it, and must be of this design and key.
-    id, stratum, answer : str
+        The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.
+    id, answer : str
         Names of the columns.
+    stratum : str or sequence of str
+        Name of the column of the stratum, or of the columns that were crossed.
     out : path
-        Noised answers, with the columns ``stratum`` and ``answer``; for a curator one noised mean a stratum,
-        with the number of its ``answers``.
+        Noised answers (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum`` and ``answer``; for a
+        curator one noised mean a stratum, with the number of its ``answers``. It must not exist yet.
     key_file : path
         The key of the draw; people are recognised on the ledger by digests that need it.
     again : bool
-        Whether to noise again what was released before, which spends everyone's budget again.
+        Whether to release although something was released before: everyone's losses add up, and those of the
+        same sample add up before it hides anyone.
     progress : callable, optional
         Called with the number of answers noised since the last call.
     """
-    design, out, sample = Path(design), Path(out), Path(sample)
+    design, out, sample = Path(design).resolve(), Path(out), Path(sample)
+    columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     ledger_path, record = design.with_name("ledger.json"), sample.with_name("draw.json")
     require_apart([design, Path(answers), sample, record, Path(key_file), ledger_path, out])
+    require_table_path(out)
+    if len({id, answer, *columns}) < 2 + len(columns):
+        raise InputError("id, stratum and answer must be different columns.")
     plan = read_design(design)
     if not plan.inputs.amplified:
         raise InputError(
@@ -91,8 +102,9 @@ def privatize(
         )
     secret = read_key(Path(key_file))
     check_record(plan, sample=sample, key=secret, record=record)
-    drawn = dict(zip(*read_columns(sample, id, stratum), strict=True))
-    people, strata, values = read_columns(Path(answers), id, stratum, answer)
+    drawn = dict(zip(*read_people(sample, id, (stratum_column(columns),)), strict=True))
+    people, strata = read_people(Path(answers), id, columns)
+    values = read_numbers(Path(answers), answer)
     _require_drawn(drawn, people, strata)
     by_stratum: dict[str, list[Any]] = {}
     for name, value in zip(strata, values, strict=True):
@@ -100,45 +112,57 @@ def privatize(
     for name, given in by_stratum.items():
         check_answers(plan, name, given)
     key = survey_key(secret, "ledger")
-    known = tuple(sorted(keyed_digest(key, person) for person in people))
-    epsilon = plan.inputs.epsilon or 0.0
-    spends = epsilon, plan.inputs.delta
-    entry = Entry(plan.digest, str(out.resolve()), "pending", *spends, known, answer)
+    entry = Entry(
+        design_digest=plan.digest,
+        key_commitment=commitment(secret),
+        output=str(out.resolve()),
+        output_digest=None,
+        status="pending",
+        epsilon=plan.inputs.epsilon or 0.0,
+        delta=plan.inputs.delta,
+        people=tuple(sorted(keyed_digest(key, person) for person in people)),
+        question=answer,
+        pilot=plan.waves is not None and plan.waves.first,
+    )
     with locked(ledger_path):
         ledger = Ledger(ledger_path)
         remove_unfinished(out, ledger_path)  # it would be a second release of the same answers
-        place = None if again else ledger.in_place(entry)
+        place = ledger.in_place(entry) if out.exists() else None
         if place is None:
-            pilot = None if plan.waves is None else plan.waves.pilot_digest
-            place = ledger.begin(entry, again=again, questions=plan.inputs.questions, announced=pilot)
+            if out.exists():
+                raise InputError(f"{out} exists and is not replaced; a release has a file of its own.")
+            place = ledger.begin(entry, plan, again=again)
             noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
-            write_table(noised(plan, by_stratum, (stratum, answer), progress or (lambda number: None)), out)
+            content = table_content(noised(plan, by_stratum, progress or (lambda number: None)), out)
+            ledger.expect(place, hashlib.sha256(content).hexdigest())
+            write_atomically(out, content)
         ledger.finish(place)
-        before, most = ledger.spent_before(known, but=place)
-    return Release(len(people), plan.total, before, most + epsilon)
+        before = ledger.known_before(entry.people, but=place)
+    needed = plan.problem.terms.response_rates is None and len(people) < plan.total
+    return Release(len(people), plan.total, before, ledger.spent(), needed)
 
 
 def _noised_answers(
-    plan: Design, answers: dict[str, list[Any]], names: tuple[str, str], progress: Callable[[int], None]
+    plan: Design, answers: dict[str, list[Any]], progress: Callable[[int], None]
 ) -> dict[str, list[Any]]:
     """Noise every answer, and shuffle within strata."""
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    columns: dict[str, list[Any]] = {STRATUM: [], ANSWER: []}
     for name in sorted(answers):
         given, noised = answers[name], []
         for start in range(0, len(given), CHUNK):
             noised += noise_answers(plan, name, given[start : start + CHUNK]).tolist()
             progress(min(CHUNK, len(given) - start))
         secrets.SystemRandom().shuffle(noised)
-        columns[names[0]] += [name] * len(noised)
-        columns[names[1]] += noised
+        columns[STRATUM] += [name] * len(noised)
+        columns[ANSWER] += noised
     return columns
 
 
 def _noised_means(
-    plan: Design, answers: dict[str, list[Any]], names: tuple[str, str], progress: Callable[[int], None]
+    plan: Design, answers: dict[str, list[Any]], progress: Callable[[int], None]
 ) -> dict[str, list[Any]]:
     """Noise the mean of every stratum, with how many answers it is of."""
-    columns: dict[str, list[Any]] = {names[0]: [], names[1]: [], COUNT: []}
+    columns: dict[str, list[Any]] = {STRATUM: [], ANSWER: [], COUNT: []}
     for name in sorted(answers):
         for column, cell in zip(
             columns.values(), (name, noise_mean(plan, name, answers[name]), len(answers[name])), strict=True

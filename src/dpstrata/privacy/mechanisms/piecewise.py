@@ -4,6 +4,7 @@ The variance depends on the answer. The design uses the worst case, an answer at
 is achieved is better: up to four times less noise for answers in the middle.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,12 +87,17 @@ class _Window(GridNoise):
 
     def draw(self, k: IntArray) -> IntArray:
         """Draw inside the window or anywhere else."""
+        K, w = self.steps, self.width
+        inside = self._inside.happens(len(k))
+        other = randomness.uniform(K, len(k))  # K outputs lie outside
+        return np.where(inside, k + randomness.uniform(w, len(k)), np.where(other < k, other, other + w))
+
+    @cached_property
+    def _inside(self) -> randomness.Chance:
         from mpmath import mp
 
         K, w = self.steps, self.width
-        inside = randomness.Chance(lambda: mp.mpf(w) / (w + K * mp.exp(-mp.mpf(self.e)))).happens(len(k))
-        other = randomness.uniform(K, len(k))  # K outputs lie outside
-        return np.where(inside, k + randomness.uniform(w, len(k)), np.where(other < k, other, other + w))
+        return randomness.Chance(lambda: mp.mpf(w) / (w + K * mp.exp(-mp.mpf(self.e))))
 
     def mass(self, k: int) -> tuple[int, FloatArray]:
         """Return the probabilities of all outputs."""

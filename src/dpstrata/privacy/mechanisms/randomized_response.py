@@ -4,6 +4,7 @@ With b = exp(−e) it is flipped with probability b/(1 + b), so that the two out
 What is released is debiased: its mean is the answer.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,10 +77,13 @@ class _Flips(GridNoise):
 
     def draw(self, k: IntArray) -> IntArray:
         """Flip now and then."""
+        return np.where(self._flips.happens(len(k)), 1 - k, k)
+
+    @cached_property
+    def _flips(self) -> Chance:
         from mpmath import mp
 
-        flips = Chance(lambda: 1 / (1 + mp.exp(mp.mpf(self.e)))).happens(len(k))
-        return np.where(flips, 1 - k, k)
+        return Chance(lambda: 1 / (1 + mp.exp(mp.mpf(self.e))))
 
     def mass(self, k: int) -> tuple[int, FloatArray]:
         """Return the two probabilities."""

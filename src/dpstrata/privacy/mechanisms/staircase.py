@@ -5,6 +5,7 @@ b = exp(−e). Written with :math:`y = \cosh(e/2)^{2/3}` that is :math:`R^2 (s(e
 remainder is smooth, falls from 1/12 to 0, and loses no digits anywhere.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -104,17 +105,21 @@ class _Stairs(AdditiveGridNoise):
         super().__init__(e, steps)
         self.upper = int(np.clip(round(best_width(float(np.exp(-e))) * steps), 1, steps))
 
-    def noise(self, size: int) -> IntArray:
-        """Draw stair, place and sign; minus zero is drawn again."""
+    @cached_property
+    def _high(self) -> randomness.Chance:
         from mpmath import mp
 
         K, r = self.steps, self.upper
-        high = randomness.Chance(lambda: mp.mpf(r) / (r + mp.exp(-mp.mpf(self.e)) * (K - r)))
+        return randomness.Chance(lambda: mp.mpf(r) / (r + mp.exp(-mp.mpf(self.e)) * (K - r)))
+
+    def noise(self, size: int) -> IntArray:
+        """Draw stair, place and sign; minus zero is drawn again."""
+        K, r = self.steps, self.upper
         drawn = np.empty(0, dtype=np.int64)
         while len(drawn) < size:
             count = size - len(drawn) + 16
             stair = randomness.geometric(randomness.scale_for(1, self.e), count)
-            first = high.happens(count)
+            first = self._high.happens(count)
             place = np.where(
                 first, randomness.uniform(r, count), r + randomness.uniform(max(K - r, 1), count)
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from typing import Any
 from dpstrata.errors import InputError
 
 BETWEEN = " | "  # of the values of several stratum columns
+WHITESPACE = "".join(
+    map(chr, filter(lambda code: chr(code).isspace(), range(0x3001)))
+)  # as str.strip() has it
 
 Sift = Callable[[Iterable[Any]], Iterator[Any]]
 """From Arrow batches of everyone (``id``, ``stratum``) to batches of those who may be in the sample."""
@@ -57,24 +61,29 @@ class Frame(ABC):
     def digest(self) -> tuple[str, str]:
         """Return what a digest is of, ``file`` or ``rows``, and the digest."""
 
-    def require_kinds(self, kinds: dict[str, str], *, inexact: Sequence[str]) -> None:
+    def require_kinds(self, kinds: dict[str, str], known: str) -> None:
         """Require the columns, of kinds that every engine writes as the same text.
 
         Parameters
         ----------
         kinds : dict
             The engine's name for the kind of every column.
-        inexact : sequence of str
-            How the names of kinds begin that have no one text: fractions and times.
+        known : str
+            Pattern of the names of text, whole numbers and booleans.
         """
         for column in (self.id, *self.stratum):
-            if column not in kinds:
-                raise InputError(f"{self.source} has no column {column!r}; it has {', '.join(kinds)}.")
-            if kinds[column].lower().startswith(tuple(inexact)):
+            self.require_column(column, kinds)
+            kind = kinds[column].lower()
+            if not re.fullmatch(known, kind) or (column == self.id and kind == "boolean"):
                 raise InputError(
-                    "ids and strata must be text or whole numbers, strata also booleans or dates, got "
-                    f"{kinds[column].lower()} in column {column!r} of {self.source}."
+                    "ids must be text or whole numbers, strata text, whole numbers or booleans, got "
+                    f"{kind} in column {column!r} of {self.source}."
                 )
+
+    def require_column(self, column: str, known: Iterable[str]) -> None:
+        """Require that the frame has a column."""
+        if column not in known:
+            raise InputError(f"{self.source} has no column {column!r}; it has {', '.join(known)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,7 @@ class FrameSummary:
                 (self.without_stratum, "without a stratum"),
                 (self.without_id, "without an id"),
                 (self.listed_twice, "listed more than once, who would lose more than was promised"),
-                (self.ambiguous, f"in strata that are crossed and hold {BETWEEN!r} themselves"),
+                (self.ambiguous, f"in strata that are crossed and hold {BETWEEN.strip()!r} themselves"),
             )
             if number
         ]
@@ -119,6 +128,11 @@ class FrameSummary:
             raise InputError(
                 f"{source} must list everyone once, with id and stratum, got {' and '.join(self.problems)}."
             )
+
+
+def stratum_column(columns: Sequence[str]) -> str:
+    """Name the column that holds the stratum in a sample: crossed ones are one column there."""
+    return columns[0] if len(columns) == 1 else "stratum"
 
 
 def summarize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import tempfile
 from collections.abc import Iterator
@@ -12,12 +13,25 @@ from typing import Any
 
 from dpstrata.errors import InputError, MissingExtraError
 from dpstrata.model.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table, text_of
-from dpstrata.survey.frames.base import BETWEEN, Frame, FrameSummary, Sift, require_numbers, summarize
+from dpstrata.survey.frames.base import (
+    BETWEEN,
+    WHITESPACE,
+    Frame,
+    FrameSummary,
+    Sift,
+    require_numbers,
+    summarize,
+)
 
 DATABASE_ENDINGS = (".duckdb", ".db")
 _BATCH = 1 << 16
-_INEXACT = ("float", "double", "timestamp", "time")
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+_SETTINGS = {
+    "temp_file_encryption": True,  # what does not fit in memory is encrypted on disk, and its key is not kept
+    "autoinstall_known_extensions": False,  # nothing is fetched from anywhere
+    "autoload_known_extensions": False,
+}
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # in 63 bits
+_KINDS = r"varchar|enum\(.*\)|uuid|boolean|u?(tiny|small|big|huge)int|u?integer|decimal\(\d+,0\)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +72,17 @@ class FileFrame(Frame):
         )
         ambiguous = 0
         if len(self.stratum) > 1:
-            parted = " OR ".join(f"contains({_text(column)}, '{BETWEEN}')" for column in self.stratum)
+            parted = " OR ".join(f"contains({_text(column)}, '{BETWEEN.strip()}')" for column in self.stratum)
             ((ambiguous,),) = self._rows(f"SELECT count(*) FROM frame WHERE {parted}")
         counts: list[Any] = self._rows("SELECT {stratum} AS stratum, count(*) FROM frame GROUP BY 1")
         return summarize(counts, without_id=nobody, listed_twice=twice, ambiguous=ambiguous)
 
     def spreads(self, column: str) -> dict[str, float]:
         """Return the standard deviation of a column in every stratum, 0 where it has one person."""
-        value = f"TRY_CAST({_quote(column)} AS DOUBLE)"
+        number = (
+            f"TRY_CAST({_text(column)} || '' AS DOUBLE)"  # as it is, readers of CSV would try it themselves
+        )
+        value = f"CASE WHEN isfinite({number}) THEN {number} END"
         rows = self._rows(
             f"SELECT {{stratum}} AS stratum, coalesce(stddev_samp({value}), 0), "
             f"count(*) - count({value}) FROM frame GROUP BY 1",
@@ -87,33 +104,38 @@ class FileFrame(Frame):
         """Ask about ``frame``; ``{id}``, ``{no_id}`` and ``{stratum}`` stand for its columns."""
         duckdb = _duckdb()
         with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
-            connection = duckdb.connect(":memory:")
+            connection = duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": folder})
             try:
-                # what does not fit in memory is encrypted on disk, under a key that ends with the process
-                connection.execute(f"SET temp_directory = '{folder}'; SET temp_file_encryption = true")
                 self._attach(connection)
                 kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE frame").fetchall()}
-                self.require_kinds(kinds, inexact=_INEXACT)
+                self.require_kinds(kinds, _KINDS)
                 for column in columns:
-                    if column not in kinds:
-                        raise InputError(f"{self.path} has no column {column!r}; it has {', '.join(kinds)}.")
+                    self.require_column(column, kinds)
                 person = _quote(self.id) if kinds[self.id] in _WHOLE else _text(self.id)
-                no_id = f"{_quote(self.id)} IS NULL OR trim({_text(self.id)}) = ''"
-                names = {"id": person, "no_id": no_id, "stratum": self._stratum()}
+                names = {"id": person, "no_id": _is_empty(self.id), "stratum": self._stratum()}
                 for name, expression in names.items():
                     sql = sql.replace(f"{{{name}}}", expression)
                 yield connection.sql(sql)
             except duckdb.Error as error:
-                known = isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException)
-                reason = str(error).splitlines()[0][:120] if known else "not readable"
-                raise InputError(f"{self.path} cannot be read as a frame: {reason}.") from None
+                raise InputError(f"{self.path} cannot be read as a frame: {self._reason(error)}.") from None
             finally:
                 connection.close()
 
+    def _reason(self, error: Exception) -> str:
+        """Say why DuckDB cannot read the file; most of its messages can hold values of rows."""
+        duckdb, words = _duckdb(), str(error).lower()
+        if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+            return str(error).splitlines()[0][:120]
+        if isinstance(error, duckdb.CatalogException):
+            return f"it has no table {self.table!r}"
+        if "utf-8" in words or "utf8" in words or "encod" in words:
+            return "it is not UTF-8 text; save it as UTF-8"
+        return "it is not readable, or its rows differ in length"
+
     def _stratum(self) -> str:
         texts = [_text(column) for column in self.stratum]
-        missing = " OR ".join(f"{text} IS NULL OR trim({text}) = ''" for text in texts)
-        joined = f" || '{BETWEEN}' || ".join(f"trim({text})" for text in texts)
+        missing = " OR ".join(map(_is_empty, self.stratum))
+        joined = f" || '{BETWEEN}' || ".join(texts)
         return f"CASE WHEN {missing} THEN NULL ELSE {joined} END"
 
     def _attach(self, connection: Any) -> None:
@@ -127,17 +149,23 @@ class FileFrame(Frame):
         ending = self.path.suffix.lower()
         path = str(self.path).replace("'", "''")
         if ending in TEXT_ENDINGS:
-            connection.execute(
-                f"CREATE VIEW frame AS SELECT * FROM read_csv('{path}', all_varchar = true, header = true)"
-            )
+            self._require_single_columns()
+            options = "all_varchar = true, header = true, quote = '\"', escape = '\"'"
+            connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_csv('{path}', {options})")
         elif ending == ".parquet":
             connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_parquet('{path}')")
         elif ending in EXCEL_ENDINGS:
             import pyarrow
 
+            cells = read_table(self.path).columns
+            for name in (self.id, *self.stratum):
+                if any(isinstance(cell, float) and cell % 1 for cell in cells.get(name, ())):
+                    raise InputError(
+                        f"ids and strata must not be fractions, got some in column {name!r} of {self.path}."
+                    )
             columns = {
-                name: pyarrow.array([text_of(cell) or None for cell in cells], pyarrow.string())
-                for name, cells in read_table(self.path).columns.items()
+                name: pyarrow.array([text_of(cell) or None for cell in column], pyarrow.string())
+                for name, column in cells.items()
             }
             connection.register("frame", pyarrow.table(columns))
         elif ending in DATABASE_ENDINGS:
@@ -148,6 +176,19 @@ class FileFrame(Frame):
         else:
             endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *DATABASE_ENDINGS)
             raise InputError(f"a frame must end in {', '.join(endings)}, got {self.path.name!r}.")
+
+    def _require_single_columns(self) -> None:
+        """Refuse a CSV file in which a column that is needed stands twice; DuckDB would rename one."""
+        try:
+            with open(self.path, newline="", encoding="utf-8-sig", errors="replace") as file:
+                header = file.readline()
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read: {error.strerror or error}.") from None
+        for delimiter in ",;\t|":
+            names = next(csv.reader([header], delimiter=delimiter), [])
+            for column in (self.id, *self.stratum):
+                if names.count(column) > 1:
+                    raise InputError(f"{self.path} has several columns {column!r}.")
 
 
 def file_digest(path: str | Path) -> str:
@@ -164,7 +205,11 @@ def _quote(name: str) -> str:
 
 
 def _text(column: str) -> str:
-    return f"CAST({_quote(column)} AS VARCHAR)"
+    return f"trim(CAST({_quote(column)} AS VARCHAR), '{WHITESPACE}')"
+
+
+def _is_empty(column: str) -> str:
+    return f"coalesce({_text(column)}, '') = ''"
 
 
 def _duckdb() -> Any:

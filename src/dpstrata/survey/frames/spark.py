@@ -7,6 +7,7 @@ event log. No value of a row enters an expression or an error.
 from __future__ import annotations
 
 import hashlib
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,13 +18,21 @@ from typing import TYPE_CHECKING, Any
 
 from dpstrata.errors import InputError
 from dpstrata.model.tables import TEXT_ENDINGS
-from dpstrata.survey.frames.base import BETWEEN, Frame, FrameSummary, Sift, require_numbers, summarize
+from dpstrata.survey.frames.base import (
+    BETWEEN,
+    WHITESPACE,
+    Frame,
+    FrameSummary,
+    Sift,
+    require_numbers,
+    summarize,
+)
 from dpstrata.survey.frames.spark_session import require_spark, spark_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-_INEXACT = ("float", "double", "timestamp", "interval")
+_KINDS = r"string|(var)?char\(\d+\)|boolean|(tiny|small|big)?int|decimal\(\d+,0\)"
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _BUCKETS = 3  # hexadecimal digits by which the rows of a digest are told apart: 4,096 parts
 
@@ -52,14 +61,19 @@ class SparkFrame(Frame):
         """Count people by stratum, and what is wrong: missing strata, missing ids, people listed twice."""
         from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
-        people, no_id = self._people(), _is_empty(F.col("id"))
+        people, no_id = self._people(), _is_empty(F.col("id").cast("string"))
         with spark_errors(self.name):
             counts = [(row[0], row[1]) for row in people.groupBy("stratum").count().collect()]
             nobody = people.where(no_id).count()
+            broken = people.where(
+                F.contains("stratum", F.lit("\ufffd")) | F.col("id").cast("string").contains("\ufffd")
+            )
+            if broken.count():
+                raise InputError(f"{self.name} is not UTF-8 text; save it as UTF-8.")
             twice = people.where(~no_id).groupBy("id").count().where("count > 1").count()
             ambiguous = 0
             if len(self.stratum) > 1:
-                parted = [text_of_column(column).contains(BETWEEN) for column in self.stratum]
+                parted = [text_of_column(column).contains(BETWEEN.strip()) for column in self.stratum]
                 ambiguous = self.data.where(reduce(lambda a, b: a | b, parted)).count()
         return summarize(counts, without_id=nobody, listed_twice=twice, ambiguous=ambiguous)
 
@@ -67,9 +81,8 @@ class SparkFrame(Frame):
         """Return the standard deviation of a column in every stratum, 0 where it has one person."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        if column not in self.data.columns:
-            raise InputError(f"{self.name} has no column {column!r}; it has {', '.join(self.data.columns)}.")
-        value = F.col(quoted(column)).try_cast("double")
+        self.require_column(column, self.data.columns)
+        value = finite(F.col(quoted(column)).try_cast("double"))
         with spark_errors(self.name):
             rows = (
                 self._people(value.alias("value"))
@@ -112,11 +125,11 @@ class SparkFrame(Frame):
         from pyspark.sql import functions as F  # noqa: N812
 
         kinds = dict(self.data.dtypes)
-        self.require_kinds(kinds, inexact=_INEXACT)
+        self.require_kinds(kinds, _KINDS)
         person = F.col(quoted(self.id)) if kinds[self.id] in _WHOLE else text_of_column(self.id)
         texts = [text_of_column(column) for column in self.stratum]
         missing = reduce(lambda a, b: a | b, map(_is_empty, texts))
-        joined = F.concat_ws(BETWEEN, *[F.trim(text) for text in texts])
+        joined = F.concat_ws(BETWEEN, *texts)
         stratum = F.when(missing, F.lit(None)).otherwise(joined)
         return self.data.select(person.alias("id"), stratum.alias("stratum"), *more)
 
@@ -137,10 +150,29 @@ def read_spark(source: str) -> DataFrame:
     local = Path(source.removeprefix("file:"))
     with spark_errors(source):
         if source.lower().endswith(TEXT_ENDINGS):
-            return spark.read.csv(source, header=True, escape='"', enforceSchema=False)
+            return _read_csv(spark, source)
         if source.lower().endswith(".parquet") or "/" in source or local.is_dir():
             return spark.read.parquet(source)
         return spark.table(source)
+
+
+def _read_csv(spark: SparkSession, source: str) -> DataFrame:
+    """Read CSV as DuckDB does: the delimiter that the header has most of, and double quotes."""
+    header = spark.read.text(source).first()
+    cells = "" if header is None else str(header[0])
+    delimiter = max(",;\t|", key=cells.count)
+    return spark.read.csv(
+        source,
+        sep=delimiter,
+        header=True,
+        quote='"',
+        escape='"',
+        multiLine=True,
+        ignoreLeadingWhiteSpace=True,
+        ignoreTrailingWhiteSpace=True,
+        enforceSchema=False,
+        mode="FAILFAST",
+    )
 
 
 def map_in_arrow(data: DataFrame, function: Callable[..., Any], columns: str, source: str) -> Iterator[Any]:
@@ -178,14 +210,21 @@ def spark_errors(source: str) -> Iterator[None]:
 def _is_empty(text: Column) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return text.isNull() | (F.trim(text.cast("string")) == "")
+    return F.coalesce(text, F.lit("")) == ""
 
 
 def text_of_column(column: str) -> Column:
-    """Return a column as text."""
+    """Return a column as text, without the white space around it."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.col(quoted(column)).cast("string")
+    return F.trim(F.col(quoted(column)).cast("string"), F.lit(WHITESPACE))
+
+
+def finite(number: Column) -> Column:
+    """Return a number, or nothing where it is infinite or none."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.when(F.abs(number) < math.inf, number)  # NaN is the largest of all in Spark
 
 
 def quoted(name: str) -> str:

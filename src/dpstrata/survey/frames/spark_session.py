@@ -35,7 +35,7 @@ _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.io.encryption.enabled": "true",  # ids that do not fit in memory are encrypted on disk
-    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "dpstrata-warehouse"),
 }
 
 

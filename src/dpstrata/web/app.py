@@ -1,0 +1,163 @@
+"""The application: the page, its files, and the API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from dpstrata.web.endpoints import ENDPOINTS, Endpoint
+from dpstrata.web.guard import Guard
+from dpstrata.web.limits import LIMITS, Limits
+from dpstrata.web.openapi import openapi_document
+from dpstrata.web.pool import ClientGoneError, Pool
+from dpstrata.web.replies import RefusedError, Reply, reply_error, reply_json
+
+STATIC = Path(__file__).parent / "static"
+IN_BODY = "refusals=in-body"
+_CLIENT_LEFT = 499
+
+
+def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
+    """Make the application.
+
+    Parameters
+    ----------
+    host : str
+        The address it is served on; requests must name it or this machine.
+    limits : Limits
+        What it accepts.
+    """
+    pool_of: list[Pool] = []
+
+    @asynccontextmanager
+    async def run_workers(app: Starlette) -> AsyncIterator[None]:
+        pool = Pool(limits)
+        await pool.start()
+        pool_of[:] = [pool]
+        try:
+            yield
+        finally:
+            await pool.stop()
+
+    async def show_page(request: Request) -> Response:
+        return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+
+    async def show_openapi(request: Request) -> Response:
+        return _respond(reply_json(openapi_document()))
+
+    def serve(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            try:
+                body = await _read_body(request, endpoint, limits)
+                parameters = {**request.query_params, **request.path_params}
+                reply = await pool_of[0].run(
+                    endpoint.job, parameters, body, gone=request.is_disconnected if body else None
+                )
+            except RefusedError as refusal:
+                reply = reply_error(refusal.status, str(refusal))
+            except (ClientGoneError, ClientDisconnect):
+                return Response(status_code=_CLIENT_LEFT)
+            return _respond_as_preferred(reply, request)
+
+        return answer
+
+    routes: list[BaseRoute] = [
+        Route("/", show_page),
+        Route("/api/openapi.json", show_openapi),
+        *(
+            Route(endpoint.path, serve(endpoint), methods=[endpoint.method], name=endpoint.job)
+            for endpoint in ENDPOINTS
+        ),
+        Mount("/static", _Files(directory=STATIC)),
+    ]
+    return Starlette(
+        routes=routes,
+        lifespan=run_workers,
+        middleware=[Middleware(Guard, host=host)],
+        exception_handlers={HTTPException: _explain_http, 500: _explain_fault},
+    )
+
+
+class _Files(StaticFiles):
+    """The files of the page, asked for again every time, so that an update is seen at once."""
+
+    def file_response(self, *arguments: object, **options: object) -> Response:
+        response = super().file_response(*arguments, **options)  # type: ignore[arg-type]
+        response.headers["cache-control"] = "no-cache"
+        return response
+
+
+async def _read_body(request: Request, endpoint: Endpoint, limits: Limits) -> bytes:
+    """Read what was sent, no more than is allowed, and only of the right kind."""
+    if endpoint.takes is None:
+        return b""
+    # A page elsewhere cannot send these kinds without asking first, and is refused then.
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != endpoint.takes:
+        raise RefusedError(415, f"the body must be {endpoint.takes}, got {kind or 'no content type'!r}.")
+    too_large = RefusedError(413, f"the body must be at most {limits.body_bytes / 2**20:g} MB.")
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limits.body_bytes:
+        raise too_large
+    parts, length = [], 0
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            async for part in request.stream():
+                length += len(part)
+                if length > limits.body_bytes:
+                    raise too_large
+                parts.append(part)
+    except TimeoutError:
+        raise RefusedError(408, f"the body must arrive within {limits.body_seconds:g} seconds.") from None
+    if endpoint.query:
+        for name, _ in endpoint.query:
+            if not request.query_params.get(name):
+                raise RefusedError(422, f"the query must hold {name}.")
+    return b"".join(parts)
+
+
+def _respond(reply: Reply) -> Response:
+    headers = {"cache-control": "no-store"}
+    if reply.name is not None:
+        headers["content-disposition"] = f'attachment; filename="{reply.name}"'
+    return Response(reply.content, status_code=reply.status, media_type=reply.kind, headers=headers)
+
+
+def _respond_as_preferred(reply: Reply, request: Request) -> Response:
+    """Answer a refusal with status 200 if that is preferred, by a page that shows refusals at their place.
+
+    Browsers write every other status into their console as a failure, though nothing has failed.
+    """
+    if 400 <= reply.status < 500 and IN_BODY in request.headers.get("prefer", ""):
+        response = _respond(replace(reply, status=200))
+        response.headers["preference-applied"] = IN_BODY
+        return response
+    return _respond(reply)
+
+
+async def _explain_http(request: Request, error: Exception) -> Response:
+    """Answer what no endpoint answers, in the same form as every error."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    words = {
+        404: "there is nothing at this address.",
+        405: "this address does not take such a request.",
+    }.get(status, "the request cannot be answered.")
+    response = _respond(reply_error(status, words))
+    if isinstance(error, HTTPException) and error.headers:
+        response.headers.update(error.headers)
+    return response
+
+
+async def _explain_fault(request: Request, error: Exception) -> Response:
+    return _respond(reply_error(500, "dpstrata failed unexpectedly; this is a fault of the program."))

@@ -1,0 +1,118 @@
+"""What holds for every answer: where requests may come from, and what a page may do."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from dpstrata.web.replies import Reply, reply_error
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Guard:
+    """Check the host and the origin of every request, and put the security headers on every answer.
+
+    A web site elsewhere can make a browser send requests to this machine: by a name of its own that resolves
+    to 127.0.0.1, which the Host header shows, or across origins, which the Origin header shows.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What is guarded.
+    host : str
+        The address the server listens on; a wildcard also lets in whoever names the machine by a number.
+    """
+
+    def __init__(self, app: ASGIApp, *, host: str = "127.0.0.1") -> None:
+        self._app = app
+        self._hosts = _LOCAL | {host.strip("[]").lower()}
+        self._any_number = _is_wildcard(host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message.get("headers", []), *own]
+            await send(message)
+
+        refusal = self._refuse(headers)
+        if refusal is None:
+            await self._app(scope, receive, send_with_headers)
+        else:
+            await _send_reply(refusal, send_with_headers)
+
+    def _refuse(self, headers: dict[bytes, str]) -> Reply | None:
+        if not self._allows(_host_of(f"//{headers.get(b'host', '')}")):
+            return reply_error(
+                400,
+                "the Host header must name this machine, as localhost or by the address it was started on.",
+            )
+        origin = headers.get(b"origin")
+        if origin is not None and urlsplit_netloc(origin) != headers.get(b"host"):
+            return reply_error(403, "requests must come from the planner's own page.")
+        return None
+
+    def _allows(self, host: str | None) -> bool:
+        if host is None:
+            return False
+        return host in self._hosts or (self._any_number and _is_number(host))
+
+
+def urlsplit_netloc(url: str) -> str | None:
+    """Return host and port of an address, ``None`` where there is none."""
+    try:
+        return urlsplit(url).netloc or None
+    except ValueError:
+        return None
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_wildcard(host: str) -> bool:
+    return _is_number(host.strip("[]")) and ipaddress.ip_address(host.strip("[]")).is_unspecified
+
+
+async def _send_reply(reply: Reply, send: Send) -> None:
+    headers = [(b"content-type", reply.kind.encode()), (b"content-length", str(len(reply.content)).encode())]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.content})

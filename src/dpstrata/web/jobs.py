@@ -1,0 +1,230 @@
+"""What the server does with a request, apart from HTTP: bytes in, a reply out. Runs in a worker."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dpstrata.errors import DpstrataWarning
+from dpstrata.model.choice import in_words as choice_in_words
+from dpstrata.model.design_record import Design
+from dpstrata.model.output import design_content, plain_cell, table_content
+from dpstrata.model.summary import TITLES, sentences
+from dpstrata.planning import design
+from dpstrata.planning.curves import epsilon_rows, precision_rows
+from dpstrata.report.charts import allocations, plot
+from dpstrata.report.code import command_line, python_code_with_strata, strata_columns
+from dpstrata.report.plan_charts import budgets_chart, epsilon_chart, parts_chart, precision_chart
+from dpstrata.report.words import headline
+from dpstrata.reporting import report_html
+from dpstrata.version import __version__
+from dpstrata.web.examples import list_examples, open_example
+from dpstrata.web.replies import RefusedError, Reply, reply_json
+from dpstrata.web.requests import CompareRequest, DesignRequest
+from dpstrata.web.uploads import read_upload
+
+Parameters = Mapping[str, str]
+CSV = "text/csv; charset=utf-8"
+FORMULA_SIGNS = ("=", "+", "@", "\t", "\r")
+Job = Callable[[bytes, Parameters], Reply]
+
+
+def plan_of(request: DesignRequest) -> tuple[Design, list[str]]:
+    """Design what is asked for; return what was warned about too."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", DpstrataWarning)
+        plan = design(request.read_strata(), **request.options.arguments())
+    return plan, [*(str(warning.message) for warning in caught), *_warn_of_formulas(plan)]
+
+
+def _warn_of_formulas(plan: Design) -> list[str]:
+    """Name a stratum that a spreadsheet would take for a formula, once it opens the CSV file."""
+    found = next((name for name in plan.strata.names if name.startswith(FORMULA_SIGNS)), None)
+    if found is None:
+        return []
+    return [
+        f"stratum {found!r} begins like a formula; a spreadsheet may calculate it when it opens the CSV file."
+    ]
+
+
+def answer_health(body: bytes, parameters: Parameters) -> Reply:
+    """Say that a worker answers."""
+    return reply_json({"status": "ok", "version": __version__})
+
+
+def answer_design(body: bytes, parameters: Parameters) -> Reply:
+    """Design, and describe the result in figures, words and charts."""
+    plan, warned = plan_of(DesignRequest.model_validate_json(body))
+    charts = {"allocation": plot(plan).spec, "parts": parts_chart(plan).spec}
+    if plan.inputs.amplified:
+        charts["budgets"] = budgets_chart(plan).spec
+    return reply_json(
+        {
+            **describe(plan),
+            "headline": headline(plan),
+            "notes": _notes(plan),
+            "sentences": sentences(plan),
+            "warnings": warned,
+            "certificate": {**asdict(plan.certificate), "in_words": plan.certificate.in_words},
+            "comparison": [
+                {
+                    "design": row.design,
+                    "title": TITLES[row.design],
+                    "variance": row.variance,
+                    "standard_error": row.standard_error,
+                    "ratio": row.ratio,
+                }
+                for row in plan.compare()
+            ],
+            "privacy": {**plan.privacy},
+            "strata": {name: list(map(plain_cell, cells)) for name, cells in plan.columns().items()},
+            "charts": charts,
+            "code": {
+                "python": python_code_with_strata(plan),
+                "command": command_line(plan.inputs, best=plan.choice is not None),
+            },
+        }
+    )
+
+
+def _notes(plan: Design) -> list[str]:
+    """Say how the number of interviews and the mechanism came about, where that was left to the planner."""
+    mean = plan.inputs.objective == "mean"
+    asked = plan.outcome is not None and plan.inputs.total is None and not plan.inputs.has_domain_targets
+    outcome = plan.outcome.in_words(plan.total, mean=mean) if asked and plan.outcome is not None else None
+    return [note for note in (outcome, choice_in_words(plan)) if note is not None]
+
+
+def describe(plan: Design) -> dict[str, Any]:
+    """Return the figures of a design."""
+    parts = plan.variance_parts
+    return {
+        "total": plan.total,
+        "population": plan.strata.population,
+        "strata_count": len(plan.strata),
+        "objective": plan.inputs.objective,
+        "variance": plan.variance,
+        "standard_error": plan.standard_error,
+        "margin": None if plan.standard_error is None else plan.inputs.z * plan.standard_error,
+        "variance_parts": asdict(parts),
+        "mechanism": {"name": plan.inputs.mechanism, "title": plan.mechanism.title},
+        "largest_local_epsilon": float(plan.local_epsilons.max()) if plan.inputs.amplified else None,
+        "best_total": None if plan.outcome is None else plan.outcome.best_total,
+        "cost": plan.cost,
+    }
+
+
+def answer_precision(body: bytes, parameters: Parameters) -> Reply:
+    """Draw the precision against the number of interviews."""
+    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    rows, best = precision_rows(plan)
+    return reply_json({"best": best, "chart": precision_chart(rows, best=best, total=plan.total).spec})
+
+
+def answer_epsilon(body: bytes, parameters: Parameters) -> Reply:
+    """Draw the precision against epsilon."""
+    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    if plan.inputs.epsilon is None:
+        raise RefusedError(422, "the promise must be one of epsilon to be varied, got zCDP or GDP.")
+    rows = epsilon_rows(plan)
+    return reply_json({"chart": epsilon_chart(rows, epsilon=plan.inputs.epsilon).spec})
+
+
+FIGURES = {
+    "total": "Interviews",
+    "standard_error": "Standard error",
+    "margin": "Margin of error",
+    "variance": "Variance",
+    "largest_local_epsilon": "Largest local epsilon",
+    "cost": "Cost",
+}
+
+
+def answer_compare(body: bytes, parameters: Parameters) -> Reply:
+    """Set two plans side by side."""
+    request = CompareRequest.model_validate_json(body)
+    held, current = (plan_of(each)[0] for each in (request.held, request.current))
+    first, second = describe(held), describe(current)
+    figures = [
+        {
+            "name": name,
+            "title": title,
+            "held": first[name],
+            "current": second[name],
+            "difference": None if None in (first[name], second[name]) else second[name] - first[name],
+        }
+        for name, title in FIGURES.items()
+        if not (first[name] is None and second[name] is None)
+    ]
+    same = held.strata.names == current.strata.names
+    series = {"held plan": held.sample_sizes, "this plan": current.sample_sizes}
+    chart = allocations(current, series, "Two plans side by side").spec if same else None
+    sizes: dict[str, list[int | None]] = {}
+    for position, plan in enumerate((held, current)):
+        for name, n in zip(plan.strata.names, plan.sample_sizes.tolist(), strict=True):
+            sizes.setdefault(name, [None, None])[position] = n
+    rows = [{"stratum": name, "held": pair[0], "current": pair[1]} for name, pair in sizes.items()]
+    return reply_json(
+        {
+            "figures": figures,
+            "mechanisms": [first["mechanism"]["title"], second["mechanism"]["title"]],
+            "strata": rows,
+            "chart": chart,
+        }
+    )
+
+
+def answer_table(body: bytes, parameters: Parameters) -> Reply:
+    """Read a table file into columns of cells, as they stand; nothing is kept."""
+    return reply_json(read_upload(parameters.get("name", ""), body))
+
+
+def answer_examples(body: bytes, parameters: Parameters) -> Reply:
+    """Name the shipped examples."""
+    return reply_json(list_examples())
+
+
+def answer_example(body: bytes, parameters: Parameters) -> Reply:
+    """Return one of them."""
+    return reply_json(open_example(parameters["name"]))
+
+
+def answer_download(body: bytes, parameters: Parameters, *, ending: str, kind: str) -> Reply:
+    """Write a file of the design, as the library would."""
+    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    path = Path(f"design.{ending}")
+    return Reply(design_content(plan, path), kind=kind, name=path.name)
+
+
+def answer_strata(body: bytes, parameters: Parameters) -> Reply:
+    """Write the strata file that the code reads."""
+    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    path = Path("strata.csv")
+    return Reply(table_content(strata_columns(plan), path), kind=CSV, name=path.name)
+
+
+def answer_report(body: bytes, parameters: Parameters) -> Reply:
+    """Write the report."""
+    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    return Reply(report_html(plan).encode(), kind="text/html; charset=utf-8", name="report.html")
+
+
+JOBS: dict[str, Job] = {
+    "health": answer_health,
+    "design": answer_design,
+    "precision": answer_precision,
+    "epsilon": answer_epsilon,
+    "compare": answer_compare,
+    "table": answer_table,
+    "examples": answer_examples,
+    "example": answer_example,
+    "document": partial(answer_download, ending="json", kind="application/json"),
+    "csv": partial(answer_download, ending="csv", kind=CSV),
+    "strata": answer_strata,
+    "report": answer_report,
+}

@@ -1,0 +1,138 @@
+"""A few worker processes, each with one request at a time; one that takes too long is replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from dpstrata.web.limits import Limits
+from dpstrata.web.replies import RefusedError, Reply
+from dpstrata.web.worker import LENGTHS, pack
+
+
+class ClientGoneError(Exception):
+    """The client left before work on its request began."""
+
+
+class Worker:
+    """One process, started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> asyncio.subprocess.Process:
+        """Start the process, unless it runs."""
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "dpstrata.web.worker",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for the server, which then ends its workers
+            )
+        return self._process
+
+    async def ask(self, job: str, parameters: dict[str, str], body: bytes) -> Reply:
+        """Have one request worked on."""
+        process = await self.start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(pack({"job": job, "parameters": parameters}, body))
+        await process.stdin.drain()
+        lengths = await process.stdout.readexactly(LENGTHS.size)
+        head, content = [await process.stdout.readexactly(length) for length in LENGTHS.unpack(lengths)]
+        return Reply(content, **json.loads(head))
+
+    async def end(self) -> None:
+        """End the process and wait until it is gone."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+class Pool:
+    """The workers of one server.
+
+    A worker that is late, or that a leaving client has interrupted, is ended and started anew: what it was
+    doing cannot disturb the next request.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._workers = [Worker() for _ in range(limits.workers)]
+        self._idle: asyncio.Queue[Worker] = asyncio.Queue()
+        self._waiting = 0
+        self._stopped = False
+
+    async def start(self) -> None:
+        """Start every worker, without waiting until they are ready."""
+        for worker in self._workers:
+            await worker.start()
+            self._idle.put_nowait(worker)
+
+    async def stop(self) -> None:
+        """End every worker."""
+        self._stopped = True
+        await asyncio.gather(*(worker.end() for worker in self._workers))
+
+    async def run(
+        self,
+        job: str,
+        parameters: dict[str, str],
+        body: bytes,
+        *,
+        gone: Callable[[], Awaitable[bool]] | None = None,
+    ) -> Reply:
+        """Have a request worked on by the next idle worker.
+
+        Raises
+        ------
+        RefusedError
+            If too many wait already, if the work takes too long, or if the worker did not survive it.
+        ClientGoneError
+            If the client left before work began.
+        """
+        if self._waiting >= self._limits.waiting:
+            raise RefusedError(503, "too many requests are waiting; try again in a moment.")
+        self._waiting += 1
+        try:
+            worker = await self._idle.get()
+        finally:
+            self._waiting -= 1
+        unfinished = True
+        try:
+            if gone is not None and await gone():
+                unfinished = False
+                raise ClientGoneError
+            async with asyncio.timeout(self._limits.work_seconds):
+                reply = await worker.ask(job, parameters, body)
+            unfinished = False
+            return reply
+        except TimeoutError:
+            raise RefusedError(
+                503,
+                f"the request took longer than {self._limits.work_seconds:g} seconds and was stopped; "
+                "use the library or the command line for it.",
+            ) from None
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise RefusedError(
+                503, "the request ended the process that worked on it; it may need too much memory."
+            ) from None
+        finally:
+            if unfinished:
+                await asyncio.shield(self._replace(worker))
+            else:
+                self._idle.put_nowait(worker)
+
+    async def _replace(self, worker: Worker) -> None:
+        await worker.end()
+        if not self._stopped:
+            await worker.start()
+        self._idle.put_nowait(worker)

@@ -1,0 +1,87 @@
+"""Reading a table that was sent: within limits, in a private folder, and with the sender's name for it."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from dpstrata.errors import InputError, StrataError
+from dpstrata.model.tables import EXCEL_ENDINGS, read_table, text_of
+from dpstrata.web.limits import LIMITS
+from dpstrata.web.replies import RefusedError
+
+
+def read_upload(name: str, content: bytes) -> dict[str, Any]:
+    r"""Read a table file into columns of cells as text.
+
+    Parameters
+    ----------
+    name : str
+        What the sender calls the file; its ending says its kind. It is never used as a path.
+    content : bytes
+        The file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    RefusedError
+        If it is, or would unpack to, more than is accepted.
+
+    Examples
+    --------
+    >>> read_upload("s.csv", b"stratum,size\nA,10\n")["strata"]
+    {'stratum': ['A'], 'size': ['10']}
+    """
+    name = Path(name).name[-100:]
+    ending = Path(name).suffix.lower()
+    with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
+        path = Path(folder) / f"uploaded{ending if ending.isascii() and ending[1:].isalnum() else ''}"
+        path.write_bytes(content)
+        _check_unpacked(path)
+        try:
+            columns = read_table(path).columns
+        except StrataError as error:
+            raise StrataError(error.problems, source=name, cells=error.cells) from None
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), name).replace(path.name, name)) from None
+    rows = max(map(len, columns.values()), default=0)
+    if rows > LIMITS.rows or len(columns) > LIMITS.columns:
+        raise _too_many(rows, len(columns))
+    cells = {column: [text_of(cell) for cell in each] for column, each in columns.items()}
+    if any(len(cell) > LIMITS.text for each in cells.values() for cell in each):
+        raise RefusedError(413, f"a cell may have {LIMITS.text:,} characters, got one with more.")
+    return {"name": name, "rows": rows, "strata": cells}
+
+
+def _check_unpacked(path: Path) -> None:
+    """Refuse a small file that would unpack to a huge table, before it is unpacked."""
+    if path.suffix in EXCEL_ENDINGS and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as parts:
+            unpacked = sum(part.file_size for part in parts.infolist())
+        if unpacked > LIMITS.unpacked_bytes:
+            raise RefusedError(
+                413, f"a spreadsheet may unpack to {LIMITS.unpacked_bytes / 2**20:g} MB, got one of more."
+            )
+    if path.suffix == ".parquet":
+        try:
+            import pyarrow
+            import pyarrow.parquet as parquet
+        except ImportError:
+            return  # reading it says what to install
+        try:
+            about = parquet.read_metadata(path)
+        except pyarrow.ArrowInvalid:
+            return  # reading it says that it is damaged
+        if about.num_rows > LIMITS.rows or about.num_columns > LIMITS.columns:
+            raise _too_many(about.num_rows, about.num_columns)
+
+
+def _too_many(rows: int, columns: int) -> RefusedError:
+    return RefusedError(
+        413,
+        f"a table may have {LIMITS.rows:,} rows and {LIMITS.columns} columns, got {rows:,} and {columns:,}. "
+        "Use the library or the command line for more.",
+    )

@@ -1,0 +1,149 @@
+"""Driving the system's Chromium, and what must hold for every visit to the page."""
+
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+expect.set_options(timeout=20_000)  # machines may be busy
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) =>
+  window.violations.push(`${event.violatedDirective}: ${event.blockedURI}`));
+"""
+
+
+def find_chromium():
+    """Return the path of a Chromium; without one the tests of the page cannot be run, and fail."""
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.fail(
+            "The tests of the page need Chromium on the PATH: apt-get install chromium (Debian, Ubuntu), "
+            "dnf install chromium (Fedora) or brew install chromium.",
+            pytrace=False,
+        )
+    return found
+
+
+class Visit:
+    """One page, and everything it did that it should not have."""
+
+    def __init__(self, page, server):
+        self.page = page
+        self.server = server
+        self.requests = []
+        self.faults = []
+        page.add_init_script(WATCH)
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", lambda line: line.type in ("error", "warning") and self.faults.append(line.text))
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+
+    def open(self, address=""):
+        self.page.goto(self.server + address)
+        self.settle()
+        return self
+
+    def settle(self):
+        """Wait until the newest design and its charts are there."""
+        expect(self.page.locator(".headline.stale")).to_have_count(0)
+        expect(self.page.locator("#headline, .failure")).to_be_visible()
+        self.page.wait_for_load_state("networkidle")
+
+    def headline(self, text):
+        expect(self.page.locator("#headline")).to_contain_text(text)
+
+    def control(self, name):
+        return self.page.locator(
+            f'.controls input[type="text"][data-name="{name}"], .controls select[data-name="{name}"]'
+        )
+
+    def ask(self, question):
+        """Choose how large the survey may be."""
+        self.page.locator(f'input[name="question"][value="{question}"]').check()
+
+    def slider(self, name):
+        return self.page.locator(f'.controls input[type="range"][data-name="{name}"]')
+
+    def cell(self, row, column):
+        return self.page.locator(f'[data-row="{row}"][data-column="{column}"]')
+
+    def button(self, name):
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def download(self, locator):
+        """Click, and return the name and the bytes of what comes."""
+        with self.page.expect_download() as started:
+            locator.click()
+        return started.value.suggested_filename, Path(started.value.path()).read_bytes()
+
+    def check(self):
+        """No request left the machine, nothing complained, and everyone can use what is shown."""
+        host = urlsplit(self.server).netloc
+        outside = [
+            url
+            for url in self.requests
+            if not url.startswith(("data:", "blob:")) and urlsplit(url).netloc != host
+        ]
+        assert outside == []
+        assert self.page.evaluate("window.violations") == []
+        serious = self.find_barriers()
+        assert serious == []
+        assert self.faults == []
+
+    def find_barriers(self):
+        """Return what axe calls serious or critical."""
+        self.page.evaluate(AXE)
+        found = self.page.evaluate(
+            "() => axe.run(document, {resultTypes: ['violations']}).then((run) => run.violations)"
+        )
+        return [
+            f"{rule['id']}: {rule['help']}: {[node['html'][:120] for node in rule['nodes'][:3]]}"
+            for rule in found
+            if rule["impact"] in ("serious", "critical")
+        ]
+
+
+@contextmanager
+def visiting(browser, server, **options):
+    """Visit the page in a context of its own, and check the visit at its end."""
+    context = browser.new_context(
+        **{"viewport": {"width": 1280, "height": 900}, "accept_downloads": True, **options}
+    )
+    context.set_default_timeout(15_000)
+    visit = Visit(context.new_page(), server)
+    try:
+        yield visit
+        visit.check()
+    finally:
+        context.close()
+
+
+def drop(visit, name, content):
+    """Drop a file on the table of strata."""
+    visit.page.locator("section.strata").evaluate(
+        """(place, [name, bytes]) => {
+            const data = new DataTransfer();
+            data.items.add(new File([new Uint8Array(bytes)], name));
+            place.dispatchEvent(new DragEvent("dragover", {dataTransfer: data, bubbles: true, cancelable: true}));
+            place.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
+        }""",
+        [name, list(content)],
+    )
+
+
+FIRST = "62 + 43 + 45 + 50 = 200 interviews give a standard error of 0.0196"

@@ -1,0 +1,422 @@
+"""Oversized, malformed and hostile requests get a clear message, and the next request is answered as ever."""
+
+import json
+
+import pytest
+from starlette.testclient import TestClient
+
+from dpstrata.web.app import make_app
+from dpstrata.web.guard import POLICY
+from dpstrata.web.limits import LIMITS, Limits
+
+FOUR = {
+    "stratum": ["A", "B", "C", "D"],
+    "size": [7000, 8000, 9000, 10000],
+    "sd": [0.283, 0.08, 0.0226, 0.0064],
+}
+JSON = {"content-type": "application/json"}
+BYTES = {"content-type": "application/octet-stream"}
+
+
+@pytest.fixture(autouse=True)
+def still_well(client):
+    """Whatever a test did, the server answers the next request."""
+    yield
+    asked = {"strata": FOUR, "options": {"epsilon": 1.0, "total": 200}}
+    assert client.post("/api/design", json=asked).json()["strata"]["sample_size"] == [62, 43, 45, 50]
+
+
+def refused(reply, status, words):
+    assert reply.status_code == status, reply.text
+    error = reply.json()["error"]
+    assert set(error) == {"message", "cells"}
+    assert words in error["message"], error["message"]
+    assert "Traceback" not in reply.text
+    assert "/tmp" not in reply.text
+    return error
+
+
+def post(client, content, path="/api/design", headers=JSON, **more):
+    return client.post(path, content=content, headers=headers, **more)
+
+
+# --- shape ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b'{"x": "\\ud800"}']
+)
+def test_what_is_not_json_is_refused(client, content):
+    refused(post(client, content), 400, "the body must be JSON")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"[]", "the body"),
+        (b"{}", "strata"),
+        (b'{"strata": [], "options": {}}', "strata"),
+        (b'{"strata": {}, "options": {}}', "strata"),
+        (b'{"strata": {"size": [true]}, "options": {}}', "strata.size.0"),
+        (b'{"strata": {"size": [[1]]}, "options": {}}', "strata.size.0"),
+        (b'{"strata": {"size": [NaN]}, "options": {}}', "strata.size.0"),
+        (b'{"strata": {"size": [1e999]}, "options": {}}', "strata.size.0"),
+        (b'{"strata": {"size": [1]}, "options": {"epsilon": Infinity}}', "options.epsilon"),
+        (b'{"strata": {"size": [1]}, "options": {"epsilon": "1"}}', "options.epsilon"),
+        (b'{"strata": {"size": [1]}, "options": {"total": 1.5}}', "options.total"),
+        (b'{"strata": {"size": [1]}, "options": {"total": 1e300}}', "options.total"),
+        (b'{"strata": {"size": [1]}, "options": {"nonsense": 1}}', "options.nonsense"),
+        (b'{"strata": {"size": [1]}, "options": {}, "more": 1}', "more"),
+        (b'{"strata": {"size": [1], "sd": [0.1, 0.2]}, "options": {}}', "one length"),
+    ],
+)
+def test_what_has_the_wrong_shape_is_refused_with_its_place(client, content, words):
+    refused(post(client, content), 422, words)
+
+
+# --- values -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "cell", "words"),
+    [
+        ("size", 1, "=1+1", "size must be a number, got '=1+1'."),
+        ("size", 0, 1e308, "size must be a whole number from 1 to 10^12"),
+        ("size", 0, 10**400, "size"),
+        ("size", 2, "-5", "size must be a whole number"),
+        ("size", 2, "", "size must be a number, got nothing."),
+        ("sd", 3, "NaN", "sd must be a number"),
+        ("sd", 3, "1e999", "sd must be a number >= 0"),
+        ("sd", 0, "<b>0.1</b>", "sd must be a number, got '<b>0.1</b>'."),
+        ("sd", 0, 0.7, "sd must be at most 0.500036"),
+        ("stratum", 1, "A", "stratum names must differ"),
+        ("stratum", 1, None, "stratum must not be empty"),
+    ],
+)
+def test_a_wrong_cell_is_reported_at_its_place(client, four, column, row, cell, words):
+    four["strata"][column][row] = cell
+    error = refused(client.post("/api/design", json=four), 422, "")
+    assert {"row": row, "column": column} in [
+        {"row": found["row"], "column": found["column"]} for found in error["cells"]
+    ]
+    assert any(words in found["message"] for found in error["cells"]), error
+
+
+def test_all_wrong_cells_are_reported_at_once(client, four):
+    four["strata"]["size"][0] = "many"
+    four["strata"]["sd"][3] = "-1"
+    error = refused(client.post("/api/design", json=four), 422, "2 problems")
+    assert [(cell["row"], cell["column"]) for cell in error["cells"]] == [(0, "size"), (3, "sd")]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "epsilon"),
+        ({"epsilon": 1}, "total"),
+        ({"epsilon": 1, "total": 200, "at_most": 300}, "one"),
+        ({"epsilon": 1e308, "total": 200}, "epsilon"),
+        ({"epsilon": -1, "total": 200}, "epsilon"),
+        ({"epsilon": 1, "total": 2}, "total must be at least the sum of the minimums"),
+        ({"epsilon": 1, "total": 10**18}, "total"),
+        ({"epsilon": 1, "target_se": 1e-9}, "best possible"),
+        ({"epsilon": 1, "total": 200, "mechanism": "<script>"}, "mechanism must be one of"),
+        ({"epsilon": 1, "total": 200, "answers": [1, 0]}, "answers"),
+        ({"epsilon": 1, "total": 200, "domains": {"nowhere": None}}, "nowhere"),
+        ({"epsilon": 1, "total": 200, "trust": "curator", "mechanism": "randomized_response"}, "answers"),
+    ],
+)
+def test_an_impossible_question_is_refused_by_the_librarys_own_sentence(client, four, options, words):
+    four["options"] = options
+    refused(client.post("/api/design", json=four), 422, words)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<img src=x onerror=alert(1)>",
+        "</script><script>alert(1)</script>",
+        "\u202egnp.exe",
+        "\0",
+        "😀" * 50,
+        "=cmd()",
+    ],
+)
+def test_any_name_is_carried_as_data(client, four, name):
+    four["strata"]["stratum"][0] = name
+    reply = client.post("/api/design", json=four)
+    assert reply.status_code == 200
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.json()["strata"]["stratum"][0] == name
+    assert client.post("/api/design.json", json=four).json()["strata"][0]["stratum"] == name
+
+
+def test_a_name_like_a_formula_is_warned_about(client, four):
+    four["strata"]["stratum"][0] = "=cmd|'/c calc'!A0"
+    (warning,) = client.post("/api/design", json=four).json()["warnings"]
+    assert "begins like a formula" in warning
+
+
+# --- size and time ----------------------------------------------------------------------------
+
+
+def test_a_million_rows_are_refused(client):
+    many = 1_000_000
+    body = {
+        "strata": {"stratum": list(range(many)), "size": [1] * many},
+        "options": {"epsilon": 1, "total": many},
+    }
+    reply = client.post("/api/design", json=body)
+    assert reply.status_code in (413, 422)
+    assert "100000" in reply.json()["error"]["message"] or "16 MB" in reply.json()["error"]["message"]
+    table = b"stratum,size,sd\n" + b"".join(b"%d,9,0\n" % i for i in range(many))
+    refused(post(client, table, "/api/table?name=s.csv", BYTES), 413, "100,000 rows")
+
+
+def test_a_body_is_counted_while_it_is_read(client):
+    def endless():
+        for _ in range(LIMITS.body_bytes // 2**16 + 2):
+            yield b" " * 2**16
+
+    refused(post(client, endless()), 413, "16 MB")
+    refused(post(client, b"{}", headers={**JSON, "content-length": str(10**12)}), 413, "16 MB")
+
+
+def test_work_that_takes_too_long_is_stopped_and_its_worker_replaced(four):
+    hurried = Limits(work_seconds=0.02, workers=1)
+    many = 50_000
+    slow = {
+        "strata": {"stratum": list(range(many)), "size": [900] * many, "sd": [0.1] * many},
+        "options": {"epsilon": 1, "total": 10 * many},
+    }
+    with TestClient(make_app(limits=hurried), base_url="http://127.0.0.1") as client:
+        refused(client.post("/api/precision", json=slow), 503, "took longer than 0.02 seconds")
+        refused(client.post("/api/precision", json=slow), 503, "took longer than 0.02 seconds")
+
+
+def test_a_worker_that_dies_is_replaced(four):
+    import psutil
+
+    with TestClient(make_app(limits=Limits(workers=1)), base_url="http://127.0.0.1") as client:
+        assert client.get("/api/health").status_code == 200
+        workers = [
+            child
+            for child in psutil.Process().children(recursive=True)
+            if "dpstrata.web.worker" in child.cmdline()
+        ]
+        newest = max(workers, key=lambda child: child.create_time())
+        newest.kill()
+        newest.wait(5)
+        statuses = [client.post("/api/design", json=four).status_code for _ in range(2)]
+        assert statuses[-1] == 200
+    assert not newest.is_running()
+
+
+def test_no_worker_outlives_the_server(four):
+    import psutil
+
+    def workers():
+        return {
+            child.pid for child in psutil.Process().children() if "dpstrata.web.worker" in child.cmdline()
+        }
+
+    before = workers()
+    with TestClient(make_app(), base_url="http://127.0.0.1") as client:
+        client.get("/api/health")
+        assert len(workers() - before) == LIMITS.workers
+    assert workers() == before
+
+
+def test_workers_end_with_a_server_that_was_killed(tmp_path):
+    import subprocess
+    import sys
+    import time
+
+    import psutil
+
+    command = [sys.executable, "-m", "dpstrata", "serve", "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        workers = psutil.Process(process.pid).children()
+        assert len(workers) == LIMITS.workers
+        process.kill()
+    deadline = time.monotonic() + 20
+    while any(worker.is_running() and worker.status() != "zombie" for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_too_many_waiting_requests_are_turned_away():
+    import threading
+
+    limits = Limits(workers=1, waiting=1)
+    many = 50_000
+    slow = {
+        "strata": {"stratum": list(range(many)), "size": [900] * many, "sd": [0.1] * many},
+        "options": {"epsilon": 1, "total": 10 * many},
+    }
+    with TestClient(make_app(limits=limits), base_url="http://127.0.0.1") as client:
+        statuses = []
+        threads = [
+            threading.Thread(
+                target=lambda: statuses.append(client.post("/api/precision", json=slow).status_code)
+            )
+            for _ in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert set(statuses) == {200, 503}
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("s.csv", b"", "s.csv must have a header row"),
+        ("s.csv", b"\xff\xfe\x00", "s.csv must be UTF-8 text"),
+        ("s.csv", b"a,a\n1,2\n", "stands twice"),
+        ("s.csv", b"a,b\n1\n", "a row must have 2 cells"),
+        ("s.csv", b'a,b\n"1,2\n', "s.csv is not a readable CSV file"),
+        ("s.parquet", b"PAR1 nonsense", "s.parquet is not a readable Parquet file"),
+        ("s.xlsx", b"PK nonsense", "s.xlsx is not a readable Excel file"),
+        ("s.exe", b"MZ", "a table must end in"),
+        ("../../etc/passwd", b"a", "a table must end in"),
+        ("..", b"a", "a table must end in"),
+        ("s.\u0000csv", b"a", "a table must end in"),
+    ],
+)
+def test_files_that_cannot_be_read(client, name, content, words):
+    reply = client.post("/api/table", params={"name": name}, content=content, headers=BYTES)
+    refused(reply, 422, words)
+
+
+def test_small_files_that_unpack_to_huge_tables_are_refused(client, tmp_path):
+    import zipfile
+
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    column = pyarrow.array([7]).take(pyarrow.array([0] * 1_000_000))
+    parquet.write_table(pyarrow.table({"stratum": column, "size": column}), tmp_path / "s.parquet")
+    with (
+        zipfile.ZipFile(tmp_path / "s.xlsx", "w", zipfile.ZIP_DEFLATED) as parts,
+        parts.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as part,
+    ):
+        for _ in range(220):
+            part.write(b"<row><c><v>1</v></c></row>" * 40330)
+    for name, words in (("s.parquet", "1,000,000"), ("s.xlsx", "200 MB")):
+        content = (tmp_path / name).read_bytes()
+        assert len(content) < LIMITS.body_bytes
+        refused(client.post("/api/table", params={"name": name}, content=content, headers=BYTES), 413, words)
+
+
+def test_a_file_needs_a_name(client):
+    refused(post(client, b"a,b\n", "/api/table", BYTES), 422, "name")
+
+
+def test_formulas_in_a_file_stay_text(client):
+    content = b'stratum,size,sd\n"=HYPERLINK(""http://evil"")",10,0.1\nB,=2+2,0.1\n'
+    cells = client.post("/api/table", params={"name": "s.csv"}, content=content, headers=BYTES).json()[
+        "strata"
+    ]
+    assert cells["stratum"][0] == '=HYPERLINK("http://evil")'
+    error = refused(
+        client.post("/api/design", json={"strata": cells, "options": {"epsilon": 1, "total": 4}}),
+        422,
+        "'=2+2'",
+    )
+    assert error["cells"][0]["row"] == 1
+
+
+def test_no_temporary_file_is_left(client, tmp_path, monkeypatch):
+    import glob
+    import tempfile
+
+    before = set(glob.glob(f"{tempfile.gettempdir()}/dpstrata-*"))
+    client.post("/api/table", params={"name": "s.csv"}, content=b"stratum,size\nA,1\n", headers=BYTES)
+    assert set(glob.glob(f"{tempfile.gettempdir()}/dpstrata-*")) <= before
+
+
+# --- who may ask ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8000", "", "127.0.0.1.evil.example", "[", "localhost@evil"]
+)
+def test_other_names_for_this_machine_are_refused(client, host):
+    refused(client.get("/", headers={"host": host}), 400, "Host header")
+    refused(client.get("/api/health", headers={"host": host}), 400, "Host header")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:8123", "[::1]:8000"])
+def test_this_machine_is_let_in(client, host):
+    assert client.get("/api/health", headers={"host": host}).status_code == 200
+
+
+def test_a_server_for_all_addresses_takes_numbers_but_no_other_names():
+    with TestClient(make_app(host="0.0.0.0"), base_url="http://192.0.2.7:8000") as client:
+        assert client.get("/api/health").status_code == 200
+        refused(client.get("/api/health", headers={"host": "evil.example"}), 400, "Host header")
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:9999", "http://["])
+def test_other_pages_are_refused(client, four, origin):
+    refused(client.post("/api/design", json=four, headers={"origin": origin}), 403, "own page")
+
+
+def test_no_page_elsewhere_is_given_leave(client):
+    reply = client.options(
+        "/api/design",
+        headers={"origin": "http://evil.example", "access-control-request-method": "POST"},
+    )
+    assert reply.status_code == 403
+    assert not [name for name in reply.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
+)
+def test_bodies_that_any_page_could_send_are_refused(client, four, kind):
+    content = json.dumps(four).encode()
+    refused(post(client, content, headers={"content-type": kind}), 415, "application/json")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/design", 405),
+        ("DELETE", "/api/health", 405),
+        ("GET", "/nowhere", 404),
+        ("GET", "/static/../app.py", 404),
+    ],
+)
+def test_other_addresses_and_methods(client, method, path, status):
+    refused(client.request(method, path), status, "address")
+
+
+def test_an_unknown_example_is_named(client):
+    refused(client.get("/api/examples/%3Cscript%3E"), 404, "there is no example '<script>'")
+
+
+@pytest.mark.parametrize("path", ["/api/health", "/nowhere", "/api/openapi.json"])
+def test_every_answer_has_the_security_headers(client, path):
+    headers = client.get(path).headers
+    assert headers["content-security-policy"] == POLICY
+    assert "unsafe" not in POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_refusals_come_in_the_body_for_a_page_that_prefers_it(client, four):
+    four["strata"]["size"][0] = "many"
+    prefer = {"prefer": "refusals=in-body"}
+    reply = client.post("/api/design", json=four, headers=prefer)
+    assert reply.status_code == 200
+    assert reply.headers["preference-applied"] == prefer["prefer"]
+    assert reply.json() == client.post("/api/design", json=four).json()
+    four["strata"]["size"][0] = 7000
+    assert "preference-applied" not in client.post("/api/design", json=four, headers=prefer).headers

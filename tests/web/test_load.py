@@ -1,0 +1,9 @@
+"""A few clients at once for a moment; ``make load`` does the same with fifty for half a minute."""
+
+from sliders import move_sliders
+
+
+def test_no_answer_is_mixed_up_with_anothers(server):
+    tally = move_sliders(server, clients=8, seconds=3)
+    assert tally.faults == []
+    assert tally.answers > 20

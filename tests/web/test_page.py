@@ -1,0 +1,291 @@
+"""The page in a real browser: what people do with it, and that nothing leaves the machine meanwhile."""
+
+import random
+
+import pytest
+from browser import FIRST, drop, find_chromium, visiting
+from playwright.sync_api import expect
+
+import dpstrata as dps
+from dpstrata.report.words import headline
+
+
+def test_without_a_chromium_the_tests_fail_and_say_what_to_install(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(pytest.fail.Exception, match="apt-get install chromium"):
+        find_chromium()
+
+
+# --- loading and looking ----------------------------------------------------------------------
+
+
+def test_it_starts_with_the_papers_strata(visit, strata):
+    visit.headline(headline(dps.design(strata, epsilon=1, total=200)))
+    assert visit.page.locator("tbody input.name").evaluate_all("cells => cells.map(c => c.value)") == [
+        "A",
+        "B",
+        "C",
+        "D",
+    ]
+    expect(visit.page.locator("figure.chart canvas")).to_have_count(5)
+    expect(visit.page).to_have_title("dpstrata planner")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (640, 450), (390, 844), (320, 640)])
+def test_it_fits_every_screen_in_light_and_dark(browser, server, scheme, width, height):
+    with visiting(browser, server, viewport={"width": width, "height": height}, color_scheme=scheme) as visit:
+        visit.open()
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        visit.page.locator("details.more").evaluate("box => (box.open = true)")
+        visit.page.locator("summary", has_text="Columns").click()
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_chart_has_a_table(visit):
+    for figure in visit.page.locator("figure.chart").all():
+        figure.locator("summary").click()
+        expect(figure.locator("tbody tr").nth(3)).to_be_visible()
+    allocation = visit.page.locator("figure.chart").first
+    first = allocation.locator("tbody tr").first.locator("td").all_inner_texts()
+    assert first[:3] == ["A", "this design", "62"]
+
+
+# --- changing ---------------------------------------------------------------------------------
+
+
+def test_a_cell_is_edited(visit):
+    visit.cell(0, "size").fill("70000")
+    visit.headline("200 interviews")
+    expect(visit.page.locator("#headline")).not_to_contain_text("62 + 43")
+    expect(visit.page.locator("tfoot")).to_contain_text("97,000")
+
+
+def test_epsilon_is_moved(visit, strata):
+    slider = visit.slider("epsilon")
+    slider.focus()
+    for _ in range(10):
+        slider.press("ArrowLeft")
+    expect(visit.control("epsilon")).not_to_have_value("1")
+    moved = float(visit.control("epsilon").input_value())
+    assert moved < 1
+    visit.headline(headline(dps.design(strata, epsilon=moved, total=200)))
+
+
+def test_the_newest_of_many_moves_wins(visit, strata):
+    slider = visit.slider("epsilon")
+    for share in [random.Random(1).random() for _ in range(60)]:
+        slider.evaluate(
+            "(box, share) => { box.value = share; box.dispatchEvent(new Event('input', {bubbles: true})); }",
+            share,
+        )
+    last = float(visit.control("epsilon").input_value())
+    visit.settle()
+    visit.headline(headline(dps.design(strata, epsilon=last, total=200)))
+
+
+def test_the_question_is_switched_to_at_most(visit, strata):
+    visit.ask("at_most")
+    visit.control("epsilon").fill("0.1")
+    visit.control("at_most").fill("5000")
+    visit.headline(headline(dps.design(strata, epsilon=0.1, at_most=5000)))
+    visit.headline("972 interviews")
+    visit.ask("target_se")
+    visit.control("target_se").fill("0.05")
+    visit.headline(headline(dps.design(strata, epsilon=0.1, target_se=0.05)))
+
+
+def test_every_other_control_reaches_the_design(visit, strata):
+    visit.control("mechanism").select_option("best")
+    visit.control("answers").fill("0:2")
+    visit.control("local_epsilon_cap").fill("3")
+    visit.control("objective").select_option("trace")
+    visit.control("questions").fill("2")
+    visit.control("min_per_stratum").fill("30")
+    visit.headline(
+        headline(
+            dps.design(
+                strata,
+                epsilon=1,
+                total=200,
+                mechanism="best",
+                answers=(0, 2),
+                local_epsilon_cap=3,
+                objective="trace",
+                questions=2,
+                min_per_stratum=30,
+            )
+        )
+    )
+    visit.control("local_epsilon_cap").fill("")
+    visit.control("trust").select_option("curator")
+    visit.control("mechanism").select_option("gaussian")
+    visit.control("questions").fill("1")
+    visit.headline(
+        headline(
+            dps.design(
+                strata,
+                epsilon=1,
+                total=200,
+                mechanism="gaussian",
+                delta=1e-6,
+                answers=(0, 2),
+                objective="trace",
+                trust="curator",
+                min_per_stratum=30,
+            )
+        )
+    )
+
+
+def test_rows_and_columns_are_added_and_removed(visit):
+    visit.button("Add a stratum").click()
+    expect(visit.cell(4, "stratum")).to_be_focused()
+    visit.cell(4, "size").fill("500")
+    visit.cell(4, "variance").fill("0.01")
+    expect(visit.page.locator("tfoot")).to_contain_text("34,500")
+    visit.page.locator("summary", has_text="Columns").click()
+    visit.page.get_by_label("cost of one invitation").check()
+    for row in range(5):
+        visit.cell(row, "cost").fill(str(10 + row))
+    visit.ask("budget")
+    visit.control("budget").fill("2400")
+    visit.headline("for a cost of")
+    visit.page.locator("summary", has_text="Columns").click()
+    visit.page.get_by_label("standard deviation", exact=True).check()
+    expect(visit.cell(0, "sd")).to_have_value("0.08")
+    visit.ask("total")
+    visit.button("Remove stratum 5").click()
+    visit.settle()
+    expect(visit.page.locator("tbody input.name")).to_have_count(4)
+
+
+def test_a_block_is_pasted_from_a_spreadsheet(visit):
+    paste = """(cell, text) => {
+        const data = new DataTransfer();
+        data.setData("text/plain", text);
+        cell.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
+    }"""
+    visit.cell(2, "size").evaluate(paste, "100\t0.1\r\n200\t0.2\r\n300\t0.05\r\n")
+    expect(visit.cell(3, "size")).to_have_value("200")
+    expect(visit.cell(4, "variance")).to_have_value("0.05")
+    visit.cell(4, "stratum").fill("E")
+    visit.headline("200 interviews")
+    visit.cell(0, "stratum").evaluate(paste, "stratum\tsize\tsd\nnorth\t5000\t0.2\nsouth\t6000\t0.3\n")
+    visit.headline("200 interviews give")
+    expect(visit.page.locator("tbody input.name")).to_have_count(2)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+def test_a_file_is_dropped(visit, tmp_path, ending):
+    import pandas as pd
+
+    frame = pd.DataFrame({"stratum": ["01", "02", "03"], "size": [5000, 6000, 700], "sd": [0.2, 0.3, 0.1]})
+    path = tmp_path / f"strata.{ending}"
+    {"csv": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[ending](path, index=False)
+    drop(visit, path.name, path.read_bytes())
+    visit.headline(headline(dps.design(dps.Strata.from_file(path), epsilon=1, total=200)))
+    expect(visit.cell(0, "stratum")).to_have_value("01")
+
+
+def test_a_file_that_cannot_be_read_says_why(visit):
+    drop(visit, "strata.xlsx", b"nonsense")
+    expect(visit.page.locator(".notice.error")).to_contain_text("strata.xlsx is not a readable Excel file")
+    drop(visit, "strata.exe", b"MZ")
+    expect(visit.page.locator(".notice.error")).to_contain_text("a table must end in")
+    visit.headline(FIRST)
+
+
+def test_a_million_rows_are_refused_and_the_plan_stays(visit):
+    content = b"stratum,size\n" + b"".join(b"%d,9\n" % i for i in range(1_000_000))
+    file = {"name": "many.csv", "mimeType": "text/csv", "buffer": content}
+    visit.page.locator(".strata input[type=file]").set_input_files(file)
+    expect(visit.page.locator(".notice.error")).to_contain_text("100,000 rows")
+    visit.headline(FIRST)
+
+
+def test_shipped_examples_are_offered(visit):
+    visit.page.locator("select.example").select_option("schools")
+    visit.headline("600 interviews in 57 strata")
+    expect(visit.page.locator(".pager")).to_contain_text("of 57")
+    visit.button("Next").click()
+    expect(visit.cell(15, "stratum")).to_be_visible()
+    visit.page.locator("select.example").select_option("occupations")
+    visit.headline("interviews give a standard error")
+
+
+def test_an_empty_table_says_what_to_do(visit):
+    visit.page.locator("select.example").select_option("empty")
+    expect(visit.page.locator(".headline")).to_contain_text("No strata yet")
+    expect(visit.page.locator("[aria-invalid=true]")).to_have_count(0)
+    visit.check()
+    visit.cell(0, "stratum").fill("all")
+    visit.cell(0, "size").fill("5000")
+    visit.cell(0, "sd").fill("0.3")
+    visit.headline("200 interviews in 1 stratum")
+
+
+# --- what is wrong ----------------------------------------------------------------------------
+
+
+def test_a_wrong_cell_is_shown_at_its_place(visit):
+    visit.cell(1, "size").fill("many")
+    wrong = visit.cell(1, "size")
+    expect(wrong).to_have_attribute("aria-invalid", "true")
+    message = visit.page.locator(f"#{wrong.get_attribute('aria-describedby')}")
+    expect(message).to_have_text("size must be a number, got 'many'.")
+    expect(visit.page.locator(".failure")).to_contain_text("One cell of the table needs your attention")
+    visit.check()  # the error state too is for everyone
+    visit.page.get_by_role("button", name="B, size").click()
+    expect(wrong).to_be_focused()
+    wrong.fill("8000")
+    visit.headline(FIRST)
+    expect(wrong).not_to_have_attribute("aria-invalid", "true")
+
+
+def test_a_wrong_control_is_shown_at_its_place(visit):
+    visit.control("epsilon").fill("one")
+    expect(visit.control("epsilon")).to_have_attribute("aria-invalid", "true")
+    expect(visit.page.locator(".failure")).to_contain_text("Epsilon must be a number")
+    visit.control("epsilon").fill("1")
+    visit.control("total").fill("2")
+    expect(visit.page.locator(".failure")).to_contain_text(
+        "total must be at least the sum of the minimums (4)"
+    )
+    visit.control("total").fill("200")
+    visit.headline(FIRST)
+
+
+@pytest.mark.parametrize(
+    "name", ["<img src=x onerror=alert(1)>", '=HYPERLINK("http://evil.example")', "<script>alert(1)</script>"]
+)
+def test_hostile_names_stay_text(visit, name):
+    visit.cell(0, "stratum").fill(name)
+    visit.settle()
+    visit.headline(FIRST)
+    visit.button("Hold this plan").click()
+    visit.page.locator("figure.chart summary").first.click()
+    expect(visit.page.locator("figure.chart tbody td").first).to_have_text(name)
+    assert visit.page.locator("img[src=x], #app script").count() == 0
+    link = visit.page.url
+    visit.page.goto("about:blank")
+    visit.page.goto(link)
+    visit.settle()
+    expect(visit.cell(0, "stratum")).to_have_value(name)
+
+
+@pytest.mark.parametrize(
+    "hash",
+    [
+        "#strata=",
+        "#strata=a;b,c",
+        "#total=%E0%A4%A&strata=x",
+        "#epsilon=1&strata=%3Cb%3E,size;1,2",
+        "#large",
+        "#nonsense",
+    ],
+)
+def test_a_damaged_address_is_survived(browser, server, hash):
+    with visiting(browser, server) as visit:
+        visit.open(hash)
+        expect(visit.page.locator("#headline, .failure")).to_be_visible()

@@ -1,0 +1,186 @@
+// The planner: one plan, what follows from it, and where it is kept.
+
+import { html } from "htm/preact";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ask, send, wasGivenUp } from "./api.js";
+import { Chart } from "./charts.js";
+import { Compare } from "./compare.js";
+import { Controls } from "./controls.js";
+import { Downloads } from "./downloads.js";
+import { endGesture, readAddress, startAddress, writeAddress } from "./history.js";
+import { Headline, Ticker } from "./headline.js";
+import { StrataTable } from "./table.js";
+import * as plans from "./plan.js";
+
+const LARGE = 2000;
+
+export function App() {
+  const [plan, setPlan] = useState(null);
+  const [held, setHeld] = useState(null);
+  const [examples, setExamples] = useState([]);
+  const [notice, setNotice] = useState(null);
+  const now = useRef({ plan: null, held: null });
+  now.current = { plan, held };
+
+  const show = useCallback((next, nextHeld) => (setPlan(next), setHeld(nextHeld ?? null)), []);
+  // The next plan, or how it follows from the one that is there by then.
+  const change = useCallback((following, gesture) => {
+    const next = typeof following === "function" ? following(now.current.plan) : following;
+    setPlan(next);
+    setNotice(null);
+    writeAddress(next, now.current.held, gesture);
+  }, []);
+  const hold = (next) => (setHeld(next), writeAddress(plan, next, null));
+  const openExample = useCallback(async (name, first = false) => {
+    if (name === "empty") return change(plans.emptyPlan(), null);
+    try {
+      const example = await (await send(`/api/examples/${encodeURIComponent(name)}`)).json();
+      const next = plans.fromColumns(example.strata, example.options);
+      if (first) startAddress(next, null), show(next, null);
+      else change(next, null);
+      if (!first) setNotice({ kind: "info", text: example.about });
+    } catch (error) {
+      setNotice({ kind: "error", text: error.message });
+      if (first) show(plans.emptyPlan(), null);
+    }
+  }, []);
+
+  useEffect(() => {
+    const found = readAddress();
+    if (found.plan) startAddress(found.plan, found.held), show(found.plan, found.held);
+    else openExample("four-strata", true);
+    if (found.lost) setNotice({ kind: "error", text: "This address belongs to a plan that is too large for an address. Open its plan file." });
+    send("/api/examples").then((answer) => answer.json()).then((answer) => setExamples(answer.examples), () => {});
+    const back = () => {
+      endGesture();
+      const { plan: past, held: pastHeld } = readAddress();
+      if (past) setNotice(null), show(past, pastHeld);
+    };
+    addEventListener("popstate", back);
+    return () => removeEventListener("popstate", back);
+  }, []);
+
+  const found = useDesign(plan);
+  if (!plan) return html`<${Frame}><main id="result" class="loading" tabindex="-1" aria-busy="true"><p>Opening the planner …</p>${notice && html`<p class="error-text">${notice.text}</p>`}</main><//>`;
+  const { result, curves, error, problem, stale } = found;
+  const population = result?.population ?? sum(plan);
+  const range = answerRange(plan.options.answers);
+  const problemText = (text) => setNotice({ kind: "error", text });
+  const open = (next) => change(next, null);
+  const ready = Boolean(result) && !stale && !error && !problem;
+  const chart = (name, spec, note, height) => html`<${Chart} key=${name} name=${name} spec=${spec} note=${note} height=${height} stale=${stale || Boolean(error)} />`;
+  return html`<${Frame}>
+    <div class="layout">
+      <aside aria-label="The question">
+        <${Controls} plan=${plan} population=${population} range=${range} problem=${problem} onChange=${change} onRest=${endGesture} />
+      </aside>
+      <main id="result" tabindex="-1">
+        ${notice && html`<p class="notice ${notice.kind}" role=${notice.kind === "error" ? "alert" : "status"}>${notice.text}
+          <button type="button" class="small quiet" aria-label="Close this note" onClick=${() => setNotice(null)}>×</button></p>`}
+        <${Headline} result=${result} error=${error} problem=${problem} stale=${stale} onRetry=${found.retry} />
+        <div class="charts two">
+          ${chart("allocation", result?.charts.allocation)}
+          ${chart("precision", curves.precision?.chart, curves.precisionProblem)}
+        </div>
+        <${StrataTable} plan=${plan} result=${ready || stale ? result : null} cells=${error?.cells ?? []} examples=${examples}
+          onChange=${change} onExample=${openExample} onOpen=${open} onProblem=${problemText} />
+        <div class="charts three">
+          ${chart("epsilon", curves.epsilon?.chart, curves.epsilonProblem, 250)}
+          ${chart("parts", result?.charts.parts, undefined, 250)}
+          ${result && !result.charts.budgets ? null : chart("budgets", result?.charts.budgets, undefined, 250)}
+        </div>
+        <${Compare} plan=${plan} held=${held} ready=${ready} onHold=${() => hold(plan)}
+          onSwap=${() => (show(held, plan), writeAddress(held, plan, null))} onLetGo=${() => hold(null)} />
+        <${Downloads} plan=${plan} result=${result} ready=${ready} onOpen=${open} onProblem=${problemText} />
+        ${plan.rows.length > plans.MOST_IN_ADDRESS && html`<p class="soft">This plan has more than ${plans.MOST_IN_ADDRESS} strata, too many for a link: share its plan file.</p>`}
+      </main>
+    </div>
+    <${Ticker} result=${result} stale=${stale || Boolean(error) || Boolean(problem)} />
+  <//>`;
+}
+
+function Frame({ children }) {
+  return html`
+    <div class="skip"><a href="#result" onClick=${jumpTo("result")}>Skip to the result</a><a href="#strata-heading" onClick=${jumpTo("strata-heading")}>Skip to the strata</a></div>
+    <header class="top"><div class="brand"><img src="/static/icon.svg" alt="" width="28" height="28" /><h1>dpstrata planner</h1></div>
+      <p class="soft">Exact sample sizes for a stratified survey whose answers are noised for privacy. Everything is computed on this machine.</p></header>
+    ${children}`;
+}
+
+// A jump inside the page must not touch the address, which holds the plan.
+const jumpTo = (id) => (event) => {
+  event.preventDefault();
+  const place = document.getElementById(id);
+  place?.focus();
+  place?.scrollIntoView();
+};
+
+// Everything that follows from a plan; answers to earlier plans never overwrite those to later ones.
+function useDesign(plan) {
+  const [state, setState] = useState({ result: null, curves: {}, error: null, problem: null, stale: false });
+  const [again, setAgain] = useState(0);
+  const newest = useRef(0);
+  useLayoutEffect(() => { // not after the next paint: a slider should feel immediate
+    if (!plan) return undefined;
+    const turn = (newest.current += 1);
+    const isNewest = () => turn === newest.current;
+    let request;
+    if (plans.isEmpty(plan)) {
+      const problem = { empty: true, message: "Fill in the table below, paste it from a spreadsheet, or open a file or an example." };
+      setState((old) => ({ ...old, problem, error: null, stale: true }));
+      return undefined;
+    }
+    try {
+      request = plans.toRequest(plan);
+    } catch (problem) {
+      setState((old) => ({ ...old, problem, error: null, stale: true }));
+      return undefined;
+    }
+    setState((old) => ({ ...old, problem: null, stale: true }));
+    if (plan.rows.length <= LARGE) {
+      work(request, isNewest, setState);
+      return undefined;
+    }
+    const timer = setTimeout(() => work(request, isNewest, setState), 150);
+    return () => clearTimeout(timer);
+  }, [plan, again]);
+  return { ...state, retry: () => setAgain((count) => count + 1) };
+}
+
+async function work(request, isNewest, setState) {
+  const update = (more) => isNewest() && setState((old) => ({ ...old, ...more, curves: { ...old.curves, ...more.curves } }));
+  try {
+    const result = await ask("/api/design", request);
+    performance.mark("designed");
+    update({ result, error: null, stale: false });
+  } catch (error) {
+    if (!wasGivenUp(error)) update({ error, stale: false });
+    return;
+  }
+  curves = curves.then(() => drawCurves(request, isNewest, update));
+}
+
+// One curve at a time, so that designs never wait behind curves that nobody needs any more.
+let curves = Promise.resolve();
+
+async function drawCurves(request, isNewest, update) {
+  for (const name of ["precision", "epsilon"]) {
+    if (!isNewest()) return;
+    try {
+      const answer = await ask(`/api/${name}`, request);
+      update({ curves: { [name]: answer, [`${name}Problem`]: undefined } });
+    } catch (error) {
+      update({ curves: { [name]: undefined, [`${name}Problem`]: error.message } });
+    }
+  }
+}
+
+function sum(plan) {
+  const at = plan.columns.indexOf("size");
+  return plan.rows.reduce((total, row) => total + (Number(row[at]) || 0), 0);
+}
+
+function answerRange(text) {
+  const [low, high] = text === "binary" ? [0, 1] : text.split(":").map(Number);
+  return high > low ? high - low : 1;
+}

@@ -1,0 +1,146 @@
+// The question: every control with its unit and a sentence on what it does.
+
+import { html } from "htm/preact";
+import { useId } from "preact/hooks";
+import { rounded, typed } from "./format.js";
+
+const MECHANISMS = [
+  ["best", "best of those that fit"],
+  ["laplace", "Laplace"],
+  ["staircase", "staircase"],
+  ["piecewise", "piecewise"],
+  ["tulap", "truncated-uniform-Laplace"],
+  ["discrete_laplace", "discrete Laplace (grid)"],
+  ["randomized_response", "randomized response (two values)"],
+  ["gaussian", "Gaussian (needs delta)"],
+];
+const OBJECTIVES = [
+  ["mean", "the population mean"],
+  ["trace", "every stratum's mean alike"],
+  ["unit_free", "every stratum relative to its spread"],
+  ["custom", "own coefficients"],
+];
+const TRUSTS = [
+  ["local", "nobody: noise comes first"],
+  ["curator", "a trusted curator"],
+];
+const ANSWERS = ["0:1", "binary", "0:10:1", "0:100:1"];
+const QUESTIONS = {
+  total: { label: "exactly", unit: "interviews", whole: true },
+  at_most: { label: "at most", unit: "interviews", whole: true },
+  target_se: { label: "standard error", unit: "in units of the answers" },
+  target_margin: { label: "margin of error", unit: "in units of the answers" },
+  budget: { label: "budget", unit: "in the unit of the cost column" },
+};
+const QUESTION_WORDS = {
+  total: "People to invite in all strata together. The plan divides them.",
+  at_most: "No more than these are invited, and fewer if more would hurt.",
+  target_se: "The plan invites as few people as reach this standard error of the mean.",
+  target_margin: "The plan invites as few people as reach this half-width of the interval.",
+  budget: "All invitations together cost no more than this.",
+};
+
+export function Controls({ plan, population, range, problem, onChange, onRest }) {
+  const { options } = plan;
+  const set = (name, value, gesture) => onChange({ ...plan, options: { ...options, [name]: value } }, gesture);
+  const failed = (name) => (problem?.field === name ? problem.message : null);
+  const question = QUESTIONS[options.question];
+  const limits = question.whole
+    ? [Math.max(plan.rows.length, 1), Math.max(population, plan.rows.length + 1)]
+    : options.question === "budget" ? [100, 1_000_000] : [range * 1e-4, range * 0.5];
+  const hasCost = plan.columns.includes("cost");
+  const wide = matchMedia("(min-width: 60rem)").matches;
+  return html`
+    <section class="controls" aria-labelledby="controls-heading">
+      <h2 id="controls-heading">Question</h2>
+      <${Slider} name="epsilon" label="Privacy budget ε" unit="no unit" least=${0.01} most=${10}
+        words="What the release may reveal about anyone: smaller protects more and costs precision."
+        value=${options.epsilon} error=${failed("epsilon")} onSet=${set} onRest=${onRest} />
+      <fieldset class="control">
+        <legend>How large may the survey be?</legend>
+        <div class="choices">
+          ${Object.entries(QUESTIONS).filter(([name]) => name !== "budget" || hasCost || options.question === "budget").map(
+            ([name, { label }]) => html`<label class="choice"><input type="radio" name="question" value=${name}
+              checked=${options.question === name} onChange=${() => set("question", name, null)} /><span>${label}</span></label>`,
+          )}
+        </div>
+        <${Slider} key=${options.question} name=${options.question} label=${`${question.label[0].toUpperCase()}${question.label.slice(1)}`} unit=${question.unit}
+          least=${limits[0]} most=${limits[1]} whole=${question.whole} words=${QUESTION_WORDS[options.question]}
+          value=${options[options.question]} error=${failed(options.question)} onSet=${set} onRest=${onRest} />
+      </fieldset>
+      <${Select} name="mechanism" label="Noise" choices=${MECHANISMS} value=${options.mechanism} onSet=${set}
+        words="How an answer is noised. Which kinds fit depends on the answers." />
+      ${options.mechanism === "gaussian" && html`<${Field} name="delta" label="Delta" unit="a probability" value=${options.delta}
+        error=${failed("delta")} onSet=${set} words="With this probability the promise may fail; Gaussian noise needs one." />`}
+      <details class="more" open=${wide}>
+        <summary>Answers, trust and more</summary>
+        <${Field} name="answers" label="Answers" unit="lower:upper or lower:upper:step" value=${options.answers} suggestions=${ANSWERS}
+          error=${failed("answers")} onSet=${set} words="The ends of what can be answered, and the step of a grid; binary is yes or no." />
+        <${Select} name="trust" label="Who may see raw answers" choices=${TRUSTS} value=${options.trust} onSet=${set}
+          words="A trusted curator noises each stratum's mean once: far less noise, but the curator sees every answer." />
+        <${Field} name="local_epsilon_cap" label="Local cap" unit="ε of one answer; empty for none" value=${options.local_epsilon_cap}
+          error=${failed("local_epsilon_cap")} onSet=${set}
+          words="The most that one noised answer may reveal to someone who knows who gave it." />
+        <${Select} name="objective" label="What should be precise" choices=${OBJECTIVES} value=${options.objective} onSet=${set}
+          words="What the plan makes as precise as it can." />
+        <${Field} name="questions" label="Questions" unit="asked of the same people" value=${options.questions}
+          error=${failed("questions")} onSet=${set} words="Several questions share each person's budget." />
+        <${Field} name="confidence" label="Confidence" unit="between 0 and 1" value=${options.confidence}
+          error=${failed("confidence")} onSet=${set} words="Level of the margin of error." />
+        <${Field} name="min_per_stratum" label="Fewest per stratum" unit="people" value=${options.min_per_stratum}
+          error=${failed("min_per_stratum")} onSet=${set} words="Every stratum gets at least so many, or is asked completely." />
+      </details>
+    </section>`;
+}
+
+function Slider({ name, label, unit, words, least, most, whole, value, error, onSet, onRest }) {
+  const id = useId();
+  const number = typed(value);
+  const at = Number.isNaN(number) || number <= 0 ? least : Math.min(Math.max(number, least), most);
+  const position = Math.log(at / least) / Math.log(most / least);
+  const slide = (event) => {
+    const share = Number(event.currentTarget.value);
+    onSet(name, rounded(Math.min(Math.max(least * (most / least) ** share, least), most), { whole }), `slide-${name}`);
+  };
+  return html`<div class="control">
+    <div class="label-row"><label for=${`${id}n`}>${label}</label><span class="unit">${unit}</span></div>
+    <div class="slider-row">
+      <input type="range" id=${`${id}r`} data-name=${name} min="0" max="1" step="0.002" value=${position} aria-label=${`${label}, slider`}
+        aria-valuetext=${`${value} ${unit === "no unit" ? "" : unit}`} onInput=${slide} onChange=${onRest} />
+      <${Input} id=${`${id}n`} name=${name} value=${value} error=${error} onSet=${onSet} />
+    </div>
+    <${Words} id=${id} words=${words} error=${error} />
+  </div>`;
+}
+
+function Field({ name, label, unit, words, value, error, suggestions, onSet }) {
+  const id = useId();
+  return html`<div class="control">
+    <div class="label-row"><label for=${`${id}n`}>${label}</label><span class="unit">${unit}</span></div>
+    <${Input} id=${`${id}n`} name=${name} value=${value} error=${error} onSet=${onSet} list=${suggestions ? `${id}l` : undefined} />
+    ${suggestions && html`<datalist id=${`${id}l`}>${suggestions.map((each) => html`<option value=${each}></option>`)}</datalist>`}
+    <${Words} id=${id} words=${words} error=${error} />
+  </div>`;
+}
+
+function Input({ id, name, value, error, list, onSet }) {
+  const base = id.slice(0, -1);
+  return html`<input type="text" id=${id} data-name=${name} inputmode=${list ? "text" : "decimal"} autocomplete="off" spellcheck=${false}
+    value=${value} list=${list} aria-invalid=${error ? "true" : undefined} aria-describedby=${`${base}w`}
+    onInput=${(event) => onSet(name, event.currentTarget.value, `type-${name}`)} />`;
+}
+
+function Select({ name, label, words, choices, value, onSet }) {
+  const id = useId();
+  return html`<div class="control">
+    <div class="label-row"><label for=${`${id}n`}>${label}</label></div>
+    <select id=${`${id}n`} data-name=${name} aria-describedby=${`${id}w`} onChange=${(event) => onSet(name, event.currentTarget.value, null)}>
+      ${choices.map(([key, title]) => html`<option value=${key} selected=${key === value}>${title}</option>`)}
+    </select>
+    <${Words} id=${id} words=${words} />
+  </div>`;
+}
+
+function Words({ id, words, error }) {
+  return html`<p id=${`${id}w`} class=${error ? "error-text" : "soft"}>${error ?? words}</p>`;
+}
