@@ -13,9 +13,19 @@ from dpstrata.web.openapi import openapi_document
 def json_api_page() -> str:
     """Describe every request, and every object that requests and answers hold."""
     document = openapi_document()
-    parts = [document["info"].get("description", "")]
-    for path, methods in document["paths"].items():
-        parts += [_operation(method.upper(), path, operation) for method, operation in methods.items()]
+    operations = [
+        (method.upper(), path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    refusals = {
+        status: reply
+        for _, _, operation in operations
+        for status, reply in operation["responses"].items()
+        if status >= "400"
+    }
+    parts = ["## Refusals", document["info"].get("description", ""), _replies(refusals), "## Requests"]
+    parts += [_operation(*each) for each in operations]
     parts.append("## Objects")
     for name, schema in document.get("components", {}).get("schemas", {}).items():
         parts.append(f"### {name}\n\n{schema.get('description', '')}\n\n{object_table(schema)}")
@@ -23,9 +33,7 @@ def json_api_page() -> str:
 
 
 def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
-    lines = [f"## {method} {path}", operation.get("summary", "")]
-    if operation.get("description"):
-        lines.append(operation["description"])
+    lines = [f"### {method} {path}", operation.get("summary", ""), operation.get("description", "")]
     if operation.get("parameters"):
         rows = [
             [f"`{each['name']}`", each["in"], each.get("description", "")] for each in operation["parameters"]
@@ -33,12 +41,17 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
         lines.append(table(["parameter", "where", "meaning"], rows))
     if "requestBody" in operation:
         lines.append(f"**Body:** {_contents(operation['requestBody'])}")
-    rows = [
-        [status, _contents(reply), reply.get("description", "")]
-        for status, reply in operation["responses"].items()
-    ]
-    lines.append(table(["status", "body", "meaning"], rows))
+    for status, reply in operation["responses"].items():
+        if status < "400":
+            lines.append(f"**Answer:** {_contents(reply)}")
     return "\n\n".join(lines)
+
+
+def _replies(replies: dict[str, Any]) -> str:
+    rows = [
+        [status, _contents(reply), reply.get("description", "")] for status, reply in sorted(replies.items())
+    ]
+    return table(["status", "body", "meaning"], rows)
 
 
 def _contents(part: dict[str, Any]) -> str:

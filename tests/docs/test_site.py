@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 import typer
+from browser import ARGUMENTS, find_chromium
+from playwright.sync_api import sync_playwright
 
 import dpstrata as dps
 from dpstrata.cli import app
@@ -49,7 +51,29 @@ def test_the_site_builds_clean_and_stands_alone(tmp_path):
     assert [each.path for each in ENDPOINTS if f"{each.method} {each.path}" not in described] == []
     with_formulas = [name for name, text in everything.items() if "mathjax" in text]
     assert "explanation/exact-solver.html" in with_formulas
+    look_at(site)
     assert str(ROOT) not in "".join(everything.values())  # nothing about the machine that built it
+
+
+def look_at(site):
+    """In a browser: formulas are typeset, in the light and in the dark, and nothing is asked of another machine."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        for scheme in ("light", "dark"):
+            page = browser.new_context(color_scheme=scheme).new_page()
+            asked, faults = [], []
+            page.on("request", lambda request, asked=asked: asked.append(request.url))
+            page.on("pageerror", lambda error, faults=faults: faults.append(str(error)))
+            for name in ("index.html", "explanation/exact-solver.html", "architecture.html"):
+                page.goto((site / name).as_uri())
+                page.wait_for_load_state("networkidle")
+                if "exact-solver" in name:
+                    page.locator("mjx-container svg").first.wait_for()
+            here = site.as_uri()
+            assert [url for url in asked if not url.startswith((here, "data:"))] == []
+            assert faults == []
+            assert page.locator(".import-graph svg rect").count() > 10
+        browser.close()
 
 
 def options():
