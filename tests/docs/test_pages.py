@@ -1,5 +1,6 @@
 """What pages must say because the code does, and figures that must be those of the code."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,9 @@ def test_no_arrow_that_matters_is_left_out():
     drawn = reduced(imports())
     assert all(reach(drawn, name) == reach(imports(), name) for name in drawn)
     assert sum(map(len, drawn.values())) < sum(map(len, imports().values()))
+
+
+def test_the_vendored_mathjax_is_the_one_that_its_source_names():
+    folder = DOCS / "_static" / "mathjax"
+    digest = hashlib.sha256((folder / "tex-svg.js").read_bytes()).hexdigest()
+    assert digest in (folder / "SOURCE.txt").read_text(encoding="utf-8")
