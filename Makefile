@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.docs-installed
 
-.PHONY: help demo test check docs slow figures web web-check load screenshots bench clean
+.PHONY: help demo test check docs slow figures web web-check load screenshots release bench clean
 
 help: ## Show what each target does
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,11 @@ load: $(STAMP) ## 50 clients move sliders for half a minute (about two minutes)
 screenshots: $(STAMP) ## Take the pictures of the planner again
 	@scripts/system.sh
 	$(BIN)/python docs/screenshots.py
+
+release: $(STAMP) ## Build wheel and sdist, and try every command from the wheel alone (some minutes)
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build -d dist
+	$(BIN)/python scripts/smoke.py dist/*.whl constraints.txt
 
 bench: $(STAMP) ## Measure speed as ratios within one run (several minutes)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,bench]'
