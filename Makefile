@@ -3,8 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.docs-installed
 
-.PHONY: help demo test check slow figures web web-check load screenshots release bench clean
+.PHONY: help demo test check docs slow figures web web-check load screenshots release bench clean
 
 help: ## Show what each target does
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,11 +17,15 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev]'
 	@touch $@
 
+$(DOCS_STAMP): $(STAMP)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,docs]'
+	@touch $@
+
 demo: $(STAMP) ## Design the paper's four-stratum survey, then carry out a real one
 	$(BIN)/dpstrata design src/dpstrata/examples/four-strata.csv --epsilon 1 --total 200
 	$(BIN)/python examples/fair1978.py
 
-test: check ## Set everything up, check the code, run the tests
+test: check $(DOCS_STAMP) ## Set everything up, check the code, run the tests
 	@scripts/system.sh
 	$(BIN)/python -m pytest -n 2
 
@@ -29,6 +34,11 @@ check: $(STAMP) ## Format, lint, types, dependency direction
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(DOCS_STAMP) ## Build the documentation site; tutorials are run, warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -n -q -b html docs docs/_build/html
+	@$(BIN)/python docs/check_site.py docs/_build/html
+	@echo "Open docs/_build/html/index.html"
 
 slow: $(STAMP) ## Statistical tests with a million draws each (some minutes)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
@@ -62,4 +72,4 @@ bench: $(STAMP) ## Measure speed as ratios within one run (several minutes)
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist web/node_modules
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist docs/_build web/node_modules

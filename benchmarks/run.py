@@ -1,4 +1,4 @@
-"""Measure the design engine against itself and against other ways, and write docs/benchmarks.md.
+"""Measure the design engine against itself and against other ways, and write docs/reference/benchmarks.md.
 
 Every figure is a ratio of two things measured side by side in this run; seconds would only describe the
 machine. ``make bench`` runs it; it ends with status 1 if a limit is broken.
@@ -27,7 +27,7 @@ import dpstrata as dps
 from dpstrata.solvers import solve
 from rivals import RIVALS, paper_problem
 
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "benchmarks.md"
 Rows = list[tuple[str, float, float]]
 GIVE_UP = 60.0  # a way that takes longer is not tried on larger problems
 

@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 
 import dpstrata as dps
+from dpstrata.planning.curves import precision_rows
 from dpstrata.report.charts import lines, noise_chart
+from dpstrata.report.plan_charts import precision_chart
 
 IMAGES = Path(__file__).parent / "images"
 CHARTS = {
@@ -56,8 +58,17 @@ def pilot_rows(replications: int = 100) -> list[dict[str, object]]:
     return rows
 
 
+def draw_more_interviews() -> None:
+    """Draw the precision of the paper's four strata at epsilon 0.1 against the number of interviews."""
+    four = dps.Strata.from_file(Path(dps.__file__).parent / "examples" / "four-strata.csv")
+    plan = dps.design(four, epsilon=0.1, at_most=34_000)
+    rows, best = precision_rows(plan)
+    precision_chart(rows, best=best, total=plan.total).save(IMAGES / "more-interviews.svg")
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
+    draw_more_interviews()
     for name, answers in CHARTS.items():
         noise_chart(answers).save(IMAGES / f"{name}.svg")
     lines(

@@ -1,4 +1,4 @@
-"""Where the paper errs or is silent, shown numerically; docs/errata.md tells the same in words.
+"""Where the paper errs or is silent, shown numerically; docs/explanation/errata.md tells the same in words.
 
 True losses are computed from the output distributions of neighbouring inputs, secret sampling included, by
 enumeration, summation or a search over outputs, and never with the library's own formulas.

@@ -199,7 +199,7 @@ def pilot_weight(first: Design) -> float:
 def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Estimation) -> Estimation:
     r"""Combine the estimates of two waves.
 
-    With the weight w of :func:`pilot_weight`, which does not depend on any answer,
+    With the weight w of ``pilot_weight``, which does not depend on any answer,
 
     .. math:: w\,\hat\mu_1 + (1 - w)\,\hat\mu_2, \qquad w^2 V_1 + (1 - w)^2 V_2 .
 

@@ -288,8 +288,8 @@ def test_the_noise_of_the_issue():
 
 
 def test_the_table_in_the_docs():
-    """Every figure of the table in docs/mechanisms.md."""
-    page = (Path(__file__).parent.parent.parent / "docs" / "mechanisms.md").read_text()
+    """Every figure of the table in docs/explanation/mechanisms.md."""
+    page = (Path(__file__).parent.parent.parent / "docs" / "explanation" / "mechanisms.md").read_text()
     budgets = (1.0, 3.0, 5.15, 7.0)
     for name, steps in (
         ("laplace", None),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.privacy.registry import MECHANISMS
 from dpstrata.survey.drawing import draw_sample
 from dpstrata.survey.estimating import estimate_means
 from dpstrata.survey.frames import frame_strata, open_frame
@@ -32,10 +33,7 @@ def people(file, person, stratum, answer, number):
     )
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    ["randomized_response", "piecewise", "discrete_laplace", "laplace", "tulap", "staircase", "gaussian"],
-)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_estimates_are_unbiased_and_intervals_cover(mechanism):
     """Fair (1978), strata by occupation, epsilon 1, total 600, at least 2 a stratum."""
     ids, strata, answers = people("fair1978.csv", "person", "occupation", "had_affair", float)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.privacy.registry import MECHANISMS
 from dpstrata.survey.noising import noise_variance
 
 STRATA = dps.Strata([10_000_000, 3_000_000], [0.2, 0.3], names=["a", "b"])
@@ -24,6 +25,10 @@ def design(mechanism="laplace", answers=(0, 1), delta=0.0, **more):
     return dps.design(
         STRATA, epsilon=0.05, total=60_000, mechanism=mechanism, answers=answers, delta=delta, **more
     )
+
+
+def test_every_mechanism_is_a_case():
+    assert {mechanism for mechanism, *_ in CASES} == set(MECHANISMS)
 
 
 @pytest.mark.parametrize(("mechanism", "answers", "delta"), CASES)

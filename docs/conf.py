@@ -1,0 +1,88 @@
+"""How the documentation site is built; ``make docs`` runs it.
+
+Nothing here or in the site asks another machine: fonts are the reader's own, MathJax lies in ``_static``.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from dpstrata.version import __version__
+
+project = "dpstrata"
+author = copyright = "The dpstrata developers"
+version = release = __version__
+language = "en_GB"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "running",
+    "generated",
+    "public_names",
+]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # the changelog's own headings, below the page's
+
+# --- the library's docstrings -----------------------------------------------------------------
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True}
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+napoleon_google_docstring = False
+napoleon_use_param = False  # "float, > 0" is prose, not the name of a class
+napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]
+# Other people's classes are named, not linked: their addresses would have to be fetched to be checked.
+nitpick_ignore_regex = [
+    (
+        "py:.*",
+        r"(numpy|np|npt|pathlib|collections|typing|narwhals|abc|float64|int64|pandas|polars|pyarrow)\b.*",
+    ),
+    (
+        "py:.*",
+        r"(Path|Any|Literal|Mapping|Sequence|Callable|Iterator|ArrayLike|NDArray|Into\w+|DataFrame|ABC)",
+    ),
+    ("py:.*", r"(Engine|FrameLibrary|Sift)"),  # aliases of a few strings or of a callable
+    ("py:.*", r"dpstrata\.model\.(terms\.Terms|summary\.TextTable)"),  # inner parts
+]
+
+# --- looks ------------------------------------------------------------------------------------
+html_theme = "furo"
+html_title = f"dpstrata {__version__}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0b4f7d", "color-brand-content": "#0b5f97"},
+    "dark_css_variables": {"color-brand-primary": "#7cc0ec", "color-brand-content": "#7cc0ec"},
+}
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
+
+mathjax_path = "mathjax/tex-svg.js"
+mathjax3_config = {"options": {"enableMenu": False}}  # its menu would load more from elsewhere
+
+
+def _trim(app: object, tree: nodes.document) -> None:
+    """Drop the empty last line of examples, which doctest needs and readers do not."""
+    for block in tree.findall(nodes.literal_block):
+        text = block.astext().rstrip()
+        block.rawsource = text
+        block.children = [nodes.Text(text)]
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what is too small for an extension."""
+    app.connect("doctree-read", _trim)

@@ -1,0 +1,51 @@
+"""What pages must say because the code does, and figures that must be those of the code."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from import_graph import BASE, imports, layers, reduced
+
+from dpstrata.privacy.registry import MECHANISMS
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("page", ["explanation/mechanisms.md", "reference/options.md"])
+def test_every_mechanism_is_documented(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert [name for name in MECHANISMS if f"`{name}`" not in text] == []
+
+
+def test_the_diagram_knows_every_part_of_the_package():
+    drawn = {name for row in layers() for name in row}
+    source = DOCS.parent / "src" / "dpstrata"
+    parts = {path.stem for path in source.glob("*.py")} | {
+        path.parent.name for path in source.glob("*/__init__.py")
+    }
+    assert parts - {"__init__", "__main__", "arrays", "errors", "version"} == drawn - {BASE}
+
+
+def test_its_arrows_are_the_imports_and_point_down():
+    assert {"solvers", "model"} <= imports()["planning"]
+    assert "privacy" in imports()["model"]
+    assert "solvers" not in imports()["model"]
+    depth = {name: place for place, row in enumerate(layers()) for name in row}
+    assert all(depth[above] < depth[below] for above, found in imports().items() for below in found)
+
+
+def test_no_arrow_that_matters_is_left_out():
+    """Whatever can be reached by imports can be reached by the arrows that are drawn."""
+
+    def reach(edges, name):
+        return set().union(edges[name], *(reach(edges, below) for below in edges[name]))
+
+    drawn = reduced(imports())
+    assert all(reach(drawn, name) == reach(imports(), name) for name in drawn)
+    assert sum(map(len, drawn.values())) < sum(map(len, imports().values()))
+
+
+def test_the_vendored_mathjax_is_the_one_that_its_source_names():
+    folder = DOCS / "_static" / "mathjax"
+    digest = hashlib.sha256((folder / "tex-svg.js").read_bytes()).hexdigest()
+    assert digest in (folder / "SOURCE.txt").read_text(encoding="utf-8")
