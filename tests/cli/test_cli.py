@@ -215,14 +215,6 @@ def test_help_and_version():
     assert run("--version").stdout.strip() == f"dpstrata {dps.__version__}"
 
 
-def test_the_readme_shows_what_the_demo_prints():
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    shown = readme.split("```text\n")[1].split("```")[0]
-    printed = " ".join(run("design", EXAMPLE, "--epsilon", 1, "--total", 200).stdout.split())
-    for part in shown.split("...\n"):
-        assert " ".join(part.split()) in printed
-
-
 REGIONS = EXAMPLE.with_name("regions.csv")
 
 

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpstrata.model.balance import balance
 from dpstrata.model.baselines import baseline_sizes, largest_remainders
 from problems import PAPER_SDS, PAPER_SIZES, make_problem
 
@@ -40,3 +41,10 @@ def test_hamilton_by_hand(total):
     floor[order[: int(total - floor.sum())]] += 1
     sizes = largest_remainders(np.array([5.0, 3.0, 2.0]), np.ones(3, int), np.full(3, 100), total)
     assert sizes.tolist() == floor.tolist()
+
+
+def test_spreads_too_small_to_be_squared():
+    shares, _ = balance(
+        None, np.array([0.0, 9.27e-161]), None, np.array([1.0, 1.0]), np.array([2.0, 1.5]), total=3.0
+    )
+    assert shares.sum() == pytest.approx(3.0)

@@ -8,6 +8,7 @@ import numpy as np
 from dpstrata.arrays import FloatArray, blocks
 
 _MOST_STEPS = 200
+_LEAST_PRICE = 1e-290  # below it a price would soon be zero, and its root no divisor
 
 
 class Capped(NamedTuple):
@@ -117,7 +118,7 @@ def balance(
         following = price / ratio**2 if ratio > 0 else 0.0
         if not too_much < following < enough:
             following = _between(too_much, enough, price)
-        if abs(following - price) <= 4e-16 * price or following < 1e-60 * first:
+        if abs(following - price) <= 4e-16 * price or following < max(1e-60 * first, _LEAST_PRICE):
             break
         price = following
     price = _fill_the_jump(fill, out, upper, total, enough, too_much)
