@@ -24,10 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dpstrata as dps
+from dpstrata.report.drawing import lines as lines_chart
 from dpstrata.solvers import solve
 from rivals import RIVALS, paper_problem
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "benchmarks.md"
+CHART = Path(__file__).parent.parent / "docs" / "images" / "benchmarks.svg"
 Rows = list[tuple[str, float, float]]
 GIVE_UP = 60.0  # a way that takes longer is not tried on larger problems
 
@@ -192,9 +194,9 @@ def measure_draw(people: int) -> Rows:
     ]
 
 
-def measure_rivals(give_up: float) -> list[tuple[str, str, list[str]]]:
-    """Time other ways in exact designs of the same problem, until each takes too long."""
-    rows = []
+def measure_rivals(give_up: float) -> tuple[list[tuple[str, str, list[str]]], list[dict[str, Any]]]:
+    """Time other ways in exact designs of the same problem, until each takes too long; rows and points."""
+    rows, points = [], []
     for rival in RIVALS:
         cells, stopped = [], False
         rival.run(paper_problem(*rival.problems[0]), give_up)  # loads what it needs
@@ -210,13 +212,28 @@ def measure_rivals(give_up: float) -> list[tuple[str, str, list[str]]]:
             stopped = elapsed > give_up or outcome.startswith("refuses")
             mark = outcome if outcome.startswith("refuses") else f"{elapsed / exact:,.0f}×{outcome}"
             cells.append(f"k = {k}, total {total:,}: {mark}")
+            if not outcome.startswith("refuses"):
+                points.append({"k": k, "ratio": elapsed / exact, "way": rival.name})
             print(f"  {rival.name}: {cells[-1]}", flush=True)
         rows.append((rival.name, rival.finds, [cell for cell in cells if cell != "–"]))
-    return rows
+    return rows, points
 
 
-def write_page(engine: Rows, rivals: list[tuple[str, str, list[str]]]) -> None:
-    """Fill the page; its prose lives in benchmarks/page.md."""
+def write_page(engine: Rows, rivals: list[tuple[str, str, list[str]]], points: list[dict[str, Any]]) -> None:
+    """Fill the page, and draw its chart; its prose lives in benchmarks/page.md."""
+    slowest: dict[tuple[str, int], dict[str, Any]] = {}
+    for point in points:  # the same k may have been tried with several totals
+        known = slowest.setdefault((point["way"], point["k"]), point)
+        known["ratio"] = max(known["ratio"], point["ratio"])
+    lines_chart(
+        list(slowest.values()),
+        x=("k", "strata"),
+        y=("ratio", "time, in exact designs of the same problem"),
+        series=("way", "way"),
+        title="Other ways to solve the same problem",
+        log_y=True,
+        points=True,
+    ).save(CHART)
     lines = ["| what | measured | limit |", "| --- | ---: | ---: |"]
     lines += [f"| {what} | {value:.1f} | {limit:g} |" for what, value, limit in engine]
     others = ["| way | finds | time, in exact designs of the same problem |", "| --- | --- | --- |"]
@@ -249,9 +266,9 @@ def main() -> int:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
     engine += questions + draws
     print("Other ways, in exact designs of the same problem:")
-    rivals = measure_rivals(2.0 if quick else GIVE_UP)
+    rivals, points = measure_rivals(2.0 if quick else GIVE_UP)
     if not quick:
-        write_page(engine, rivals)
+        write_page(engine, rivals, points)
         print(f"Written to {PAGE.name}.")
     broken = [what for what, value, limit in engine if value > limit]
     for what in broken:
