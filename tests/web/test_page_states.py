@@ -165,3 +165,154 @@ def test_hostile_links_are_survived(browser, server, hash):
     with visiting(browser, server) as visit:
         visit.open(hash)
         expect(visit.page.locator("#headline, .failure")).to_be_visible()
+
+
+# --- sliding ----------------------------------------------------------------------------------
+
+
+def test_sliders_by_keyboard_step_stay_feasible_and_are_one_step_back(visit):
+    visit.cell(0, "size").fill("6967")
+    visit.cell(3, "size").fill("1000")
+    visit.control("total").fill("10")
+    visit.headline("= 10 interviews")
+    slider = visit.slider("total")
+    slider.focus()
+    for number in ("11", "12", "13", "12"):
+        slider.press(
+            "ArrowLeft" if number == "12" and visit.control("total").input_value() == "13" else "ArrowRight"
+        )
+        expect(visit.control("total")).to_have_value(number)
+    slider.press("End")
+    expect(visit.control("total")).to_have_value("24967")
+    slider.press("ArrowLeft")
+    assert 20_000 < int(visit.control("total").input_value()) < 24_967
+    slider.press("Home")
+    expect(visit.control("total")).to_have_value("4")
+    visit.page.go_back()
+    expect(visit.control("total")).to_have_value("10")
+    visit.page.go_forward()
+    expect(visit.control("total")).to_have_value("4")
+
+
+# --- two plans, and code ----------------------------------------------------------------------
+
+
+def test_comparison_and_code_never_outlive_their_plans(visit):
+    visit.button("Hold this plan").click()
+    figures = visit.page.locator("section.compare .figures")
+    expect(figures).to_be_visible()
+    visit.control("epsilon").fill("5000")
+    expect(visit.page.locator(".failure")).to_be_visible()
+    expect(figures).to_have_count(0)
+    expect(visit.page.locator("section.compare")).to_contain_text("This plan has no design")
+    expect(visit.page.locator("pre code")).to_have_count(0)
+    visit.button("Swap the two").click()
+    visit.headline(FIRST)
+    expect(visit.page.locator("section.compare [role=alert]")).to_be_visible()  # now the held one has none
+    expect(figures).to_have_count(0)
+    expect(visit.page.locator("pre code")).to_be_visible()
+    visit.button("Hold this plan instead").click()
+    expect(figures).to_be_visible()
+    held = []
+    visit.page.route("**/api/compare", lambda route: held.append(route))
+    visit.control("epsilon").fill("2")
+    visit.headline("= 200 interviews")
+    expect(visit.page.locator(".compare-body")).to_have_attribute("aria-busy", "true")
+    expect(figures.locator("tbody tr").first).to_have_text("ε11")  # as its figures are
+    release(visit, "**/api/compare", held)
+    expect(figures.locator("tbody tr").first).to_have_text("ε12")
+
+
+def test_unlike_objectives_are_not_subtracted(visit):
+    visit.button("Hold this plan").click()
+    row = visit.page.locator('[data-figure="variance"]')
+    expect(row).to_contain_text("Variance")
+    visit.control("objective").select_option("trace")
+    expect(visit.page.locator('[data-figure="objective"] td')).to_have_text(
+        ["the population mean", "every stratum's mean alike", ""]
+    )
+    expect(row.locator("th")).to_have_text("Objective")
+    expect(row.locator("td").nth(2)).to_have_text("")
+
+
+# --- pasting and dropping ---------------------------------------------------------------------
+
+PASTE = """(cell, text) => {
+    const data = new DataTransfer();
+    data.setData("text/plain", text);
+    cell.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
+}"""
+
+
+def test_blocks_are_pasted_whole_or_not_at_all(visit):
+    notice = visit.page.locator(".notice.error")
+    names = visit.page.locator("tbody input.name")
+    for block, fault in (
+        ("1\t0.1\t5\n2\t0.2\t6", "The block is 3 columns wide, and the table has room for 2"),
+        ("stratum\tsize\tsd\n", "a header and no rows"),
+        ("stratum\tsize\tSize\nA\t1\t2", "names size twice"),
+        ("stratum\tsize\nA\t1\t2", "has no name in its header"),
+    ):
+        visit.cell(0, "size").evaluate(PASTE, block)
+        expect(notice).to_contain_text(fault)
+        expect(names).to_have_count(4)
+    visit.headline(FIRST)
+    block = 'Stratum\tSIZE\tsd\tSD_Source\r\n"A ""x""\nnorth"\t5000\t0.2\tpublic\r\n\t\t\t\r\nB\t6000\t0.3\tguess\r\n\r\n'
+    visit.cell(0, "size").evaluate(PASTE, block)
+    expect(names).to_have_count(2)
+    expect(visit.cell(0, "stratum")).to_have_value('A "x" north')
+    expect(visit.cell(1, "sd_source")).to_have_attribute("aria-invalid", "true")
+    visit.cell(1, "size").evaluate(PASTE, "7000\t0.1\t\n\t\n\n")
+    expect(visit.cell(1, "size")).to_have_value("7000")
+    expect(names).to_have_count(2)
+
+
+def test_a_private_spread_can_say_what_it_cost(visit):
+    visit.page.locator("summary", has_text="Columns").click()
+    visit.page.get_by_label("where the sd comes from").check()
+    visit.cell(0, "sd_source").select_option("private_pilot")
+    expect(visit.cell(0, "sd_source")).to_have_attribute("aria-invalid", "true")
+    visit.page.get_by_label("ε spent on a private sd").check()
+    visit.cell(0, "sd_epsilon").fill("0.1")
+    visit.headline(FIRST)
+
+
+def test_a_file_may_be_dropped_anywhere_and_is_told_while_it_is_read(visit):
+    held = []
+    visit.page.route("**/api/table*", lambda route: held.append(route))
+    kept = visit.page.evaluate(
+        """() => {
+            const data = new DataTransfer();
+            data.items.add(new File(["stratum,size,sd\\nN,5000,0.2\\n"], "one.csv"));
+            const made = (name) => new DragEvent(name, {dataTransfer: data, bubbles: true, cancelable: true});
+            const place = document.querySelector("header");
+            return [place.dispatchEvent(made("dragover")), place.dispatchEvent(made("drop"))];
+        }"""
+    )
+    assert kept == [False, False]  # the browser's own opening of the file is prevented
+    expect(visit.page.get_by_text("Reading one.csv …")).to_be_visible()
+    release(visit, "**/api/table*", held)
+    visit.headline("200 interviews in 1 stratum")
+    expect(visit.page.get_by_text("Reading one.csv …")).to_have_count(0)
+    open_file(visit, "two.csv", b"size,Size\n1,2\n")
+    expect(visit.page.locator(".notice.error")).to_contain_text("Two columns of this file have the same name")
+
+
+# --- refusals at their place ------------------------------------------------------------------
+
+
+def test_refusals_are_marked_at_their_control(visit):
+    for name, text, said in (
+        ("local_epsilon_cap", "-1", "local_epsilon_cap must be"),
+        ("answers", "", "The answers must have two ends"),
+        ("questions", "0", "questions must be"),
+    ):
+        before = visit.control(name).input_value()
+        visit.control(name).fill(text)
+        expect(visit.control(name)).to_have_attribute("aria-invalid", "true")
+        expect(visit.page.locator(".failure")).to_contain_text(said)
+        visit.control(name).fill(before)
+        visit.headline(FIRST)
+    visit.control("objective").select_option("custom")
+    expect(visit.control("objective")).to_have_attribute("aria-invalid", "true")
+    expect(visit.page.locator(".failure")).to_contain_text("Own coefficients need the column coefficient")
