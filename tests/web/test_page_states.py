@@ -316,3 +316,65 @@ def test_refusals_are_marked_at_their_control(visit):
     visit.control("objective").select_option("custom")
     expect(visit.control("objective")).to_have_attribute("aria-invalid", "true")
     expect(visit.page.locator(".failure")).to_contain_text("Own coefficients need the column coefficient")
+
+
+# --- charts and narrow screens ----------------------------------------------------------------
+
+RECORD = """
+window.written = [];
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+  const place = this.getTransform();
+  if (this.canvas.isConnected && place.b === 0) {
+    const width = this.measureText(text).width * place.a;
+    const share = {left: 0, start: 0, center: 0.5, right: 1, end: 1}[this.textAlign];
+    const left = place.a * x + place.e - share * width;
+    window.written.push({text, left, right: left + width, most: this.canvas.width});
+  }
+  return write.call(this, text, x, y, ...rest);
+};
+"""
+
+
+def test_no_word_of_a_chart_is_cut_or_like_another(browser, server):
+    names = [f"Region of the very long administrative name {i}" for i in range(30)]
+    table = "\n".join(["stratum,size,sd", *(f"{name},{1000 * (i + 3)},0.2" for i, name in enumerate(names))])
+    with visiting(browser, server, viewport={"width": 1400, "height": 900}) as visit:
+        visit.page.add_init_script(RECORD)
+        visit.open()
+        visit.control("local_epsilon_cap").fill("4.5")
+        visit.control("total").fill("2000")
+        open_file(visit, "long.csv", table.encode())
+        visit.headline("2,000 interviews in 30 strata")
+        visit.settle()
+        written = visit.page.evaluate("window.written")
+        texts = {each["text"] for each in written}
+        assert {"cap 4.5", "variance of the estimated", "mean", "proportional"} <= texts
+        assert [each for each in written if each["left"] < -1 or each["right"] > each["most"] + 1] == []
+        assert not any(text.endswith("…") for text in texts)
+        beside = [text for text in texts if text.startswith("Reg")]
+        assert len({text[-3:] for text in beside}) >= 30
+
+
+def test_the_ticker_never_covers_the_focus(browser, server):
+    with visiting(browser, server, viewport={"width": 320, "height": 640}) as visit:
+        visit.open()
+        for name in ("Python", "Command line"):
+            visit.page.evaluate("scrollTo(0, 0)")
+            visit.button(name).evaluate("button => button.focus()")
+            box, ticker = visit.button(name).bounding_box(), visit.page.locator(".ticker").bounding_box()
+            assert box["y"] + box["height"] <= ticker["y"]
+
+
+def test_cells_like_formulas_and_names_like_numbers(visit):
+    visit.cell(0, "stratum").fill("-cmd|x")
+    warning = visit.page.locator(".headline .warning")
+    expect(warning).to_contain_text('stratum "-cmd|x" begins like a formula')
+    open_file(visit, "s.csv", b"stratum,size,sd,note\n007,5000,0.2,-5\n008,6000,0.3,@SUM(A1)\n")
+    expect(warning).to_contain_text('note "@SUM(A1)" begins like a formula')
+    canvas = visit.page.locator("figure.chart canvas").first
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    for share in (0.15, 0.2, 0.25, 0.3):
+        visit.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.8)
+    expect(visit.page.locator("#tooltip")).to_contain_text("stratum: 007")

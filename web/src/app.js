@@ -92,7 +92,7 @@ export function App() {
         ${notice && html`<p class="notice ${notice.kind}" role=${notice.kind === "error" ? "alert" : "status"}>${notice.text}
           <button type="button" class="small quiet" aria-label="Close this note" onClick=${() => setNotice(null)}>×</button></p>`}
         ${reading && html`<p class="notice" role="status">Reading ${reading} …</p>`}
-        <${Headline} result=${result} error=${error} problem=${problem} stale=${stale} onRetry=${found.retry} />
+        <${Headline} result=${result} warning=${plans.warnOfFormula(plan)} error=${error} problem=${problem} stale=${stale} onRetry=${found.retry} />
         <div class="charts two">
           ${chart("allocation", result?.charts.allocation)}
           ${curve("precision")}

@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hand } from "./files.js";
 import { significant } from "./format.js";
-import { themed, withNamedData } from "./theme.js";
+import { BREAK, themed, withNamedData } from "./theme.js";
 
 const drawing = () => import("./vega.js");
 const SHOWN_ROWS = 500;
@@ -118,7 +118,7 @@ function showTooltip(handler, event, item, value) {
       const line = document.createElement("div");
       const number = Number(String(cell).replaceAll(",", ""));
       const isText = cell === "" || !Number.isFinite(number) || texts.includes(cell); // a stratum may be called 007
-      line.textContent = `${key ? `${key}: ` : ""}${isText ? cell : significant(number, 5)}`;
+      line.textContent = `${key ? `${key.replaceAll(BREAK, " ")}: ` : ""}${isText ? cell : significant(number, 5)}`;
       return line;
     }),
   );

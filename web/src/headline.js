@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { budget, count, percent, significant } from "./format.js";
 
-export function Headline({ result, error, problem, stale, onRetry }) {
+export function Headline({ result, warning, error, problem, stale, onRetry }) {
   const failure = problem ?? error;
   return html`<section class="headline card ${stale && !failure ? "stale" : ""}" aria-labelledby="headline-heading">
     <h2 id="headline-heading" class="hidden">Result</h2>
@@ -15,7 +15,7 @@ export function Headline({ result, error, problem, stale, onRetry }) {
           <p><button type="button" class="small" onClick=${onRetry}>Try again</button></p></div>`
       : result
         ? html`<p class="headline-text" id="headline">${result.headline}</p>${result.notes.map((text) => html`<p class="note">${text}</p>`)}<${Tiles} result=${result} />
-          ${result.warnings.map((text) => html`<p class="warning">${text}</p>`)}
+          ${[...result.warnings, ...(warning ? [warning] : [])].map((text) => html`<p class="warning">${text}</p>`)}
           <${Reasons} result=${result} />`
         : html`<p class="headline-text waiting" aria-hidden="true"> </p><p class="hidden">The plan is being made.</p>`}
     <${Announcer} text=${failure ? `${failure.empty ? "No strata yet." : "No design:"} ${describe(failure)}` : stale ? null : result?.headline} />

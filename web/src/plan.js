@@ -124,6 +124,17 @@ function readNumber(name, label, text) {
   return value;
 }
 
+// A cell that a spreadsheet would take for a formula, in a sentence; the server tells of names, but not of those with a minus.
+export function warnOfFormula({ columns, rows }) {
+  for (const row of rows)
+    for (const [i, name] of columns.entries()) {
+      const signs = name === "stratum" ? /^-/ : /^[=+@\t\r-]/;
+      if (!NUMBERS.has(name) && signs.test(row[i]) && Number.isNaN(typed(row[i])))
+        return `${name} ${JSON.stringify(row[i])} begins like a formula; a spreadsheet may calculate it when it opens the CSV file.`;
+    }
+  return null;
+}
+
 // The control that a refusal of the server is about: its sentence begins with the option's name.
 export function fieldOf({ message = "", cells = [] }, options) {
   if (cells.length) return null;
