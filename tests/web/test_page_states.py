@@ -1,6 +1,7 @@
 """The page in a real browser: what is shown belongs to the plan that is shown, or says that it does not."""
 
 import json
+import re
 
 import pytest
 from browser import FIRST, visiting
@@ -378,3 +379,17 @@ def test_cells_like_formulas_and_names_like_numbers(visit):
     for share in (0.15, 0.2, 0.25, 0.3):
         visit.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.8)
     expect(visit.page.locator("#tooltip")).to_contain_text("stratum: 007")
+
+
+def test_a_long_plan_is_kept_out_of_the_address(visit):
+    rows = "".join(f"{i}{'x' * 800},5000,0.2\n" for i in range(50))
+    open_file(visit, "long.csv", f"stratum,size,sd\n{rows}".encode())
+    visit.headline("in 50 strata")
+    assert visit.page.url.endswith("#large")
+    expect(visit.page.get_by_text("This plan is too long for a link")).to_be_visible()
+    visit.page.go_back()
+    visit.headline(FIRST)
+    visit.cell(0, "stratum").evaluate(  # half of a pair of characters, which no address can hold
+        """cell => { cell.value = "\\ud800"; cell.dispatchEvent(new Event("input", {bubbles: true})); }"""
+    )
+    expect(visit.page).to_have_url(re.compile("%EF%BF%BD"))
