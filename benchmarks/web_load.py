@@ -94,7 +94,7 @@ def measure_page():
             rows = ";".join(
                 f"s{i},{1000 + 17 * i % 9000},{0.05 + i % 9 / 20:.2f}" for i in range(min(strata, 200))
             )
-            page.goto(f"{address}#total={20 * strata}&epsilon=1&strata=stratum,size,sd;{rows}")
+            page.goto(f"{address}#total={20 * strata}&epsilon=1&strata=stratum,size,sd;{rows}&end")
             if strata > 200:
                 table = "\n".join(
                     f"s{i},{1000 + 17 * i % 9000},{0.05 + i % 9 / 20:.2f}" for i in range(strata)

@@ -126,6 +126,14 @@ def test_budgets_are_those_of_one_answer_with_the_cap():
     assert not layers(budgets_chart(dps.design(FOUR, epsilon=1, total=200)), "rule")
 
 
+@pytest.mark.parametrize("strata", [12, 60])
+def test_the_cap_is_named_inside_the_picture(strata):
+    chart = budgets_chart(many(strata, local_epsilon_cap=5))
+    note = layers(chart, "text")[0]  # at the right end of its axis, where nothing follows
+    assert note["mark"]["text"] == "cap 5"
+    assert (note["mark"]["align"], note["mark"]["dx"]) == ("right", -6)
+
+
 def test_a_promise_without_local_budgets_has_no_such_chart():
     plan = dps.design(FOUR, zcdp=0.5, mechanism="gaussian", total=200)
     with pytest.raises(dps.InputError, match="drawn for a promise of epsilon"):

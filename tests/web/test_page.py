@@ -272,20 +272,3 @@ def test_hostile_names_stay_text(visit, name):
     visit.page.goto(link)
     visit.settle()
     expect(visit.cell(0, "stratum")).to_have_value(name)
-
-
-@pytest.mark.parametrize(
-    "hash",
-    [
-        "#strata=",
-        "#strata=a;b,c",
-        "#total=%E0%A4%A&strata=x",
-        "#epsilon=1&strata=%3Cb%3E,size;1,2",
-        "#large",
-        "#nonsense",
-    ],
-)
-def test_a_damaged_address_is_survived(browser, server, hash):
-    with visiting(browser, server) as visit:
-        visit.open(hash)
-        expect(visit.page.locator("#headline, .failure")).to_be_visible()

@@ -7,21 +7,30 @@ import { Chart } from "./charts.js";
 import { Compare } from "./compare.js";
 import { Controls } from "./controls.js";
 import { Downloads } from "./downloads.js";
-import { endGesture, readAddress, startAddress, writeAddress } from "./history.js";
+import { toAddress } from "./address.js";
+import { endGesture, pauseGesture, readAddress, startAddress, writeAddress } from "./history.js";
 import { Headline, Ticker } from "./headline.js";
 import { StrataTable } from "./table.js";
+import { useFiles } from "./taking.js";
 import * as plans from "./plan.js";
 
 const LARGE = 2000;
+const DAMAGED = {
+  link: "This link is damaged or was cut off, so its plan cannot be opened. What is shown is another plan.",
+  held: "The held plan of this link is damaged and was left out.",
+  large: "This address belongs to a plan that is too large for an address. Open its plan file.",
+};
 
 export function App() {
   const [plan, setPlan] = useState(null);
   const [held, setHeld] = useState(null);
   const [examples, setExamples] = useState([]);
   const [notice, setNotice] = useState(null);
+  const [opened, setOpened] = useState(0);
   const now = useRef({ plan: null, held: null });
   now.current = { plan, held };
 
+  const tell = ({ damaged }) => damaged && setNotice({ kind: "error", text: DAMAGED[damaged] });
   const show = useCallback((next, nextHeld) => (setPlan(next), setHeld(nextHeld ?? null)), []);
   // The next plan, or how it follows from the one that is there by then.
   const change = useCallback((following, gesture) => {
@@ -49,50 +58,57 @@ export function App() {
     const found = readAddress();
     if (found.plan) startAddress(found.plan, found.held), show(found.plan, found.held);
     else openExample("four-strata", true);
-    if (found.lost) setNotice({ kind: "error", text: "This address belongs to a plan that is too large for an address. Open its plan file." });
+    tell(found);
     send("/api/examples").then((answer) => answer.json()).then((answer) => setExamples(answer.examples), () => {});
     const back = () => {
       endGesture();
-      const { plan: past, held: pastHeld } = readAddress();
-      if (past) setNotice(null), show(past, pastHeld);
+      const past = readAddress();
+      if (past.plan) setNotice(null), show(past.plan, past.held);
+      tell(past);
     };
     addEventListener("popstate", back);
     return () => removeEventListener("popstate", back);
   }, []);
 
+  const problemText = (text) => setNotice({ kind: "error", text });
+  const { take, reading, over } = useFiles((following) => (change(following, null), setOpened((count) => count + 1)), problemText);
   const found = useDesign(plan);
   if (!plan) return html`<${Frame}><main id="result" class="loading" tabindex="-1" aria-busy="true"><p>Opening the planner …</p>${notice && html`<p class="error-text">${notice.text}</p>`}</main><//>`;
-  const { result, curves, error, problem, stale } = found;
+  const { result, of, curves, error, problem, stale } = found;
+  const failed = Boolean(error || problem);
   const population = result?.population ?? sum(plan);
   const range = answerRange(plan.options.answers);
-  const problemText = (text) => setNotice({ kind: "error", text });
-  const open = (next) => change(next, null);
-  const ready = Boolean(result) && !stale && !error && !problem;
-  const chart = (name, spec, note, height) => html`<${Chart} key=${name} name=${name} spec=${spec} note=${note} height=${height} stale=${stale || Boolean(error)} />`;
+  const ready = Boolean(result) && !stale && !failed;
+  const refused = error && { field: plans.fieldOf(error, plan.options), message: error.message };
+  const chart = (name, spec, note, height, isOld = false) =>
+    html`<${Chart} key=${name} name=${name} spec=${spec} note=${note} height=${height} stale=${!ready || isOld} />`;
+  const curve = (name, height) => chart(name, curves[name]?.chart, curves[name]?.problem, height, curves[name]?.of !== plan);
   return html`<${Frame}>
     <div class="layout">
       <aside aria-label="The question">
-        <${Controls} plan=${plan} population=${population} range=${range} problem=${problem} onChange=${change} onRest=${endGesture} />
+        <${Controls} plan=${plan} population=${population} range=${range} problem=${problem ?? refused} onChange=${change} onRest=${endGesture} onPause=${pauseGesture} />
       </aside>
       <main id="result" tabindex="-1">
         ${notice && html`<p class="notice ${notice.kind}" role=${notice.kind === "error" ? "alert" : "status"}>${notice.text}
           <button type="button" class="small quiet" aria-label="Close this note" onClick=${() => setNotice(null)}>×</button></p>`}
+        ${reading && html`<p class="notice" role="status">Reading ${reading} …</p>`}
         <${Headline} result=${result} error=${error} problem=${problem} stale=${stale} onRetry=${found.retry} />
         <div class="charts two">
           ${chart("allocation", result?.charts.allocation)}
-          ${chart("precision", curves.precision?.chart, curves.precisionProblem)}
+          ${curve("precision")}
         </div>
-        <${StrataTable} plan=${plan} result=${ready || stale ? result : null} cells=${error?.cells ?? []} examples=${examples}
-          onChange=${change} onExample=${openExample} onOpen=${open} onProblem=${problemText} />
+        <${StrataTable} plan=${plan} result=${!failed && of && plans.sameStrata(of, plan) ? result : null} stale=${stale && !failed} opened=${opened}
+          cells=${error?.cells ?? []} examples=${examples} over=${over}
+          onChange=${change} onExample=${openExample} onFile=${take} onProblem=${problemText} />
         <div class="charts three">
-          ${chart("epsilon", curves.epsilon?.chart, curves.epsilonProblem, 250)}
+          ${curve("epsilon", 250)}
           ${chart("parts", result?.charts.parts, undefined, 250)}
           ${result && !result.charts.budgets ? null : chart("budgets", result?.charts.budgets, undefined, 250)}
         </div>
-        <${Compare} plan=${plan} held=${held} ready=${ready} onHold=${() => hold(plan)}
+        <${Compare} plan=${plan} held=${held} ready=${ready} failed=${failed} onHold=${() => hold(plan)}
           onSwap=${() => (show(held, plan), writeAddress(held, plan, null))} onLetGo=${() => hold(null)} />
-        <${Downloads} plan=${plan} result=${result} ready=${ready} onOpen=${open} onProblem=${problemText} />
-        ${plan.rows.length > plans.MOST_IN_ADDRESS && html`<p class="soft">This plan has more than ${plans.MOST_IN_ADDRESS} strata, too many for a link: share its plan file.</p>`}
+        <${Downloads} plan=${plan} result=${failed ? null : result} ready=${ready} onFile=${take} onProblem=${problemText} />
+        ${toAddress(plan, held) === null && html`<p class="soft">${plan.rows.length > plans.MOST_IN_ADDRESS ? `This plan has more than ${plans.MOST_IN_ADDRESS} strata, too many` : "This plan is too long"} for a link: share its plan file.</p>`}
       </main>
     </div>
     <${Ticker} result=${result} stale=${stale || Boolean(error) || Boolean(problem)} />
@@ -117,7 +133,7 @@ const jumpTo = (id) => (event) => {
 
 // Everything that follows from a plan; answers to earlier plans never overwrite those to later ones.
 function useDesign(plan) {
-  const [state, setState] = useState({ result: null, curves: {}, error: null, problem: null, stale: false });
+  const [state, setState] = useState({ result: null, of: null, curves: {}, error: null, problem: null, stale: false });
   const [again, setAgain] = useState(0);
   const newest = useRef(0);
   useLayoutEffect(() => { // not after the next paint: a slider should feel immediate
@@ -138,39 +154,39 @@ function useDesign(plan) {
     }
     setState((old) => ({ ...old, problem: null, stale: true }));
     if (plan.rows.length <= LARGE) {
-      work(request, isNewest, setState);
+      work(plan, request, isNewest, setState);
       return undefined;
     }
-    const timer = setTimeout(() => work(request, isNewest, setState), 150);
+    const timer = setTimeout(() => work(plan, request, isNewest, setState), 150);
     return () => clearTimeout(timer);
   }, [plan, again]);
   return { ...state, retry: () => setAgain((count) => count + 1) };
 }
 
-async function work(request, isNewest, setState) {
+async function work(plan, request, isNewest, setState) {
   const update = (more) => isNewest() && setState((old) => ({ ...old, ...more, curves: { ...old.curves, ...more.curves } }));
   try {
     const result = await ask("/api/design", request);
     performance.mark("designed");
-    update({ result, error: null, stale: false });
+    update({ result, of: plan, error: null, stale: false });
   } catch (error) {
     if (!wasGivenUp(error)) update({ error, stale: false });
     return;
   }
-  curves = curves.then(() => drawCurves(request, isNewest, update));
+  curves = curves.then(() => drawCurves(plan, request, isNewest, update));
 }
 
 // One curve at a time, so that designs never wait behind curves that nobody needs any more.
 let curves = Promise.resolve();
 
-async function drawCurves(request, isNewest, update) {
+async function drawCurves(plan, request, isNewest, update) {
   for (const name of ["precision", "epsilon"]) {
     if (!isNewest()) return;
     try {
-      const answer = await ask(`/api/${name}`, request);
-      update({ curves: { [name]: answer, [`${name}Problem`]: undefined } });
+      const { chart } = await ask(`/api/${name}`, request);
+      update({ curves: { [name]: { of: plan, chart } } });
     } catch (error) {
-      update({ curves: { [name]: undefined, [`${name}Problem`]: error.message } });
+      update({ curves: { [name]: { of: plan, problem: error.message } } });
     }
   }
 }

@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hand } from "./files.js";
 import { significant } from "./format.js";
-import { themed, withNamedData } from "./theme.js";
+import { BREAK, themed, withNamedData } from "./theme.js";
 
 const drawing = () => import("./vega.js");
 const SHOWN_ROWS = 500;
@@ -15,6 +15,7 @@ export function Chart({ name, spec, note, height, stale }) {
   const dark = useDark();
   const drawn = useRef({ frame: null, view: null });
   useLayoutEffect(() => {
+    if (!spec) clear(place.current, drawn.current);
     if (!spec || !width) return undefined;
     let current = true;
     draw(place.current, drawn.current, themed(spec, { width, height, dark }), () => current);
@@ -32,8 +33,9 @@ export function Chart({ name, spec, note, height, stale }) {
       ${spec && html`<div class="chart-foot">
         <${ChartTable} spec=${spec} title=${title} />
         <span class="buttons">
-          <button type="button" class="small" onClick=${() => save(spec, name, "svg")} aria-label=${`Save chart as SVG: ${title}`}>SVG</button>
-          <button type="button" class="small" onClick=${() => save(spec, name, "png")} aria-label=${`Save chart as PNG: ${title}`}>PNG</button>
+          ${stale && html`<span class="before soft">of the plan before</span>`}
+          <button type="button" class="small" disabled=${stale} onClick=${() => save(spec, name, "svg")} aria-label=${`Save chart as SVG: ${title}`}>SVG</button>
+          <button type="button" class="small" disabled=${stale} onClick=${() => save(spec, name, "png")} aria-label=${`Save chart as PNG: ${title}`}>PNG</button>
         </span>
       </div>`}
     </figure>`;
@@ -55,6 +57,12 @@ async function draw(element, drawn, spec, isCurrent) {
     await drawn.view.runAsync();
   }
   element.dataset.drawn = String(Number(element.dataset.drawn ?? 0) + 1);
+}
+
+function clear(element, drawn) {
+  drawn.view?.finalize();
+  Object.assign(drawn, { frame: null, view: null });
+  element.replaceChildren();
 }
 
 async function save(spec, name, kind) {
@@ -104,11 +112,13 @@ function showTooltip(handler, event, item, value) {
   box.hidden = value === null || value === undefined || value === "";
   if (box.hidden) return;
   const entries = typeof value === "object" ? Object.entries(value) : [["", value]];
+  const texts = Object.values(item?.datum ?? {}).filter((each) => typeof each === "string");
   box.replaceChildren(
     ...entries.map(([key, cell]) => {
       const line = document.createElement("div");
       const number = Number(String(cell).replaceAll(",", ""));
-      line.textContent = `${key ? `${key}: ` : ""}${Number.isFinite(number) && cell !== "" ? significant(number, 5) : cell}`;
+      const isText = cell === "" || !Number.isFinite(number) || texts.includes(cell); // a stratum may be called 007
+      line.textContent = `${key ? `${key.replaceAll(BREAK, " ")}: ` : ""}${isText ? cell : significant(number, 5)}`;
       return line;
     }),
   );

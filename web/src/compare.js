@@ -4,28 +4,30 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, wasGivenUp } from "./api.js";
 import { Chart } from "./charts.js";
+import { CHOICES } from "./choices.js";
 import { budget, count, significant } from "./format.js";
 import { toRequest } from "./plan.js";
 
 const SHOWN = 50;
 const WHOLE = new Set(["total"]);
 
-export function Compare({ plan, held, ready, onHold, onSwap, onLetGo }) {
-  const [answer, setAnswer] = useState(null);
-  const [problem, setProblem] = useState(null);
+export function Compare({ plan, held, ready, failed, onHold, onSwap, onLetGo }) {
+  const [found, setFound] = useState({ of: [] }); // with the two plans it belongs to
   useEffect(() => {
     if (!held || !ready) return;
     let current = true;
     (async () => {
       try {
-        const found = await ask("/api/compare", { held: toRequest(held), current: toRequest(plan) });
-        if (current) setAnswer(found), setProblem(null);
+        const answer = await ask("/api/compare", { held: toRequest(held), current: toRequest(plan) });
+        if (current) setFound({ answer, of: [held, plan] });
       } catch (error) {
-        if (current && !wasGivenUp(error)) setProblem(error.message);
+        if (current && !wasGivenUp(error)) setFound({ problem: error.message, of: [held, plan] });
       }
     })();
     return () => (current = false);
   }, [plan, held, ready]);
+  const stale = found.of[0] !== held || found.of[1] !== plan;
+  const { answer, problem } = found;
   return html`<section class="compare card" aria-labelledby="compare-heading">
     <div class="section-head">
       <div>
@@ -38,10 +40,11 @@ export function Compare({ plan, held, ready, onHold, onSwap, onLetGo }) {
         <button type="button" onClick=${onLetGo}>Let go</button>`}
       </div>
     </div>
-    ${held && problem && html`<p class="error-text" role="alert">${problem}</p>`}
-    ${held && answer && html`<div class="compare-body">
-      <${Figures} answer=${answer} held=${held} plan=${plan} />
-      ${answer.chart ? html`<${Chart} name="compare" spec=${answer.chart} />` : html`<p class="soft">The two plans have different strata, so there is no chart of both.</p>`}
+    ${held && failed && html`<p class="soft">This plan has no design, so there is nothing to set beside the held one.</p>`}
+    ${held && !failed && !stale && problem && html`<p class="error-text" role="alert">${problem}</p>`}
+    ${held && !failed && answer && html`<div class="compare-body ${stale ? "stale" : ""}" aria-busy=${String(stale)}>
+      <${Figures} answer=${answer} held=${found.of[0]} plan=${found.of[1]} />
+      ${answer.chart ? html`<${Chart} name="compare" spec=${answer.chart} stale=${stale} />` : html`<p class="soft">The two plans have different strata, so there is no chart of both.</p>`}
       <${Sizes} rows=${answer.strata} />
     </div>`}
   </section>`;
@@ -50,14 +53,26 @@ export function Compare({ plan, held, ready, onHold, onSwap, onLetGo }) {
 function Figures({ answer, held, plan }) {
   const show = (name, value) => (WHOLE.has(name) ? count(value) : name === "largest_local_epsilon" ? budget(value) : significant(value));
   const sign = (name, value) => (value === null ? "" : value === 0 ? "same" : `${value > 0 ? "+" : "−"}${show(name, Math.abs(value))}`);
+  const alike = sameObjective(held, plan);
+  const title = (row) => (row.name !== "variance" ? row.title : alike && plan.options.objective === "mean" ? "Variance" : "Objective");
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Figures of both plans"><table class="figures">
     <thead><tr><th scope="col">Figure</th><th scope="col" class="number">Held plan</th><th scope="col" class="number">This plan</th><th scope="col" class="number">Difference</th></tr></thead>
     <tbody>
       <tr><th scope="row">ε</th><td class="number">${held.options.epsilon}</td><td class="number">${plan.options.epsilon}</td><td></td></tr>
       <tr><th scope="row">Noise</th><td class="number">${answer.mechanisms[0]}</td><td class="number">${answer.mechanisms[1]}</td><td></td></tr>
-      ${answer.figures.map((row) => html`<tr data-figure=${row.name}><th scope="row">${row.title}</th><td class="number">${show(row.name, row.held)}</td><td class="number">${show(row.name, row.current)}</td><td class="number">${sign(row.name, row.difference)}</td></tr>`)}
+      ${!alike && html`<tr data-figure="objective"><th scope="row">Made precise</th><td class="number">${objectiveOf(held)}</td><td class="number">${objectiveOf(plan)}</td><td></td></tr>`}
+      ${answer.figures.map((row) => html`<tr data-figure=${row.name}><th scope="row">${title(row)}</th><td class="number">${show(row.name, row.held)}</td><td class="number">${show(row.name, row.current)}</td><td class="number">${row.name === "variance" && !alike ? "" : sign(row.name, row.difference)}</td></tr>`)}
     </tbody>
   </table></div>`;
+}
+
+const objectiveOf = ({ options }) => CHOICES.objective.find(([key]) => key === options.objective)[1];
+
+// Objectives of different kinds, or with different coefficients, are numbers of different things.
+function sameObjective(held, plan) {
+  const coefficients = ({ columns, rows }) => JSON.stringify(rows.map((row) => row[columns.indexOf("coefficient")]));
+  if (held.options.objective !== plan.options.objective) return false;
+  return plan.options.objective !== "custom" || coefficients(held) === coefficients(plan);
 }
 
 function Sizes({ rows }) {

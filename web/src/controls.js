@@ -2,28 +2,9 @@
 
 import { html } from "htm/preact";
 import { useId } from "preact/hooks";
+import { CHOICES } from "./choices.js";
 import { rounded, typed } from "./format.js";
 
-const MECHANISMS = [
-  ["best", "best of those that fit"],
-  ["laplace", "Laplace"],
-  ["staircase", "staircase"],
-  ["piecewise", "piecewise"],
-  ["tulap", "truncated-uniform-Laplace"],
-  ["discrete_laplace", "discrete Laplace (grid)"],
-  ["randomized_response", "randomized response (two values)"],
-  ["gaussian", "Gaussian (needs delta)"],
-];
-const OBJECTIVES = [
-  ["mean", "the population mean"],
-  ["trace", "every stratum's mean alike"],
-  ["unit_free", "every stratum relative to its spread"],
-  ["custom", "own coefficients"],
-];
-const TRUSTS = [
-  ["local", "nobody: noise comes first"],
-  ["curator", "a trusted curator"],
-];
 const ANSWERS = ["0:1", "binary", "0:10:1", "0:100:1"];
 const QUESTIONS = {
   total: { label: "exactly", unit: "interviews", whole: true },
@@ -40,7 +21,7 @@ const QUESTION_WORDS = {
   budget: "All invitations together cost no more than this.",
 };
 
-export function Controls({ plan, population, range, problem, onChange, onRest }) {
+export function Controls({ plan, population, range, problem, onChange, onRest, onPause }) {
   const { options } = plan;
   const set = (name, value, gesture) => onChange({ ...plan, options: { ...options, [name]: value } }, gesture);
   const failed = (name) => (problem?.field === name ? problem.message : null);
@@ -55,7 +36,7 @@ export function Controls({ plan, population, range, problem, onChange, onRest })
       <h2 id="controls-heading">Question</h2>
       <${Slider} name="epsilon" label="Privacy budget ε" unit="no unit" least=${0.01} most=${10}
         words="What the release may reveal about anyone: smaller protects more and costs precision."
-        value=${options.epsilon} error=${failed("epsilon")} onSet=${set} onRest=${onRest} />
+        value=${options.epsilon} error=${failed("epsilon")} onSet=${set} onRest=${onRest} onPause=${onPause} />
       <fieldset class="control">
         <legend>How large may the survey be?</legend>
         <div class="choices">
@@ -66,9 +47,9 @@ export function Controls({ plan, population, range, problem, onChange, onRest })
         </div>
         <${Slider} key=${options.question} name=${options.question} label=${`${question.label[0].toUpperCase()}${question.label.slice(1)}`} unit=${question.unit}
           least=${limits[0]} most=${limits[1]} whole=${question.whole} words=${QUESTION_WORDS[options.question]}
-          value=${options[options.question]} error=${failed(options.question)} onSet=${set} onRest=${onRest} />
+          value=${options[options.question]} error=${failed(options.question)} onSet=${set} onRest=${onRest} onPause=${onPause} />
       </fieldset>
-      <${Select} name="mechanism" label="Noise" choices=${MECHANISMS} value=${options.mechanism} onSet=${set}
+      <${Select} name="mechanism" label="Noise" choices=${CHOICES.mechanism} value=${options.mechanism} error=${failed("mechanism")} onSet=${set}
         words="How an answer is noised. Which kinds fit depends on the answers." />
       ${options.mechanism === "gaussian" && html`<${Field} name="delta" label="Delta" unit="a probability" value=${options.delta}
         error=${failed("delta")} onSet=${set} words="With this probability the promise may fail; Gaussian noise needs one." />`}
@@ -76,12 +57,12 @@ export function Controls({ plan, population, range, problem, onChange, onRest })
         <summary>Answers, trust and more</summary>
         <${Field} name="answers" label="Answers" unit="lower:upper or lower:upper:step" value=${options.answers} suggestions=${ANSWERS}
           error=${failed("answers")} onSet=${set} words="The ends of what can be answered, and the step of a grid; binary is yes or no." />
-        <${Select} name="trust" label="Who may see raw answers" choices=${TRUSTS} value=${options.trust} onSet=${set}
+        <${Select} name="trust" label="Who may see raw answers" choices=${CHOICES.trust} value=${options.trust} error=${failed("trust")} onSet=${set}
           words="A trusted curator noises each stratum's mean once: far less noise, but the curator sees every answer." />
         <${Field} name="local_epsilon_cap" label="Local cap" unit="ε of one answer; empty for none" value=${options.local_epsilon_cap}
           error=${failed("local_epsilon_cap")} onSet=${set}
           words="The most that one noised answer may reveal to someone who knows who gave it." />
-        <${Select} name="objective" label="What should be precise" choices=${OBJECTIVES} value=${options.objective} onSet=${set}
+        <${Select} name="objective" label="What should be precise" choices=${CHOICES.objective} value=${options.objective} error=${failed("objective")} onSet=${set}
           words="What the plan makes as precise as it can." />
         <${Field} name="questions" label="Questions" unit="asked of the same people" value=${options.questions}
           error=${failed("questions")} onSet=${set} words="Several questions share each person's budget." />
@@ -93,24 +74,35 @@ export function Controls({ plan, population, range, problem, onChange, onRest })
     </section>`;
 }
 
-function Slider({ name, label, unit, words, least, most, whole, value, error, onSet, onRest }) {
+const STEP = 0.002;
+
+function Slider({ name, label, unit, words, least, most, whole, value, error, onSet, onRest, onPause }) {
   const id = useId();
   const number = typed(value);
   const at = Number.isNaN(number) || number <= 0 ? least : Math.min(Math.max(number, least), most);
   const position = Math.log(at / least) / Math.log(most / least);
   const slide = (event) => {
     const share = Number(event.currentTarget.value);
-    onSet(name, rounded(Math.min(Math.max(least * (most / least) ** share, least), most), { whole }), `slide-${name}`);
+    const there = rounded(least * (most / least) ** share);
+    const next = whole ? nextWhole(there, number, Math.sign(share - Math.round(position / STEP) * STEP)) : there;
+    onSet(name, String(whole ? Math.min(Math.max(next, least), most) : next), `slide-${name}`);
   };
   return html`<div class="control">
     <div class="label-row"><label for=${`${id}n`}>${label}</label><span class="unit">${unit}</span></div>
     <div class="slider-row">
-      <input type="range" id=${`${id}r`} data-name=${name} min="0" max="1" step="0.002" value=${position} aria-label=${`${label}, slider`}
-        aria-valuetext=${`${value} ${unit === "no unit" ? "" : unit}`} onInput=${slide} onChange=${onRest} />
+      <input type="range" id=${`${id}r`} data-name=${name} min="0" max="1" step=${STEP} value=${position} aria-label=${`${label}, slider`}
+        aria-valuetext=${`${value} ${unit === "no unit" ? "" : unit}`} onInput=${slide}
+        onChange=${onPause} onPointerUp=${onRest} onBlur=${onRest} />
       <${Input} id=${`${id}n`} name=${name} value=${value} error=${error} onSet=${onSet} />
     </div>
     <${Words} id=${id} words=${words} error=${error} />
   </div>`;
+}
+
+// A step of a slider changes a whole number by one at least, and never against its direction.
+function nextWhole(there, number, direction) {
+  const next = Math.round(there);
+  return direction === 0 || Number.isNaN(number) || (next - number) * direction > 0 ? next : Math.round(number) + direction;
 }
 
 function Field({ name, label, unit, words, value, error, suggestions, onSet }) {
@@ -130,14 +122,14 @@ function Input({ id, name, value, error, list, onSet }) {
     onInput=${(event) => onSet(name, event.currentTarget.value, `type-${name}`)} />`;
 }
 
-function Select({ name, label, words, choices, value, onSet }) {
+function Select({ name, label, words, choices, value, error, onSet }) {
   const id = useId();
   return html`<div class="control">
     <div class="label-row"><label for=${`${id}n`}>${label}</label></div>
-    <select id=${`${id}n`} data-name=${name} aria-describedby=${`${id}w`} onChange=${(event) => onSet(name, event.currentTarget.value, null)}>
+    <select id=${`${id}n`} data-name=${name} aria-invalid=${error ? "true" : undefined} aria-describedby=${`${id}w`} onChange=${(event) => onSet(name, event.currentTarget.value, null)}>
       ${choices.map(([key, title]) => html`<option value=${key} selected=${key === value}>${title}</option>`)}
     </select>
-    <${Words} id=${id} words=${words} />
+    <${Words} id=${id} words=${words} error=${error} />
   </div>`;
 }
 

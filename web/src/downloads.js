@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { send } from "./api.js";
 import { copyText, hand } from "./files.js";
-import { fromFile, toFile, toRequest } from "./plan.js";
+import { toFile, toRequest } from "./plan.js";
 import { FileButton } from "./table.js";
 
 const FILES = [
@@ -15,7 +15,7 @@ const FILES = [
 ];
 const LANGUAGES = { python: "Python", command: "Command line" };
 
-export function Downloads({ plan, result, ready, onOpen, onProblem }) {
+export function Downloads({ plan, result, ready, onFile, onProblem }) {
   const [busy, setBusy] = useState(null);
   const get = async (path, name) => {
     setBusy(name);
@@ -36,13 +36,12 @@ export function Downloads({ plan, result, ready, onOpen, onProblem }) {
       <button type="button" class="file" onClick=${() => hand(new Blob([toFile(plan)], { type: "application/json" }), "plan.json")}>
         <strong>Plan file</strong><span class="soft">what is on this page, to open again</span></button>
     </div>
-    <p class="soft">Open a plan file or a design document with “Open a file” at the strata, or <${FileButton} label="open one here" accept=".json"
-      onFile=${async (file) => { try { onOpen(fromFile(await file.text())); } catch (error) { onProblem(error.message); } }} />. Charts have buttons of their own.</p>
-    ${result?.code && html`<${Code} code=${result.code} />`}
+    <p class="soft">Open a plan file or a design document with “Open a file” at the strata, or <${FileButton} label="open one here" accept=".json" onFile=${onFile} />. Charts have buttons of their own.</p>
+    ${result?.code && html`<${Code} code=${result.code} stale=${!ready} />`}
   </section>`;
 }
 
-function Code({ code }) {
+function Code({ code, stale }) {
   const [language, setLanguage] = useState("python");
   const [copied, setCopied] = useState(false);
   const copy = async () => {
@@ -50,12 +49,12 @@ function Code({ code }) {
     setCopied(true);
     setTimeout(() => setCopied(false), 2000);
   };
-  return html`<div class="code">
+  return html`<div class="code ${stale ? "stale" : ""}">
     <div class="section-head">
       <h3>The same design by code</h3>
       <div class="buttons" role="group" aria-label="Language of the code">
         ${Object.entries(LANGUAGES).map(([key, title]) => html`<button type="button" class="small" aria-pressed=${String(key === language)} onClick=${() => setLanguage(key)}>${title}</button>`)}
-        <button type="button" class="small" onClick=${copy}>Copy</button>
+        <button type="button" class="small" disabled=${stale} onClick=${copy}>Copy</button>
         <span class="soft" role="status">${copied ? "Copied" : ""}</span>
       </div>
     </div>

@@ -38,8 +38,12 @@ export function typed(text) {
   return Number(plain.replace(",", "."));
 }
 
+// One to three digits, a comma and three more: a thousand to some readers, one to others.
+export function isAmbiguous(text) {
+  return /^[+-]?[1-9]\d{0,2},\d{3}$/.test(String(text).trim());
+}
+
 // A number that a slider gives, with no more digits than it deserves.
-export function rounded(value, { whole: isWhole }) {
-  if (isWhole) return String(Math.round(Number(value.toPrecision(3))));
-  return String(Number(value.toPrecision(3)));
+export function rounded(value) {
+  return Number(value.toPrecision(3));
 }

@@ -1,17 +1,19 @@
 // A plan: the table of strata and the question, as typed. Everything else follows from it.
 
-import { typed } from "./format.js";
+import { CHOICES } from "./choices.js";
+import { isAmbiguous, typed } from "./format.js";
 
 export const SPREADS = { sd: "sd", variance: "variance", proportion: "proportion", sd_low: "sd low", sd_high: "sd high" };
 export const OPTIONAL = {
   sd_source: "where the sd comes from",
+  sd_epsilon: "ε spent on a private sd",
   cost: "cost of one invitation",
   min: "fewest to invite",
   max: "most to invite",
   response_rate: "share who would answer",
   coefficient: "coefficient (custom objective)",
 };
-export const NUMBERS = new Set(["size", "sd_epsilon", ...Object.keys(SPREADS), ...Object.keys(OPTIONAL)]);
+export const NUMBERS = new Set(["size", ...Object.keys(SPREADS), ...Object.keys(OPTIONAL)]);
 NUMBERS.delete("sd_source");
 export const MOST_IN_ADDRESS = 200;
 
@@ -33,8 +35,9 @@ export const DEFAULTS = {
   delta: "1e-6",
   min_per_stratum: "1",
 };
-const QUESTIONS = ["total", "at_most", "target_se", "target_margin", "budget"];
-const NAMES = Object.keys(DEFAULTS);
+export const QUESTIONS = ["total", "at_most", "target_se", "target_margin", "budget"];
+export const NAMES = Object.keys(DEFAULTS);
+const WHOLE = new Set(["total", "at_most", "questions", "min_per_stratum"]);
 
 export function emptyPlan() {
   return { columns: ["stratum", "size", "sd"], rows: [["", "", ""]], options: { ...DEFAULTS } };
@@ -42,6 +45,15 @@ export function emptyPlan() {
 
 export function isEmpty(plan) {
   return plan.rows.every((row) => row.every((cell) => cell.trim() === ""));
+}
+
+// Whether row by row two plans are about the same strata.
+export function sameStrata(one, other) {
+  const names = ({ columns, rows }) => rows.map((row) => row[columns.indexOf("stratum")]);
+  if (one === other) return true;
+  if (one.rows.length !== other.rows.length) return false;
+  const known = names(one);
+  return names(other).every((name, i) => name === known[i]);
 }
 
 export function fromColumns(strata, options = {}) {
@@ -65,37 +77,58 @@ function asText(value) {
   return value === null || value === undefined ? "" : String(value);
 }
 
-// What the API is asked. Throws { field, message } for a control that holds no number.
+// What the API is asked. Throws { field, message } for a control that holds nothing of use.
 export function toRequest(plan) {
   const strata = {};
   plan.columns.forEach((name, i) => (strata[name] = plan.rows.map((row) => row[i])));
+  for (const [name, value, column, what] of NEEDS)
+    if (plan.options[name] === value && !plan.columns.includes(column))
+      throw { field: value === "budget" ? value : name, message: `${what} the column ${column}: add it under “Columns” at the strata.` };
   return { strata, options: toOptions(plan.options) };
 }
+
+const NEEDS = [
+  ["question", "budget", "cost", "A budget needs"],
+  ["objective", "custom", "coefficient", "Own coefficients need"],
+];
 
 function toOptions(given) {
   const options = {};
   const number = (name, label) => {
-    const value = typed(given[name]);
-    if (Number.isNaN(value)) throw { field: name, message: `${label} must be a number, got ${JSON.stringify(given[name])}.` };
-    options[name] = value;
+    options[name] = readNumber(name, label, given[name]);
   };
   number("epsilon", "Epsilon");
   number(given.question, QUESTION_LABELS[given.question]);
-  if (["total", "at_most"].includes(given.question) && !Number.isSafeInteger(options[given.question]))
-    throw { field: given.question, message: `${QUESTION_LABELS[given.question]} must be a whole number.` };
   if (given.mechanism !== DEFAULTS.mechanism) options.mechanism = given.mechanism;
   if (given.mechanism === "gaussian") number("delta", "Delta");
   if (given.objective !== DEFAULTS.objective) options.objective = given.objective;
   options.answers = given.answers.trim().replaceAll(" ", "");
+  if (options.answers === "") throw { field: "answers", message: "The answers must have two ends, such as 0:1." };
   if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap", "The cap");
   if (given.trust !== DEFAULTS.trust) options.trust = given.trust;
   for (const [name, label] of [["questions", "Questions"], ["confidence", "The confidence"], ["min_per_stratum", "The fewest"]]) {
     if (given[name] !== DEFAULTS[name]) number(name, label);
   }
-  for (const name of ["questions", "min_per_stratum"])
-    if (options[name] !== undefined && !Number.isSafeInteger(options[name]))
-      throw { field: name, message: "This must be a whole number." };
   return options;
+}
+
+function readNumber(name, label, text) {
+  const value = typed(text);
+  const refuse = (what) => {
+    throw { field: name, message: `${label} must be ${what}, got ${JSON.stringify(text)}.` };
+  };
+  if (isAmbiguous(text) || (WHOLE.has(name) && /\d[.,\s]/.test(text.trim())))
+    refuse(WHOLE.has(name) ? "a whole number without commas, points or spaces" : "a number with a decimal point and without separators of thousands");
+  if (Number.isNaN(value)) refuse("a number");
+  if (WHOLE.has(name) && !Number.isSafeInteger(value)) refuse("a whole number");
+  return value;
+}
+
+// The control that a refusal of the server is about: its sentence begins with the option's name.
+export function fieldOf({ message = "", cells = [] }, options) {
+  if (cells.length) return null;
+  const name = message.match(/^(?:options\.)?(\w+)/)?.[1];
+  return QUESTIONS.includes(name) ? (name === options.question ? name : null) : NAMES.includes(name) ? name : null;
 }
 
 export const QUESTION_LABELS = {
@@ -156,28 +189,13 @@ export function setSpread(plan, names) {
   return next;
 }
 
-// A block from a spreadsheet: cells below and to the right of where it is pasted, or a whole table if it has a header.
-export function pasteBlock(plan, row, column, text) {
-  const lines = text.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n").map((line) => line.split("\t"));
-  const header = lines[0].map((cell) => cell.trim());
-  const known = header.map((cell) => cell.toLowerCase());
-  if (known.includes("stratum") && known.includes("size") && new Set(known).size === known.length && !known.includes("")) {
-    const columns = header.map((cell, i) => (NUMBERS.has(known[i]) || known[i] === "stratum" ? known[i] : cell));
-    return { ...plan, columns, rows: lines.slice(1).map((line) => columns.map((_, i) => line[i] ?? "")) };
-  }
-  const rows = plan.rows.map((cells) => cells);
-  lines.forEach((line, i) => {
-    const at = row + i;
-    const cells = rows[at] ? rows[at].slice() : plan.columns.map(() => "");
-    line.forEach((cell, j) => {
-      if (column + j < plan.columns.length) cells[column + j] = cell.trim();
-    });
-    rows[at] = cells;
-  });
-  return { ...plan, rows };
+// The name of a column as the library knows it; other columns keep theirs.
+export function columnName(name) {
+  const plain = name.trim().toLowerCase();
+  return plain === "stratum" || plain === "sd_source" || NUMBERS.has(plain) ? plain : name.trim();
 }
 
-// --- files and addresses ----------------------------------------------------------------------
+// --- files ------------------------------------------------------------------------------------
 
 const FORMAT = "dpstrata.plan";
 
@@ -195,7 +213,7 @@ export function fromFile(text) {
   }
   if (data?.format === "dpstrata.design" && Array.isArray(data.strata)) return fromDocument(data);
   if (data?.format !== FORMAT || data.version !== 1) throw new Error("This is neither a plan file nor a design document.");
-  return checked(data, data.options);
+  return checkPlan(data, data.options);
 }
 
 // Options of the library that the page does not show, with the only value it can stand for.
@@ -204,55 +222,47 @@ const WITHOUT_CONTROL = {
 };
 
 function fromDocument(data) {
-  const { answers, ...inputs } = data.inputs;
-  const other = Object.entries(WITHOUT_CONTROL).find(([name, plain]) => (inputs[name] ?? plain) !== plain);
-  if (other) throw new Error(`This design uses ${other[0]}, for which the page has no control; use the command line.`);
-  const made = new Set(["sample_size", "relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon", "extra"]);
-  const names = Object.keys(data.strata[0] ?? {}).filter((name) => !made.has(name));
-  const strata = Object.fromEntries(names.map((name) => [name, data.strata.map((row) => row[name])]));
-  for (const name of Object.keys(data.strata[0]?.extra ?? {})) strata[name] = data.strata.map((row) => row.extra[name]);
-  const options = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value !== null));
-  options.answers = [answers.lower, answers.upper, ...(answers.step === null ? [] : [answers.step])];
-  return fromColumns(strata, options);
+  try {
+    return readDocument(data);
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    throw new Error("This design document is damaged.");
+  }
 }
 
-function checked(plan, options) {
-  const { columns, rows } = plan;
+class Refusal extends Error {}
+
+function refuseUncontrolled(data) {
+  const other = Object.entries(WITHOUT_CONTROL).find(([name, plain]) => (data.inputs[name] ?? plain) !== plain);
+  const asked = QUESTIONS.filter((name) => (data.inputs[name] ?? null) !== null);
+  const what = other ? other[0] : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
+  if (what) throw new Refusal(`This design uses ${what}, for which the page has no control; use the command line.`);
+}
+
+function readDocument(data) {
+  refuseUncontrolled(data);
+  const { answers, ...inputs } = data.inputs;
+  const made = new Set(["sample_size", "relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon", "extra"]);
+  const names = Object.keys(data.strata[0]).filter((name) => !made.has(name));
+  const strata = Object.fromEntries(names.map((name) => [name, data.strata.map((row) => row[name])]));
+  for (const name of Object.keys(data.strata[0].extra ?? {})) strata[name] = data.strata.map((row) => row.extra[name]);
+  const options = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value !== null));
+  if (options.mechanism !== "gaussian") delete options.delta; // 0, which Gaussian noise could not start from
+  options.answers = [answers.lower, answers.upper, ...(answers.step === null ? [] : [answers.step])];
+  const plan = fromColumns(strata, options);
+  return checkPlan(plan, plan.options);
+}
+
+// The table and options of a file or an address, if they are whole.
+export function checkPlan({ columns, rows }, options) {
   const texts = (cells) => Array.isArray(cells) && cells.every((cell) => typeof cell === "string");
-  if (!texts(columns) || !columns.length || columns.includes("") || !rows?.length || !Array.isArray(rows) || !rows.every((row) => texts(row) && row.length === columns.length))
+  if (!texts(columns) || !columns.length || columns.includes("") || new Set(columns).size < columns.length)
+    throw new Error("The table of this plan is damaged.");
+  if (!Array.isArray(rows) || !rows.length || !rows.every((row) => texts(row) && row.length === columns.length))
     throw new Error("The table of this plan is damaged.");
   const found = { ...DEFAULTS };
   for (const name of NAMES) if (typeof options?.[name] === "string") found[name] = options[name];
-  if (!QUESTIONS.includes(found.question)) found.question = DEFAULTS.question;
+  for (const [name, known] of [["question", QUESTIONS], ...Object.entries(CHOICES).map(([name, pairs]) => [name, pairs.map(([key]) => key)])])
+    if (!known.includes(found[name])) throw new Error(`The ${name} of this plan is damaged.`);
   return { columns, rows, options: found };
-}
-
-const plainly = (text) => encodeURIComponent(text).replaceAll("%20", "+").replaceAll("%3A", ":");
-const backward = (text) => decodeURIComponent(text.replaceAll("+", "%20"));
-
-// A plan as readable text for an address: epsilon=1&total=200&strata=stratum,size,sd;A,7000,0.283;...
-export function toAddress(plan, prefix = "") {
-  if (plan.rows.length > MOST_IN_ADDRESS) return null;
-  const { options } = plan;
-  const pairs = [[options.question, options[options.question]]];
-  for (const name of NAMES)
-    if (!QUESTIONS.includes(name) && name !== "question" && (name === "epsilon" || options[name] !== DEFAULTS[name]))
-      pairs.push([name, options[name]]);
-  const table = [plan.columns, ...plan.rows].map((cells) => cells.map(plainly).join(",")).join(";");
-  return [...pairs.map(([name, value]) => `${prefix}${name}=${plainly(value)}`), `${prefix}strata=${table}`].join("&");
-}
-
-// The plan of an address, or null where it holds none that can be read.
-export function fromAddress(text, prefix = "") {
-  try {
-    const pairs = new Map(text.split("&").map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
-    if (!pairs.has(`${prefix}strata`)) return null;
-    const [columns, ...rows] = pairs.get(`${prefix}strata`).split(";").map((line) => line.split(",").map(backward));
-    const options = { ...DEFAULTS };
-    for (const name of NAMES) if (pairs.has(prefix + name)) options[name] = backward(pairs.get(prefix + name));
-    options.question = QUESTIONS.find((name) => pairs.has(prefix + name)) ?? DEFAULTS.question;
-    return checked({ columns, rows }, options);
-  } catch {
-    return null;
-  }
 }

@@ -2,8 +2,8 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { send } from "./api.js";
 import { budget, count, even } from "./format.js";
+import { pasteBlock } from "./paste.js";
 import * as plans from "./plan.js";
 
 const PAGE = 15;
@@ -18,9 +18,9 @@ const TITLES = { stratum: "stratum", size: "size", ...plans.SPREADS, response_ra
 const UNITS = { size: "people", cost: "each", min: "people", max: "people", response_rate: "0 to 1", proportion: "0 to 1" };
 const SD_SOURCES = ["", "public", "prior", "bound", "private_pilot", "confidential"];
 
-export function StrataTable({ plan, result, cells, examples, onChange, onExample, onOpen, onProblem }) {
+export function StrataTable({ plan, result, stale, opened, cells, examples, over, onChange, onExample, onFile, onProblem }) {
   const [page, setPage] = useState(0);
-  const [over, setOver] = useState(false);
+  useEffect(() => setPage(0), [opened]);
   const pages = Math.max(1, Math.ceil(plan.rows.length / PAGE));
   const shown = Math.min(page, pages - 1);
   const errors = new Map(cells.map((cell) => [`${cell.row}:${cell.column.trim().toLowerCase()}`, cell.message]));
@@ -32,12 +32,16 @@ export function StrataTable({ plan, result, cells, examples, onChange, onExample
     onChange(plans.addRow(plan), null);
     jump(plan.rows.length, "stratum");
   };
-  const take = (file) => takeFile(file, onChange, onOpen, onProblem).then(() => setPage(0));
+  const paste = (row, column, text) => {
+    try {
+      onChange(pasteBlock(plan, row, column, text), null);
+    } catch (error) {
+      onProblem(error.message);
+    }
+  };
   const results = result ? result.strata : null;
   return html`
-    <section class="strata card" aria-labelledby="strata-heading"
-      onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)}
-      onDrop=${(event) => (event.preventDefault(), setOver(false), event.dataTransfer.files[0] && take(event.dataTransfer.files[0]))}>
+    <section class="strata card ${stale ? "stale" : ""}" aria-labelledby="strata-heading">
       <div class="section-head">
         <div>
           <h2 id="strata-heading" tabindex="-1">Strata</h2>
@@ -45,7 +49,7 @@ export function StrataTable({ plan, result, cells, examples, onChange, onExample
         </div>
         <div class="buttons">
           <${Examples} examples=${examples} onExample=${(name) => (setPage(0), onExample(name))} />
-          <${FileButton} label="Open a file" onFile=${take} />
+          <${FileButton} label="Open a file" onFile=${onFile} />
           <${Columns} plan=${plan} onChange=${onChange} />
         </div>
       </div>
@@ -62,7 +66,7 @@ export function StrataTable({ plan, result, cells, examples, onChange, onExample
           </tr></thead>
           <tbody>
             ${plan.rows.slice(shown * PAGE, (shown + 1) * PAGE).map((row, i) => html`<${Row} key=${shown * PAGE + i} plan=${plan} at=${shown * PAGE + i} row=${row}
-              errors=${errors} results=${results} onChange=${onChange} onJump=${jump} />`)}
+              errors=${errors} results=${results} onChange=${onChange} onPaste=${paste} onJump=${jump} />`)}
           </tbody>
           ${results && html`<tfoot><tr>
             <th scope="row">all</th>
@@ -82,13 +86,13 @@ export function StrataTable({ plan, result, cells, examples, onChange, onExample
     </section>`;
 }
 
-function Row({ plan, at, row, errors, results, onChange, onJump }) {
+function Row({ plan, at, row, errors, results, onChange, onPaste, onJump }) {
   const name = row[plan.columns.indexOf("stratum")] || `row ${at + 1}`;
   const out = (column, show) => (results?.[column]?.[at] === undefined || results[column][at] === null ? "" : show(results[column][at]));
   return html`<tr>
     ${plan.columns.map((column, j) => html`<${Cell} key=${column} at=${at} column=${column} name=${name} text=${row[j]} error=${errors.get(`${at}:${column}`)}
       onText=${(text) => onChange(plans.setCell(plan, at, j, text), `cell-${at}-${column}`)}
-      onPaste=${(text) => onChange(plans.pasteBlock(plan, at, j, text), null)}
+      onPaste=${(text) => onPaste(at, j, text)}
       onMove=${(step) => at + step >= 0 && at + step < plan.rows.length && onJump(at + step, column)} />`)}
     <td class="number out">${out("sample_size", count)}</td>
     <td class="number out">${out("local_epsilon", (value) => budget(value))}</td>
@@ -177,26 +181,6 @@ function Columns({ plan, onChange }) {
       </fieldset>
     </div>
   </details>`;
-}
-
-async function takeFile(file, onChange, onOpen, onProblem) {
-  try {
-    if (file.name.toLowerCase().endsWith(".json")) {
-      onOpen(plans.fromFile(await file.text()));
-      return;
-    }
-    const answer = await send(`/api/table?name=${encodeURIComponent(file.name)}`, { bytes: file });
-    const { strata } = await answer.json();
-    const lowered = Object.fromEntries(Object.entries(strata).map(([name, cells]) => [known(name), cells]));
-    onChange((current) => ({ ...plans.fromColumns(lowered), options: current.options }), null);
-  } catch (error) {
-    onProblem(error.message);
-  }
-}
-
-function known(name) {
-  const plain = name.trim().toLowerCase();
-  return plain === "stratum" || plain === "sd_source" || plans.NUMBERS.has(plain) ? plain : name;
 }
 
 function focusWhenThere(row, column, tries = 20) {

@@ -21,12 +21,16 @@ const INK = {
 };
 
 const LETTER = 7; // pixels
+export const BREAK = "␤"; // of lines in titles; Vega cannot read a real one where it makes tooltips of them
+const SMALL_LETTER = 6.5; // on the average of a line
+const KEY = 28; // pixels of a legend's symbol and the space around it
 const LOW = 360; // what is higher has a line for each stratum
 
 export function themed(spec, { width, height, dark }) {
-  const { title, $schema, ...rest } = plainLegends(slantedNames(shortLabels(dark ? recoloured(spec) : spec, width), width));
+  const { room, limit } = roomFor(spec, width);
+  const short = shortLabels(dark ? recoloured(spec) : spec, width);
+  const { title, $schema, ...rest } = plainLegends(slantedNames(fittedAxes(short, room, limit), width));
   const ink = dark ? INK.dark : INK.light;
-  const narrow = width < 380;
   const axis = {
     ...rest.config?.axis,
     labelColor: ink.soft,
@@ -35,14 +39,14 @@ export function themed(spec, { width, height, dark }) {
     tickColor: ink.line,
     gridColor: ink.grid,
     titleFontWeight: "normal",
-    labelLimit: narrow ? 110 : 200,
+    labelLimit: limit,
   };
   const legend = {
     ...rest.config?.legend,
     orient: "top",
     title: null,
     labelColor: ink.text,
-    columns: narrow ? 2 : 4,
+    columns: Math.max(1, Math.min(4, Math.floor(room / (SMALL_LETTER * longestKey(spec) + KEY)))),
     symbolSize: 140,
     offset: 8,
   };
@@ -53,8 +57,48 @@ export function themed(spec, { width, height, dark }) {
     autosize: { type: "fit-x", contains: "padding" },
     padding: { left: 2, right: 8, top: 4, bottom: 4 },
     background: "transparent",
-    config: { ...rest.config, background: "transparent", font: "system-ui, sans-serif", axis, legend },
+    config: { ...rest.config, lineBreak: BREAK, background: "transparent", font: "system-ui, sans-serif", axis, legend },
   };
+}
+
+const encodingsOf = (spec) => (spec.layer ?? [spec]).map((layer) => [layer.encoding ?? {}, layer.data?.values ?? []]);
+const longest = (texts) => Math.max(0, ...texts.map((text) => String(text).length));
+
+// How wide the names beside the bars may be, and what they leave for the drawing.
+function roomFor(spec, width) {
+  const limit = Math.round(Math.min(200, 0.38 * width));
+  const names = encodingsOf(spec).flatMap(([{ y }, rows]) => (y?.type === "nominal" ? rows.map((row) => row[y.field]) : []));
+  return { limit, room: width - (names.length ? Math.min(LETTER * longest(names), limit) : 40) - 20 };
+}
+
+function longestKey(spec) {
+  return Math.max(1, ...encodingsOf(spec).map(([{ color }]) => longest(color?.scale?.domain ?? [])));
+}
+
+// Titles break into lines rather than leave the picture; names that are too long lose their middle, since
+// those of one survey often begin alike.
+function fittedAxes(spec, room, limit) {
+  const letters = Math.floor(limit / LETTER);
+  const head = Math.ceil((letters - 1) / 3);
+  const cut = `length(datum.label) > ${letters} ? slice(datum.label, 0, ${head}) + "…" + slice(datum.label, ${1 + head - letters}) : datum.label`;
+  const fit = (part) => {
+    const { x, y } = part.encoding ?? {};
+    const axes = {};
+    if (typeof x?.title === "string") axes.x = { ...x, title: broken(x.title, room) };
+    if (y?.type === "nominal") axes.y = { ...y, title: null, axis: { ...y.axis, labelExpr: cut, labelLimit: 1.3 * limit } };
+    return part.encoding ? { ...part, encoding: { ...part.encoding, ...axes } } : part;
+  };
+  return spec.layer ? { ...spec, layer: spec.layer.map(fit) } : fit(spec);
+}
+
+function broken(text, room) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+    if (longer.length * SMALL_LETTER > room && lines.at(-1)) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines.join(BREAK);
 }
 
 // The heading of a chart says what its legend is about.
@@ -77,8 +121,7 @@ function slantedNames(spec, width) {
   const x = main.encoding?.x;
   if (x?.type !== "nominal") return spec;
   const names = [...new Set((main.data?.values ?? []).map((row) => String(row[x.field])))];
-  const longest = Math.max(...names.map((name) => name.length));
-  if (longest * LETTER < (width - 60) / names.length) return spec;
+  if (longest(names) * LETTER < (width - 60) / names.length) return spec;
   const axis = { ...x.axis, labelAngle: -40, labelAlign: "right" };
   const slanted = { ...main, encoding: { ...main.encoding, x: { ...x, axis } } };
   return main === spec ? slanted : { ...spec, layer: spec.layer.map((layer) => (layer === main ? slanted : layer)) };

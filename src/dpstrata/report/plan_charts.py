@@ -256,7 +256,8 @@ def budgets_chart(plan: Design) -> Chart:
         place = {axis: {name: part for name, part in amount.items() if name != "bin"}}
         above.append(_layer([here], {"type": "rule", "style": "limit"}, place))
         text = f"cap {plain_number(cap)}"
-        above.append(_note(text, [here], place, y=-6 if axis == "x" else None, left=False))
+        # a note at the right end of the axis would leave the picture
+        above.append(_note(text, [here], place, y=-6 if axis == "x" else None, left=axis == "x"))
     return layered(chart, above=above)
 
 

@@ -46,10 +46,20 @@ def plan_of(request: DesignRequest) -> tuple[Design, list[str]]:
 def _warn_of_formulas(plan: Design) -> list[str]:
     """Name a text that a spreadsheet would take for a formula, once it opens the CSV file."""
     texts = chain(plan.strata.names, plan.strata.extra, *plan.strata.extra.values())
-    found = next((str(text) for text in texts if str(text).startswith(FORMULA_SIGNS)), None)
+    found = next(
+        (text for text in map(str, texts) if text.startswith(FORMULA_SIGNS) and not _is_number(text)), None
+    )
     if found is None:
         return []
     return [f"{found!r} begins like a formula; a spreadsheet may calculate it when it opens the CSV file."]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def answer_health(body: bytes, parameters: Parameters) -> Reply:
