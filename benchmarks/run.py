@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import platform
 import statistics
 import subprocess
@@ -238,8 +239,11 @@ def write_page(engine: Rows, rivals: list[tuple[str, str, list[str]]], points: l
     lines += [f"| {what} | {value:.1f} | {limit:g} |" for what, value, limit in engine]
     others = ["| way | finds | time, in exact designs of the same problem |", "| --- | --- | --- |"]
     others += [f"| {name} | {finds} | {'<br>'.join(cells)} |" for name, finds, cells in rivals]
-    packages = ", ".join(f"{name} {version(name)}" for name in ("dpstrata", "numpy", "scipy", "pyscipopt"))
-    machine = f"{platform.machine()}, Python {platform.python_version()}, {packages}"
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("dpstrata", "numpy", "scipy", "duckdb", "pyscipopt")
+    )
+    where = f"{os.cpu_count()} cores of {platform.machine()}, {platform.system()}"
+    machine = f"{where}, Python {platform.python_version()}, {packages}"
     template = (Path(__file__).parent / "page.md").read_text(encoding="utf-8")
     text = template.replace("{engine}", "\n".join(lines)).replace("{rivals}", "\n".join(others))
     PAGE.write_text(text.replace("{machine}", machine), encoding="utf-8")

@@ -75,9 +75,9 @@ def check_report_path(path: Path) -> None:
     """Refuse at once a path that no report could be written to later."""
     if path.suffix.lower() not in (".html", ".htm", ".pdf"):
         raise InputError(f"a report is written to .html or .pdf, got {path.name!r}.")
-    require_charts()
     if path.suffix.lower() == ".pdf":
         _engine()
+    require_charts()
 
 
 def _engine() -> Any:

@@ -15,6 +15,11 @@ import dpstrata
 ROOT = Path(__file__).parent.parent.parent
 
 
+def committed_files():
+    command = ["git", "-c", "core.quotePath=off", "ls-files"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """Build both, twice."""
@@ -42,12 +47,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         metadata = next(archive.read(name).decode() for name in names if name.endswith("/METADATA"))
-    source = ROOT / "src"
-    committed = {
-        str(path.relative_to(source))
-        for path in (source / "dpstrata").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
+    committed = {name.removeprefix("src/") for name in committed_files() if name.startswith("src/")}
     shipped = {name for name in names if ".dist-info/" not in name}
     assert shipped == committed
     for needed in ("web/static/index.html", "web/static/planner.js", "examples/fair1978.csv", "py.typed"):
@@ -79,10 +79,9 @@ def test_the_sdist_can_be_tested_and_holds_no_leftovers(built):
 
 def test_nothing_committed_names_a_machine_or_a_registry():
     """No absolute path of a home or a workplace, and no address that packages are fetched from."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     forbidden = re.compile(rb"/home/\w|/root/|/work/\w|pypi\.org/simple|registry\.npmjs\.org|\"resolved\":")
     allowed = {"tests/release/test_build.py"}
-    for name in listed.splitlines():
+    for name in committed_files():
         path = ROOT / name
         if name in allowed or not path.is_file() or path.suffix in (".png", ".parquet"):
             continue

@@ -7,7 +7,8 @@ from dpstrata.model.document import DesignDocument
 
 def design_schema() -> str:
     """Return the schema as JSON text."""
-    return json.dumps(DesignDocument.model_json_schema(), indent=1) + "\n"
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return json.dumps(dialect | DesignDocument.model_json_schema(), indent=1) + "\n"
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ SOME_ANSWER = (
     "substitutes and reserves count as invited"
 )
 SHUFFLED = "noised answers are shuffled or added up before anything is released"
+ONCE = "the results are released once; what else is released about the same people adds up"
 CURATED = (
     "the curator may be trusted with the answers, and releases the noised means and nothing else about them"
 )
@@ -52,6 +53,7 @@ ASSUMPTIONS = (
     "nobody is listed twice in the frame",
     NOT_FROM_ANSWERS,
     SHUFFLED,
+    ONCE,
 )
 NOT_PROTECTED = (
     "which stratum a person belongs to: never stratify on the sensitive trait itself",
@@ -149,9 +151,9 @@ def _amplified_in_words(inputs: Inputs, epsilon: float, largest: float) -> str:
     """Say what a promise of epsilon means for the public and for whoever sees one answer."""
     words = (
         "If the assumptions hold, whoever sees the released results, and does not know who was invited, can "
-        "change their odds about any one person's answer by a factor of at most "
-        f"{factor_up(math.exp(epsilon))} (epsilon = {plain_number(epsilon)}), whether that "
-        "person took part or not. "
+        "change their odds about any one person's answer, beyond what the results tell of people in general, "
+        f"by a factor of at most {factor_up(math.exp(epsilon))} (epsilon = {plain_number(epsilon)}), whether "
+        "that person took part or not. "
     )
     if inputs.delta > 0:
         what = "a noised mean" if inputs.trust == "curator" else "a single noised answer"

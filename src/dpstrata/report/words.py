@@ -274,7 +274,8 @@ def odds_in_words(plan: Design) -> str:
     *_, (_, low, high) = beliefs(epsilon)
     return (
         f"Whatever someone believed about a person's answer before, {who} the odds by at most a factor of "
-        f"{factor_up(math.exp(epsilon))}: a belief of 50% stays between {low} and {high}."
+        f"{factor_up(math.exp(epsilon))}, beyond what the results tell of people in general: a belief of 50% "
+        f"stays between {low} and {high}."
     )
 
 
