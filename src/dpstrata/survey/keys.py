@@ -25,7 +25,7 @@ def new_key(path: Path) -> bytes:
 def read_key(path: Path) -> bytes:
     """Read a key file."""
     try:
-        text = path.read_text(encoding="ascii").strip()
+        text = path.read_text(encoding="utf-8").strip()
         key = bytes.fromhex(text)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist.") from None
