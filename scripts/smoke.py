@@ -151,6 +151,8 @@ def main() -> None:
         on_spark = f"frame people.csv {COLUMNS} --engine spark --out s.csv"
         spark = environment.run("dpstrata", *on_spark.split())
         assert "dpstrata[spark]" in spark.stderr, spark.stderr
+        # a shell that is named is not looked for
+        environment.variables["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
         completion = environment.run("dpstrata", "--show-completion", "bash")
         assert "_DPSTRATA_COMPLETE" in completion.stdout, completion.stderr
         left = sorted(path.name for path in (environment.folder / "home").iterdir() if path.name != ".cache")
