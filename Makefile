@@ -40,8 +40,9 @@ docs: $(DOCS_STAMP) ## Build the documentation site; tutorials are run, warnings
 	@$(BIN)/python docs/check_site.py docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-slow: $(STAMP) ## Statistical tests with a million draws each (some minutes)
+slow: $(STAMP) ## Statistical tests at full length, thousands of new property cases, kills at every line (half an hour)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
+	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/web/test_jobs.py tests/privacy/test_amplification.py
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/survey/test_end_to_end.py
 	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/survey/test_interruptions.py -k killed
 

@@ -39,7 +39,7 @@ def test_every_problem_is_reported_at_once():
         "min must be at most max, got min=5, max=4 in stratum 'c'",
         "max must be at most the stratum's size, got max=60, size=40 in stratum 'a'",
         "response_rate must be above 0 and at most 1, got 0 in stratum 'b'",
-        "cost must be a positive number, got 0 in stratum 'c'",
+        "cost must be between 1e-30 and 1e30, got 0 in stratum 'c'",
         "stratum names must differ, got 'a' again in stratum 'a'",
     ):
         assert part in text

@@ -4,8 +4,6 @@ import hashlib
 import json
 import os
 import stat
-import subprocess
-import sys
 from itertools import combinations
 
 import duckdb
@@ -16,6 +14,7 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
+from commands import run
 from dpstrata.survey.drawing import draw_sample
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.keys import commitment, new_key, read_key, survey_key
@@ -196,16 +195,6 @@ def test_keys_are_never_overwritten_and_surveys_have_their_own(tmp_path):
     (tmp_path / "bad").write_text("not a key")
     with pytest.raises(dps.InputError, match="is not a key file"):
         read_key(tmp_path / "bad")
-
-
-def run(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "dpstrata", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=120,
-    )
 
 
 def test_the_commands(survey):

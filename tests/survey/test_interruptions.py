@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dpstrata as dps
+from commands import run
 from dpstrata.model import output
 from dpstrata.survey.frames import frame_strata, open_frame
 
@@ -32,17 +33,6 @@ LINES = {
     "noised.csv": 11,
     "estimates.csv": 5,
 }
-
-
-def run(folder, *arguments, **more):
-    return subprocess.run(
-        [sys.executable, "-m", "dpstrata", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=120,
-        **more,
-    )
 
 
 @pytest.fixture(scope="module")

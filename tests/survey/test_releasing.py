@@ -3,13 +3,12 @@
 import csv
 import json
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import dpstrata as dps
+from commands import run
 from dpstrata.survey import releasing
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.ledger import locked, loss_of_repeats
@@ -49,6 +48,20 @@ def release(folder, *, answers="answers.csv", out="noised.csv", **more):
         **COLUMNS,
         **more,
     )
+
+
+def field_instead(folder, frame, plan, answers):
+    """Put another design in the place of the first: draw it, and let everyone answer alike."""
+    plan.save(folder / "design.json")
+    (folder / "sample.csv").unlink()
+    (folder / "draw.json").unlink()
+    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
+    with open(folder / "sample.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with open(folder / "answers.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["person", "region", *answers])
+        writer.writerows([row["person"], row["region"], *answers.values()] for row in rows)
 
 
 def test_a_batch_is_noised_shuffled_and_without_ids(fielded):
@@ -129,17 +142,6 @@ def test_refusals_name_nobody_and_release_nothing(fielded, change, words):
     assert not (folder / "noised.csv").exists()
 
 
-def run(folder, *arguments, **more):
-    return subprocess.run(
-        [sys.executable, "-m", "dpstrata", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=120,
-        **more,
-    )
-
-
 def test_the_commands_from_answers_to_estimates(fielded):
     folder, _ = fielded
     batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region", "--answer", "income"]
@@ -176,16 +178,7 @@ def test_a_curator_releases_one_noised_mean_a_stratum(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), trust="curator")
-    plan.save(folder / "design.json")
-    (folder / "sample.csv").unlink()
-    (folder / "draw.json").unlink()
-    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
-    with open(folder / "sample.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    with open(folder / "answers.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["person", "region", "income"])
-        writer.writerows([row["person"], row["region"], 43210] for row in rows)
+    field_instead(folder, frame, plan, {"income": 43210})
     release(folder)
     lines = (folder / "noised.csv").read_text().splitlines()
     assert lines[0] == "stratum,answer,answers"
@@ -266,16 +259,7 @@ def test_several_questions_share_one_budget(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), questions=2)
-    plan.save(folder / "design.json")
-    (folder / "sample.csv").unlink()
-    (folder / "draw.json").unlink()
-    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
-    with open(folder / "sample.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    with open(folder / "answers.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["person", "region", "income", "rent", "age"])
-        writer.writerows([row["person"], row["region"], 4, 5, 6] for row in rows)
+    field_instead(folder, frame, plan, {"income": 4, "rent": 5, "age": 6})
 
     def noised(answer, **more):
         return privatize(

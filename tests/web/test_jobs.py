@@ -71,7 +71,7 @@ def requests(draw):
 
 
 @pytest.mark.parametrize("job", ["design", "precision", "epsilon", "document", "csv"])
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(request=requests())
 def test_any_values_are_answered_or_refused(job, request):
     reply = work(job, {}, json.dumps(request).encode())

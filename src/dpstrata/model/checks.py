@@ -58,7 +58,7 @@ def find_problems(
     for name, rule, holds in (
         ("sds", "sd must be a number >= 0", lambda v: np.isfinite(v) & (v >= 0)),
         ("coefficients", "coefficient must be 0 or between 1e-30 and 1e30 in size", _moderate),
-        ("costs", "cost must be a positive number", lambda v: np.isfinite(v) & (v > 0)),
+        ("costs", "cost must be between 1e-30 and 1e30", lambda v: (v > 0) & _moderate(v)),
         ("mins", "min must be a whole number >= 0", lambda v: _whole(v, 0, LARGEST_SIZE)),
         ("maxs", "max must be a whole number >= 1", lambda v: _whole(v, 1, LARGEST_SIZE)),
         ("response_rates", "response_rate must be above 0 and at most 1", lambda v: (v > 0) & (v <= 1)),
