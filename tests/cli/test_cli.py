@@ -32,7 +32,7 @@ def test_design_shows_everything_the_planner_asked_for():
         "62 + 43 + 45 + 50",
         "137 + 44 + 14 + 5",
         "2.270 times",
-        "0.01955",
+        "0.01956",
         "5.273",
         "0.2682",
         "Proven optimal",
@@ -221,7 +221,7 @@ REGIONS = EXAMPLE.with_name("regions.csv")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--budget", 20_000], "The budget of 20,000 buys 1,772 interviews that cost 20,000"),
+        (["--budget", 20_000], "The budget of 20,000 buys 1,772 invitations that cost 20,000"),
         (["--target-se", 0.02], "for a cost of 11,079"),
         (["--target-cv", 0.05, "--expected-mean", 0.4], "standard error of 0.02"),
         (["--total", 900, "--local-epsilon-cap", 3], "The cap of 3 on one noised answer binds in"),

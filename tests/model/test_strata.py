@@ -156,3 +156,11 @@ def test_a_parquet_file_with_a_column_twice(tmp_path):
     pq.write_table(table, tmp_path / "s.parquet")
     with pytest.raises(dps.InputError, match="column 'size' stands twice"):
         dps.Strata.from_file(tmp_path / "s.parquet")
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [(None, "1,200 interviews"), ([1, 1], "1,200 interviews"), ([1, 0.6], "1,200 invitations")],
+)
+def test_where_not_everyone_answers_sizes_count_invitations(rates, words):
+    assert dps.Strata(sizes=[5000, 5000], response_rates=rates).counted(1200) == words

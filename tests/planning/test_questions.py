@@ -114,7 +114,7 @@ def test_a_designs_own_standard_error_can_be_asked_for():
 def test_the_papers_four_strata():
     plan = dps.design(PAPER, epsilon=0.1, at_most=2000)
     assert plan.total == 972
-    assert plan.outcome.in_words(plan.total, mean=True) == (
+    assert plan.outcome_in_words == (
         "972 interviews are best: 1,028 of the 2,000 are saved, and with all of them the standard error would be "
         "0.0309694."
     )

@@ -42,7 +42,7 @@ def test_precision_marks_the_best_number_and_where_more_hurt():
     assert line["encoding"]["x"]["scale"] == {"type": "log", "nice": False}
     assert line["encoding"]["color"]["scale"]["domain"] == ["this design", "Neyman"]
     assert line["encoding"]["strokeDash"]["sort"] is None
-    assert "interviews (people invited)" in shown
+    assert "interviews" in shown
     assert "standard error" in shown
 
 

@@ -103,7 +103,7 @@ def test_two_plans_are_compared(client, four):
     figures = {row["name"]: row for row in reply["figures"]}
     assert figures["total"] == {
         "name": "total",
-        "title": "Interviews",
+        "title": "People invited",
         "held": 200,
         "current": 300,
         "difference": 100,

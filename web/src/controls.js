@@ -7,8 +7,8 @@ import { rounded, typed } from "./format.js";
 
 const ANSWERS = ["0:1", "binary", "0:10:1", "0:100:1"];
 const QUESTIONS = {
-  total: { label: "exactly", unit: "interviews", whole: true },
-  at_most: { label: "at most", unit: "interviews", whole: true },
+  total: { label: "exactly", unit: "people invited", whole: true },
+  at_most: { label: "at most", unit: "people invited", whole: true },
   target_se: { label: "standard error", unit: "in units of the answers" },
   target_margin: { label: "margin of error", unit: "in units of the answers" },
   budget: { label: "budget", unit: "in the unit of the cost column" },

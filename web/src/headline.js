@@ -63,5 +63,5 @@ function Announcer({ text }) {
 export function Ticker({ result, stale }) {
   if (!result) return null;
   const figure = result.standard_error === null ? `objective ${significant(result.variance, 3)}` : `standard error ${significant(result.standard_error, 3)}`;
-  return html`<p class="ticker ${stale ? "stale" : ""}" aria-hidden="true"><strong>${count(result.total)}</strong> interviews, <strong>${figure}</strong></p>`;
+  return html`<p class="ticker ${stale ? "stale" : ""}" aria-hidden="true"><strong>${count(result.total)}</strong> invited, <strong>${figure}</strong></p>`;
 }

@@ -132,8 +132,8 @@ export function fieldOf({ message = "", cells = [] }, options) {
 }
 
 export const QUESTION_LABELS = {
-  total: "The number of interviews",
-  at_most: "The largest number of interviews",
+  total: "The number of people",
+  at_most: "The largest number of people",
   target_se: "The standard error",
   target_margin: "The margin of error",
   budget: "The budget",

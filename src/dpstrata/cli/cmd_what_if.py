@@ -65,9 +65,8 @@ def evaluate_command(
         write_table(columns, out)
     if plot is not None:
         series = {"given": result.sample_sizes, "best": result.best.sample_sizes}
-        allocations(result.best, series, f"The given {result.best.total:,} interviews beside the best").save(
-            plot
-        )
+        asked = survey.counted(result.best.total)
+        allocations(result.best, series, f"The given {asked} beside the best").save(plot)
     if json:
         typer.echo(dumps(result.to_dict(), indent=1))
         return

@@ -41,7 +41,7 @@ class Bound:
     ----------
     optimal : bool
         Whether no design is better at all.
-    measure : {"variance", "cost", "interviews"}
+    measure : {"variance", "cost", "total"}
         What is as small as can be.
     value : float
         What this design has of it.
@@ -55,7 +55,7 @@ class Bound:
     """
 
     optimal: bool
-    measure: Literal["variance", "cost", "interviews"]
+    measure: Literal["variance", "cost", "total"]
     value: float
     lower_bound: float
     searched: bool
@@ -77,14 +77,14 @@ class Bound:
         least = f"{self.lower_bound:,.6g}"
         if self.optimal and self.searched and self.lower_bound < self.value:
             return (
-                f"Proven optimal: prices prove that no design has less {self.measure} than {least}, and "
+                f"Proven optimal: prices prove that no design has a smaller {self.measure} than {least}, and "
                 "every candidate that they leave was tried."
             )
         if self.optimal:
-            return f"Proven optimal: prices prove that no design has less {self.measure} than this one."
+            return f"Proven optimal: prices prove that no design has a smaller {self.measure} than this one."
         return (
-            f"Proven within {self.relative_gap:.2g} of the best: this design has {self.measure} "
-            f"{self.value:,.6g}, and prices prove that none has less than {least}."
+            f"Proven within {self.relative_gap:.2g} of the best: this design has a {self.measure} of "
+            f"{self.value:,.6g}, and prices prove that none has one below {least}."
         )
 
 
@@ -147,7 +147,7 @@ def certify_targets(
         bound = math.ceil(bound / step - 1e-9) * step
     bound = min(max(bound, float((every * lower).sum())), value)
     optimal = searched or value <= bound * (1 + 1e-12)
-    measure: Literal["cost", "interviews"] = "interviews" if costs is None else "cost"
+    measure: Literal["cost", "total"] = "total" if costs is None else "cost"
     return Bound(optimal, measure, value, bound, searched, tuple(float(price) for price in prices))
 
 

@@ -162,6 +162,14 @@ class Design:
         return None if self.strata.costs is None else total_cost(self.strata.costs, self.sample_sizes)
 
     @property
+    def outcome_in_words(self) -> str | None:
+        """How the total came about and what others would give; ``None`` if there is nothing to say."""
+        if self.outcome is None:
+            return None
+        mean = self.inputs.objective == "mean"
+        return self.outcome.in_words(self.total, mean=mean, unit=self.strata.unit)
+
+    @property
     def domains(self) -> tuple[Domain, ...]:
         """What every domain gets, the whole population first; empty if none was asked for."""
         if self.inputs.domains is None:

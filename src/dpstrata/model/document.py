@@ -112,7 +112,7 @@ class BoundPart(_Part):
     """What no design can beat, where exchanges prove nothing."""
 
     optimal: bool
-    measure: Literal["variance", "cost", "interviews"]
+    measure: Literal["variance", "cost", "total"]
     value: Real
     lower_bound: Real
     searched: bool

@@ -6,9 +6,15 @@ import math
 from dataclasses import dataclass
 
 
-def interviews(number: int) -> str:
-    """Write a number of interviews."""
-    return "1 interview" if number == 1 else f"{number:,} interviews"
+def counted(number: int, unit: str = "interview") -> str:
+    """Write a number of interviews, or of other things.
+
+    Examples
+    --------
+    >>> counted(1), counted(1200, "invitation")
+    ('1 interview', '1,200 invitations')
+    """
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,8 @@ class Outcome:
     cost: float | None = None
     least_cost: bool = False
 
-    def in_words(self, total: int, *, mean: bool) -> str:
-        """Say it for a design with ``total`` interviews."""
+    def in_words(self, total: int, *, mean: bool, unit: str) -> str:
+        """Say it for a design with ``total`` interviews or invitations."""
         measure = "standard error" if mean else "objective"
 
         def show(variance: float) -> str:
@@ -58,24 +64,24 @@ class Outcome:
             beyond = (
                 "more would not help, however much could be spent"
                 if total >= self.best_total
-                else f"{interviews(self.best_total)} would be best"
+                else f"{counted(self.best_total, unit)} would be best"
             )
             return (
-                f"The budget of {self.budget:,.10g} buys {interviews(total)} that cost {self.cost:,.10g}; "
+                f"The budget of {self.budget:,.10g} buys {counted(total, unit)} that cost {self.cost:,.10g}; "
                 f"{beyond}, with a {measure} of {show(self.best_variance)}."
             )
         if self.limit is not None and self.variance_at_limit is not None:
             if total < self.limit:
                 are, saved = "is" if total == 1 else "are", self.limit - total
                 return (
-                    f"{interviews(total)} {are} best: {saved:,} of the {self.limit:,} are saved, "
+                    f"{counted(total, unit)} {are} best: {saved:,} of the {self.limit:,} are saved, "
                     f"and with all of them the {measure} would be {show(self.variance_at_limit)}."
                 )
-            return f"All {interviews(self.limit)} help; the best number would be {self.best_total:,}."
+            return f"All {counted(self.limit, unit)} help; the best number would be {self.best_total:,}."
         if self.target_variance is not None and self.least_cost and self.cost is not None:
             reach = "reaches" if total == 1 else "reach"
             return (
-                f"{interviews(total)} {reach} a {measure} of {show(self.target_variance)} for a cost of "
+                f"{counted(total, unit)} {reach} a {measure} of {show(self.target_variance)} for a cost of "
                 f"{self.cost:,.10g}, the least that was found; the certificate bounds how much less there is."
             )
         if self.target_variance is not None:
@@ -84,8 +90,10 @@ class Outcome:
             goal = show(self.target_variance)
             spent = "" if self.cost is None else f", for a cost of {self.cost:,.10g}"
             are = "is" if total == 1 else "are"
-            return f"{interviews(total)} {are} the fewest that reach a {measure} of {goal}{spent}; {reason}."
+            return (
+                f"{counted(total, unit)} {are} the fewest that reach a {measure} of {goal}{spent}; {reason}."
+            )
         return (
-            f"{interviews(self.best_total)} would be best, with a {measure} of {show(self.best_variance)}; "
-            "beyond that, more interviews lose secrecy and hurt."
+            f"{counted(self.best_total, unit)} would be best, with a {measure} of "
+            f"{show(self.best_variance)}; beyond that, more {unit}s lose secrecy and hurt."
         )

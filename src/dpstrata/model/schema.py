@@ -2,12 +2,15 @@
 
 import json
 
-from dpstrata.model.document import DesignDocument
+from dpstrata.model.document import FORMAT, VERSION, DesignDocument
 
 
 def design_schema() -> str:
     """Return the schema as JSON text."""
-    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    dialect = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{FORMAT}:{VERSION}",
+    }
     return json.dumps(dialect | DesignDocument.model_json_schema(), indent=1) + "\n"
 
 

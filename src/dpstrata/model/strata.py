@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import StrataError
 from dpstrata.model.answers import Answers, parse_answers
 from dpstrata.model.checks import find_large_spreads, find_problems
+from dpstrata.model.outcome import counted
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -193,6 +194,17 @@ class Strata:
     def name(self, row: int) -> str:
         """Name of one stratum."""
         return str(row + 1) if self._names is None else self._names[row]
+
+    @property
+    def unit(self) -> Literal["interview", "invitation"]:
+        """What sample sizes count: where not everyone answers, an invitation is not an interview."""
+        return (
+            "interview" if self.response_rates is None or (self.response_rates == 1).all() else "invitation"
+        )
+
+    def counted(self, number: int) -> str:
+        """Write a number of interviews or invitations."""
+        return counted(number, self.unit)
 
     @property
     def population(self) -> int:

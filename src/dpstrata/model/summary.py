@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.comparison import Comparison
-from dpstrata.model.outcome import interviews
 from dpstrata.model.statement import round_up
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def strata_table(plan: Design) -> TextTable:
     left = len(plan.strata) - shown
     rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
     return TextTable(
-        f"{plan.total:,} interviews in {len(plan.strata):,} strata, "
+        f"{plan.strata.counted(plan.total)} in {len(plan.strata):,} strata, "
         f"{plan.inputs.promise_in_words}, {plan.mechanism.title} noise"
         + (" by a curator on each mean" if plan.inputs.trust == "curator" else ""),
         (
@@ -136,15 +135,16 @@ def sentences(plan: Design) -> list[str]:
     """State the result, its certificate and its promise, a sentence or two each."""
     parts = plan.variance_parts
     share = parts.privacy / parts.total if parts.total > 0 else 0.0
+    give = "gives" if plan.total == 1 else "give"
     if plan.standard_error is not None:
         result = (
-            f"{plan.total:,} interviews give a standard error of {plan.standard_error:.4g} for the "
+            f"{plan.strata.counted(plan.total)} {give} a standard error of {plan.standard_error:.4g} for the "
             f"population mean; {share:.1%} of the variance comes from privacy, the rest from sampling."
         )
     else:
         result = (
-            f"{plan.total:,} interviews give an objective ({plan.inputs.objective}) of {plan.variance:.4g}; "
-            f"{share:.1%} of it comes from privacy, the rest from sampling."
+            f"{plan.strata.counted(plan.total)} {give} an objective ({plan.inputs.objective}) of "
+            f"{plan.variance:.4g}; {share:.1%} of it comes from privacy, the rest from sampling."
         )
     privacy = plan.privacy
     assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
@@ -163,8 +163,8 @@ def outcome_sentences(plan: Design) -> list[str]:
         )
     if plan.inputs.has_domain_targets:
         outcome.append(_targets_in_words(plan))
-    elif plan.outcome is not None:
-        outcome.append(plan.outcome.in_words(plan.total, mean=plan.inputs.objective == "mean"))
+    elif plan.outcome_in_words is not None:
+        outcome.append(plan.outcome_in_words)
     mechanism = choice_in_words(plan)
     if mechanism is not None:
         outcome.append(mechanism)
@@ -188,7 +188,7 @@ def _targets_in_words(plan: Design) -> str:
     all_of_them = "the target" if len(targets) == 1 else f"all {len(targets):,} targets"
     bind = "1 of them binds" if len(binding) == 1 else f"{len(binding):,} of them bind"
     meet = "meets" if plan.total == 1 else "meet"
-    return f"{interviews(plan.total)} {meet} {all_of_them}{cost}; {bind}{few}."
+    return f"{plan.strata.counted(plan.total)} {meet} {all_of_them}{cost}; {bind}{few}."
 
 
 def as_text(plan: Design) -> str:

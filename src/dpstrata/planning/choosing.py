@@ -8,7 +8,6 @@ from dpstrata.errors import InfeasibleError, InputError
 from dpstrata.model.choice import BEST, Choice, valid_mechanisms
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs
-from dpstrata.model.outcome import interviews
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.planning.questions import answer, warn_beyond_the_best
@@ -86,8 +85,8 @@ class TrustComparison:
             return f"With noise on every answer the question cannot be met, {other}."
         if self.local.inputs.target_variance is not None or self.local.inputs.has_domain_targets:
             return (
-                f"Noise on every answer needs {interviews(self.local.total)}, a trusted curator "
-                f"{interviews(self.curator.total)}."
+                f"Noise on every answer needs {self.local.strata.counted(self.local.total)}, a trusted "
+                f"curator {self.curator.strata.counted(self.curator.total)}."
             )
         first, second = (_described(plan) for plan in (self.local, self.curator))
         return (
@@ -102,7 +101,7 @@ class TrustComparison:
 def _described(plan: Design) -> str:
     value = plan.variance if plan.standard_error is None else plan.standard_error
     measure = "an objective" if plan.standard_error is None else "a standard error"
-    return f"{interviews(plan.total)} give {measure} of {value:.4g}"
+    return f"{plan.strata.counted(plan.total)} give {measure} of {value:.4g}"
 
 
 def compare_trust(plan: Design) -> TrustComparison:

@@ -58,11 +58,8 @@ def warn_beyond_the_best(plan: Design, *, stacklevel: int) -> None:
     """Warn if a design was asked for more people than help."""
     if plan.inputs.total is None or plan.outcome is None:
         return
-    mean = plan.inputs.objective == "mean"
-    got = f"{math.sqrt(plan.variance) if mean else plan.variance:.4g}"
-    words = plan.outcome.in_words(plan.total, mean=mean)
     warnings.warn(
-        f"total={plan.total:,} is more than helps: it gives {got}. {words}",
+        f"total={plan.total:,} is more than helps: it gives {plan.precision:.4g}. {plan.outcome_in_words}",
         DpstrataWarning,
         stacklevel=stacklevel + 1,
     )
@@ -232,7 +229,7 @@ class _Search:
         asked = f"the target of {where}" if where else asked
         return InfeasibleError(
             f"{asked} asks for a standard error of {math.sqrt(target):.6g}, but the best possible under "
-            f"this privacy is {math.sqrt(best):.6g}, with {total:,} interviews."
+            f"this privacy is {math.sqrt(best):.6g}, with {self.strata.counted(total)}."
         )
 
     def _fewest(self, low: int, high: int, target: float) -> int:

@@ -102,7 +102,7 @@ class Evaluation:
         ]
         left = len(rows) - SHOWN_STRATA
         return TextTable(
-            f"{self.best.total:,} interviews as given, beside the best allocation of as many",
+            f"{self.best.strata.counted(self.best.total)} as given, beside the best allocation of as many",
             ("stratum", "size", "given", "best", "local epsilon", "noise sd"),
             rows[:SHOWN_STRATA],
             f"{left:,} more strata are not shown." if left > 0 else "",

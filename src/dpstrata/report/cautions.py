@@ -57,15 +57,12 @@ def _about_sizes(plan: Design) -> list[str]:
     found = []
     outcome, asked = plan.outcome, plan.inputs.total
     if outcome is not None and asked is not None and outcome.best_total < asked:
-        found.append(
-            f"{asked:,} interviews are more than help. "
-            + outcome.in_words(plan.total, mean=plan.inputs.objective == "mean")
-        )
+        found.append(f"{plan.strata.counted(asked)} are more than help. {plan.outcome_in_words}")
     single = int(np.sum((plan.sample_sizes == 1) & (plan.strata.sizes > 1)))
     if single:
         found.append(
-            f"{_strata(single)} {'has' if single == 1 else 'have'} a single interview, from which no "
-            "spread can be estimated; ask for min_per_stratum of at least 2 if intervals are wanted."
+            f"{_strata(single)} {'has' if single == 1 else 'have'} a single {plan.strata.unit}, from which "
+            "no spread can be estimated; ask for min_per_stratum of at least 2 if intervals are wanted."
         )
     return found
 

@@ -66,7 +66,7 @@ def plot(plan: Design) -> Chart:
     return allocations(
         plan,
         series,
-        f"Where {plan.total:,} interviews go",
+        f"Where {plan.strata.counted(plan.total)} go",
         f"{plan.mechanism.title} noise, {plan.inputs.promise_in_words}; "
         "rivals that ignore privacy for comparison",
     )
@@ -154,7 +154,7 @@ def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
     ----------
     rows : list of dict
         As :func:`dpstrata.sweep` returns them: the varied options come first. The number with most values is
-        on the axis, the interviews if nothing else is; all others name the lines.
+        on the axis, the total if nothing else is; all others name the lines.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
     spread = max(row[x] for row in rows) / max(min(row[x] for row in rows), 1e-300)
     return lines(
         drawn,
-        x=(x, "interviews" if x == "total" else _words(x)),
+        x=(x, "people invited" if x == "total" else _words(x)),
         y=(measure, "objective" if measure == "variance" else "standard error"),
         series=("design", "design"),
         title=f"{'Objective' if measure == 'variance' else 'Standard error'} by {_words(x)}",

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpstrata.model.design_record import Design
 from dpstrata.model.matching import Match, match_neyman
-from dpstrata.model.outcome import interviews
+from dpstrata.model.outcome import counted
 from dpstrata.model.summary import comparison_table, domain_table, outcome_sentences
 from dpstrata.report import report_tables as tables
 from dpstrata.report.cautions import cautions
@@ -85,7 +85,9 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
 
 
 def _question(plan: Design) -> str:
-    return paragraphs([question_in_words(plan.inputs)]) + table(tables.options_table(plan), columns_of_text=2)
+    return paragraphs([question_in_words(plan.inputs, plan.strata.unit)]) + table(
+        tables.options_table(plan), columns_of_text=2
+    )
 
 
 def _allocation(plan: Design) -> str:
@@ -103,7 +105,7 @@ def _allocation(plan: Design) -> str:
             table(domain_table(plan)) if plan.domains else "",
             figure(
                 plot(plan),
-                f"{interviews(plan.total).capitalize()} by stratum, beside the allocations of "
+                f"{plan.strata.counted(plan.total).capitalize()} by stratum, beside the allocations of "
                 "Neyman and in proportion to size.",
             ),
         ]
@@ -119,12 +121,12 @@ def _neyman(plan: Design, match: Match) -> str:
     words = [neyman_in_words(plan, match), *([costs] if costs else [])]
     explained = (
         "Neyman's allocation is the best one where nothing is noised. The effective size is the number of "
-        "interviews without noise, allocated by Neyman, that would be as precise."
+        f"{plan.strata.unit}s without noise, allocated by Neyman, that would be as precise."
     )
     chart = figure(
         parts_chart(plan),
         "Variance from sampling and from privacy, for this design and for the usual allocations of as many "
-        "interviews.",
+        f"{plan.strata.unit}s.",
     )
     return (
         paragraphs(words)
@@ -136,16 +138,19 @@ def _neyman(plan: Design, match: Match) -> str:
 
 def _curves(plan: Design, curves: Curves) -> str:
     limited = bool((plan.problem.upper < plan.strata.sizes).any())
+    unit = plan.strata.unit
     drawn = [
         figure(
-            precision_chart(curves.precision, best=curves.best, total=plan.total, value=plan.precision),
-            "Precision against the number of interviews, each allocated as well as possible, under the same "
+            precision_chart(
+                curves.precision, best=curves.best, total=plan.total, value=plan.precision, unit=unit
+            ),
+            f"Precision against the number of {unit}s, each allocated as well as possible, under the same "
             "privacy. "
             + (
-                f"More interviews never hurt here{', up to the maximums of the strata' if limited else ''}."
+                f"More {unit}s never hurt here{', up to the maximums of the strata' if limited else ''}."
                 if curves.best is None
-                else f"Beyond {interviews(curves.best)} more of them lose secrecy, so each answer needs more "
-                "noise than the additional answers are worth."
+                else f"Beyond {counted(curves.best, unit)} more of them lose secrecy, so each answer needs "
+                "more noise than the additional answers are worth."
             ),
         )
     ]
@@ -153,10 +158,10 @@ def _curves(plan: Design, curves: Curves) -> str:
         drawn.append(
             figure(
                 epsilon_chart(curves.epsilons, epsilon=plan.inputs.epsilon, value=plan.precision),
-                f"Precision against epsilon, with {interviews(plan.total)}.",
+                f"Precision against epsilon, with {plan.strata.counted(plan.total)}.",
             )
         )
-    return "".join(drawn) + table(tables.curve_table(curves.precision, "total", "interviews"))
+    return "".join(drawn) + table(tables.curve_table(curves.precision, "total", f"{unit}s"))
 
 
 def _promise(plan: Design) -> str:

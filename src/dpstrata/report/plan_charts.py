@@ -15,7 +15,7 @@ from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import plain_number
-from dpstrata.model.outcome import interviews
+from dpstrata.model.outcome import counted
 from dpstrata.model.summary import TITLES
 from dpstrata.report.chart import Chart
 from dpstrata.report.charts import MOST_BARS
@@ -37,7 +37,12 @@ _WIDE_ENOUGH = 0.3  # share of the width that a note inside the shade needs
 
 
 def precision_chart(
-    rows: Sequence[Mapping[str, Any]], *, best: int | None, total: int, value: float | None = None
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    best: int | None,
+    total: int,
+    value: float | None = None,
+    unit: str = "interview",
 ) -> Chart:
     """Draw the standard error, or the objective, against the number of interviews.
 
@@ -53,6 +58,8 @@ def precision_chart(
     value : float, optional
         The plan's own standard error (or objective). It may lie above the line if the plan was made for a
         cost or for several targets; if left out, the line must have a row for the total.
+    unit : {"interview", "invitation"}
+        What the total counts.
 
     Examples
     --------
@@ -68,15 +75,15 @@ def precision_chart(
     log_x = last > 5 * first
     hurts = best is not None and first <= best < last
     notes = [
-        f"The dot is this plan: {interviews(total)}.",
-        *([f"Beyond {best:,} interviews, more of them hurt (shaded)."] if hurts else []),
+        f"The dot is this plan: {counted(total, unit)}.",
+        *([f"Beyond {best:,} {unit}s, more of them hurt (shaded)."] if hurts else []),
     ]
     chart = lines(
         drawn,
-        x=("total", "interviews (people invited)"),
+        x=("total", f"{unit}s"),
         y=("value", measure),
         series=("design", "allocation"),
-        title=f"{measure.capitalize()} by the number of interviews",
+        title=f"{measure.capitalize()} by the number of {unit}s",
         subtitle=" ".join(notes),
         log_x=log_x,
         log_y=_spans(drawn, 8),
@@ -94,7 +101,7 @@ def precision_chart(
             _note(f"best: {best:,}", [here], {"x": x}, y=12, left=left),
         ]
         if share >= _WIDE_ENOUGH:
-            above.append(_note("more interviews hurt", [here], {"x": x}, y=12 if left else 30))
+            above.append(_note(f"more {unit}s hurt", [here], {"x": x}, y=12 if left else 30))
     above.append(_layer([own], CURRENT, {"x": x, "y": y}))
     return layered(chart, below=below, above=above)
 
@@ -195,7 +202,8 @@ def parts_chart(plan: Design) -> Chart:
         BARS,
         {"y": place, "x": amount, "color": colours, "order": order},
         titled(
-            "Where the error comes from", f"{interviews(plan.total).capitalize()}, the same privacy for all"
+            "Where the error comes from",
+            f"{plan.strata.counted(plan.total).capitalize()}, the same privacy for all",
         ),
         height=180,
     )

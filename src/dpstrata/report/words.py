@@ -17,7 +17,7 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
 from dpstrata.model.inputs import Inputs, plain_number
 from dpstrata.model.matching import Match, match_neyman
-from dpstrata.model.outcome import interviews
+from dpstrata.model.outcome import counted
 from dpstrata.model.statement import factor_up, round_down, round_up
 
 _LISTED_SIZES = 6
@@ -53,10 +53,10 @@ def headline(plan: Design, match: Match | None = None) -> str:
 def _result(plan: Design) -> str:
     sizes = plan.sample_sizes.tolist()
     if 1 < len(sizes) <= _LISTED_SIZES:
-        who = f"{' + '.join(f'{n:,}' for n in sizes)} = {interviews(plan.total)}"
+        who = f"{' + '.join(f'{n:,}' for n in sizes)} = {plan.strata.counted(plan.total)}"
     else:
         strata = "1 stratum" if len(sizes) == 1 else f"{len(sizes):,} strata"
-        who = f"{interviews(plan.total)} in {strata}"
+        who = f"{plan.strata.counted(plan.total)} in {strata}"
     give = "gives" if plan.total == 1 else "give"
     cost = "" if plan.cost is None else f" for a cost of {plan.cost:,.10g}"
     return f"{who} {give} {measure_in_words(plan)}{cost}."
@@ -95,16 +95,12 @@ def neyman_in_words(plan: Design, match: Match | None = None) -> str:
     match = match_neyman(plan) if match is None else match
     start = f"Neyman's allocation would give {shown}; "
     if match.total is None:
-        none = (
-            "no number of interviews would do" if match.proven else "no number of interviews was found to do"
-        )
+        none = f"no number of {plan.strata.unit}s {'would do' if match.proven else 'was found to do'}"
         return f"{start}with it {none} as well, since more of them lose secrecy and hurt."
-    about = "" if match.proven else "about "
+    needed = f"{'' if match.proven else 'about '}{plan.strata.counted(match.total)}"
     if match.total < plan.total:
-        return (
-            f"{start}with it {about}{interviews(match.total)} would do as well, since fewer would be better."
-        )
-    return f"{start}with it you would need {about}{interviews(match.total)} to do as well."
+        return f"{start}with it {needed} would do as well, since fewer would be better."
+    return f"{start}with it you would need {needed} to do as well."
 
 
 def _drawbacks(plan: Design, neyman: Comparison) -> str:
@@ -134,7 +130,7 @@ def neyman_cost_in_words(plan: Design, match: Match) -> str | None:
         return None
     sizes = baseline_sizes(replace(plan.problem, total=match.total), "neyman")
     return (
-        f"Those {interviews(match.total)} would cost {total_cost(costs, sizes):,.10g}; "
+        f"Those {plan.strata.counted(match.total)} would cost {total_cost(costs, sizes):,.10g}; "
         f"this design costs {plan.cost:,.10g}."
     )
 
@@ -168,8 +164,8 @@ def why_a_proof(plan: Design) -> str:
     )
 
 
-def question_in_words(inputs: Inputs) -> str:
-    """Write the question that the planner was asked.
+def question_in_words(inputs: Inputs, unit: str = "interview") -> str:
+    """Write the question that the planner was asked, where sample sizes count ``unit``.
 
     Examples
     --------
@@ -178,14 +174,14 @@ def question_in_words(inputs: Inputs) -> str:
     """
     smallest = f"makes {OBJECTIVES[inputs.objective]} smallest"
     if inputs.total is not None:
-        return f"Which allocation of exactly {interviews(inputs.total)} {smallest}?"
+        return f"Which allocation of exactly {counted(inputs.total, unit)} {smallest}?"
     if inputs.at_most is not None:
-        return f"Which allocation of at most {interviews(inputs.at_most)} {smallest}?"
+        return f"Which allocation of at most {counted(inputs.at_most, unit)} {smallest}?"
     targets = [*_whole_target(inputs), *_domain_targets(inputs)]
     if not targets:
         return f"Which allocation that costs at most {inputs.budget:,.10g} {smallest}?"
     within = "" if inputs.budget is None else f", without costing more than {inputs.budget:,.10g}"
-    return f"How few interviews, or how little cost, reach {'; and '.join(targets)}{within}?"
+    return f"How few {unit}s, or how little cost, reach {'; and '.join(targets)}{within}?"
 
 
 def _whole_target(inputs: Inputs) -> list[str]:

@@ -104,9 +104,8 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
 
 def _notes(plan: Design) -> list[str]:
     """Say how the number of interviews and the mechanism came about, where that was left to the planner."""
-    mean = plan.inputs.objective == "mean"
-    asked = plan.outcome is not None and plan.inputs.total is None and not plan.inputs.has_domain_targets
-    outcome = plan.outcome.in_words(plan.total, mean=mean) if asked and plan.outcome is not None else None
+    left_open = plan.inputs.total is None and not plan.inputs.has_domain_targets
+    outcome = plan.outcome_in_words if left_open else None
     return [note for note in (outcome, choice_in_words(plan)) if note is not None]
 
 
@@ -134,7 +133,12 @@ def answer_precision(body: bytes, parameters: Parameters) -> Reply:
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
     rows, best = precision_rows(plan)
     return reply_json(
-        {"best": best, "chart": precision_chart(rows, best=best, total=plan.total, value=plan.precision).spec}
+        {
+            "best": best,
+            "chart": precision_chart(
+                rows, best=best, total=plan.total, value=plan.precision, unit=plan.strata.unit
+            ).spec,
+        }
     )
 
 
@@ -148,7 +152,7 @@ def answer_epsilon(body: bytes, parameters: Parameters) -> Reply:
 
 
 FIGURES = {
-    "total": "Interviews",
+    "total": "People invited",
     "standard_error": "Standard error",
     "margin": "Margin of error",
     "variance": "Variance",
