@@ -1,26 +1,18 @@
 """The command line as its users meet it: real processes, files, exit statuses."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import commands
 import dpstrata as dps
 
 EXAMPLE = Path(dps.__file__).parent / "examples" / "four-strata.csv"
 
 
 def run(*arguments, cwd=None, env=None):
-    return subprocess.run(
-        [sys.executable, "-m", "dpstrata", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=env,
-        timeout=120,
-    )
+    return commands.run(cwd, *arguments, env=env)
 
 
 def test_design_shows_everything_the_planner_asked_for():
@@ -69,7 +61,7 @@ def test_other_questions(question, words):
 def test_a_total_beyond_the_best_warns_and_goes_on():
     result = run("design", EXAMPLE, "--epsilon", 0.1, "--total", 34_000, "--json")
     assert result.returncode == 0
-    assert "Warning: total=34,000 is more than helps" in result.stderr
+    assert "Warning: --total 34,000 is more than helps" in result.stderr
     assert json.loads(result.stdout)["outcome"]["best_total"] == 972
 
 
@@ -121,14 +113,14 @@ def test_out_by_ending(tmp_path, ending):
         (["design", "nowhere.csv", "--epsilon", 1, "--total", 9], "nowhere.csv does not exist."),
         (["design", EXAMPLE, "--epsilon", 0, "--total", 9], "epsilon must lie between"),
         (["design", EXAMPLE, "--epsilon", "nan", "--total", 9], "epsilon must lie between"),
-        (["design", EXAMPLE, "--epsilon", 1], "needs one of total, at_most"),
+        (["design", EXAMPLE, "--epsilon", 1], "needs one of --total, --at-most"),
         (
             ["design", EXAMPLE, "--epsilon", 1, "--total", 3],
-            "at least the sum of the minimums (4), got total=3",
+            "at least the sum of the minimums (4), got --total 3",
         ),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--answers", "yes"], "answers must be"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--answers", "0:0.1"], "sd must be at most"),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--at-most", 9], "got total and at_most"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--at-most", 9], "got --total and --at-most"),
         (
             [
                 "design",
@@ -144,14 +136,17 @@ def test_out_by_ending(tmp_path, ending):
             ],
             "needs additive noise",
         ),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--delta", 0.1], "delta=0.1 does not go with"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--delta", 0.1], "--delta 0.1 does not go with"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--domains", "x"], "got 'x'"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--out", "x.doc"], "written to .json"),
-        (["design", EXAMPLE, "--epsilon", "much", "--total", 9], "Invalid value for '--epsilon'"),
-        (["design", EXAMPLE, "--total", 9], "needs one of epsilon, zcdp and gdp"),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--mechanism", "magic"], "Invalid value"),
-        (["design", "--epsilon", 1, "--total", 9], "Missing argument"),
-        (["nonsense"], "No such command"),
+        (["design", EXAMPLE, "--epsilon", "much", "--total", 9], "--epsilon must be a number, got 'much'"),
+        (["design", EXAMPLE, "--total", 9], "needs one of --epsilon, --zcdp and --gdp"),
+        (
+            ["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--mechanism", "magic"],
+            "gaussian, best, got 'magic'",
+        ),
+        (["design", "--epsilon", 1, "--total", 9], "missing argument"),
+        (["nonsense"], "no such command"),
     ],
 )
 def test_bad_input_gets_a_clear_message_and_status_2(tmp_path, arguments, words):
@@ -242,16 +237,16 @@ def test_planners_questions(arguments, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--budget", 5], "budget must cover the minimums, which cost 89, got budget=5"),
+        (["--budget", 5], "budget must cover the minimums, which cost 89, got --budget 5"),
         (
             ["--target-se", 0.001],
             "asks for a standard error of 0.001, but the best possible under this privacy is",
         ),
-        (["--target-se", 0.02, "--budget", 100], "costs 11,079, but budget=100"),
-        (["--total", 50_000], "people who would answer allow (40,000), got total=50,000"),
+        (["--target-se", 0.02, "--budget", 100], "costs 11,079, more than --budget 100"),
+        (["--total", 50_000], "people who would answer allow (40,000), got --total 50,000"),
         (["--target-se", 0.02, "--domains", "region:nowhere=0.1"], "must have the domain 'nowhere'"),
         (["--target-se", 0.02, "--domains", "region=much"], "COLUMN=TARGET with a number, got 'region=much'"),
-        (["--target-cv", 0.02], "target_cv needs expected_mean"),
+        (["--target-cv", 0.02], "--target-cv needs --expected-mean"),
         (
             ["--domains", "region:north=0.04", "--domains", "region=0.05"],
             "one target for all groups and another",
@@ -261,7 +256,7 @@ def test_planners_questions(arguments, words):
             "one target for all groups and another",
         ),
         (["--target-se", "1e200"], "must lie between 1e-100 and 1e100"),
-        (["--total", 90, "--min-per-stratum", 40], "at least the sum of the minimums (240), got total=90"),
+        (["--total", 90, "--min-per-stratum", 40], "at least the sum of the minimums (240), got --total 90"),
         (
             ["--total", 90, "--plot", "chart.gif"],
             "a chart is written to .svg, .png, .pdf or .json, got 'chart.gif'",
@@ -349,3 +344,35 @@ def test_plot_writes_a_chart(tmp_path):
     result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--plot", tmp_path / "a.png")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "a design needs one of --epsilon, --zcdp and --gdp, got none of them."),
+        (["--epsilon", "x"], "--epsilon must be a number, got 'x'. See dpstrata design --help."),
+        (["--total", "2.5"], "--total must be a whole number, got '2.5'. See dpstrata design --help."),
+        (["--trust", "me"], "--trust must be one of local, curator, got 'me'. See dpstrata design --help."),
+        (["--epsilon", "1", "--total", "40000"], "got --total 40,000."),
+        (["--epsilon", "1", "--total", "9", "--at-most", "9"], "got --total and --at-most."),
+        (["--answers", "yes:no"], "--answers must be 'binary', lower and upper (as in 0:1)"),
+        (["--no-such"], "no such option: --no-such"),
+    ],
+)
+def test_a_problem_is_one_line_in_the_words_of_the_command_line(arguments, sentence):
+    result = run("design", EXAMPLE, *arguments)
+    assert result.returncode == 2
+    assert result.stderr.startswith("Error: ")
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "_" not in result.stderr
+
+
+def test_without_arguments_there_is_help_and_a_wrong_command_is_one_line():
+    assert "main-design" in run().stdout
+    assert run().returncode == 0
+    result = run("desing")
+    assert (result.returncode, result.stderr) == (
+        2,
+        "Error: no such command 'desing'. Did you mean 'design'? See dpstrata --help.\n",
+    )

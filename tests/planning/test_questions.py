@@ -199,7 +199,7 @@ def test_a_budget_with_unequal_costs():
     ("options", "words"),
     [
         ({"budget": 50}, "budget must cover the minimums, which cost 58, got budget=50"),
-        ({"budget": 500, "target_se": 0.02}, "precision asked for costs [0-9,.]+, but budget=500"),
+        ({"budget": 500, "target_se": 0.02}, "precision asked for costs [0-9,.]+, more than budget=500"),
         (
             {"target_se": 1e-4},
             "target_se asks for .* 0.0001, but the best possible under this privacy is 0.00[0-9]+, with",

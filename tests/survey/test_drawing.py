@@ -220,9 +220,12 @@ def test_the_commands(survey):
             ["draw", "design.json", "people.csv", *columns, "--out", "people.csv"],
             "is given for two different files",
         ),
-        (["draw", "design.json", "people.csv", *columns, "--out", "x", "--key", "x"], "two different files"),
         (
-            ["draw", "design.json", "people.csv", *columns, "--out", "sample.csv", "--key", "k2"],
+            ["draw", "design.json", "people.csv", *columns, "--out", "x", "--key-file", "x"],
+            "two different files",
+        ),
+        (
+            ["draw", "design.json", "people.csv", *columns, "--out", "sample.csv", "--key-file", "k2"],
             "is not replaced",
         ),
         (["frame", "people.csv", *columns, "--out", "people.csv"], "is given for two different files"),

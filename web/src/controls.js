@@ -49,17 +49,17 @@ export function Controls({ plan, population, range, problem, onChange, onRest, o
           least=${limits[0]} most=${limits[1]} whole=${question.whole} words=${QUESTION_WORDS[options.question]}
           value=${options[options.question]} error=${failed(options.question)} onSet=${set} onRest=${onRest} onPause=${onPause} />
       </fieldset>
-      <${Select} name="mechanism" label="Noise" choices=${CHOICES.mechanism} value=${options.mechanism} error=${failed("mechanism")} onSet=${set}
+      <${Select} name="mechanism" label="Mechanism" choices=${CHOICES.mechanism} value=${options.mechanism} error=${failed("mechanism")} onSet=${set}
         words="How an answer is noised. Which kinds fit depends on the answers." />
-      ${options.mechanism === "gaussian" && html`<${Field} name="delta" label="Delta" unit="a probability" value=${options.delta}
-        error=${failed("delta")} onSet=${set} words="With this probability the promise may fail; Gaussian noise needs one." />`}
+      ${options.mechanism === "gaussian" && html`<${Field} name="delta" label="Delta" unit="between 0 and 1" value=${options.delta}
+        error=${failed("delta")} onSet=${set} words="What probabilities may differ by beyond the factor of ε; Gaussian noise needs one, far below 1 over the number of people." />`}
       <details class="more" open=${wide}>
         <summary>Answers, trust and more</summary>
         <${Field} name="answers" label="Answers" unit="lower:upper or lower:upper:step" value=${options.answers} suggestions=${ANSWERS}
           error=${failed("answers")} onSet=${set} words="The ends of what can be answered, and the step of a grid; binary is yes or no." />
         <${Select} name="trust" label="Who may see raw answers" choices=${CHOICES.trust} value=${options.trust} error=${failed("trust")} onSet=${set}
           words="A trusted curator noises each stratum's mean once: far less noise, but the curator sees every answer." />
-        <${Field} name="local_epsilon_cap" label="Local cap" unit="ε of one answer; empty for none" value=${options.local_epsilon_cap}
+        <${Field} name="local_epsilon_cap" label="Local epsilon cap" unit="ε of one answer; empty for none" value=${options.local_epsilon_cap}
           error=${failed("local_epsilon_cap")} onSet=${set}
           words="The most that one noised answer may reveal to someone who knows who gave it." />
         <${Select} name="objective" label="What should be precise" choices=${CHOICES.objective} value=${options.objective} error=${failed("objective")} onSet=${set}

@@ -29,7 +29,7 @@ def design_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Design, and show the result."""
+    """Allocate a sample to strata: the exact optimum, with its certificate."""
     from dpstrata.cli.screen import print_paragraph, print_table
     from dpstrata.model.output import to_json
     from dpstrata.model.summary import sentences, tables
@@ -54,7 +54,7 @@ def compare_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Design, and show the comparison alone."""
+    """Set the optimum beside Neyman, proportional and equal allocation."""
     from json import dumps
 
     from dpstrata.cli.screen import print_table

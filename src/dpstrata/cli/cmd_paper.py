@@ -12,7 +12,7 @@ def paper_command(
     ),
     quick: Annotated[bool, typer.Option(help="A smaller grid, in under a minute.")] = False,
 ) -> None:
-    """Compute every table, figure and claim of the paper, and write a page that shows them."""
+    """Reproduce the paper: every table, figure and claim, as files and one page."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -32,7 +32,7 @@ def pilot_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Design the first wave; --epsilon and --total are of both waves together."""
+    """Design a small first wave that learns the spreads; --epsilon and --total are of both waves."""
     from dpstrata.cli.options import read_survey
     from dpstrata.errors import InputError
     from dpstrata.piloting import pilot
@@ -50,20 +50,20 @@ def pilot_command(
 
 def main_design_command(
     pilot: Annotated[Path, typer.Argument(help="The design document of the first wave.", show_default=False)],
-    answers: Annotated[Path, typer.Argument(help="Table of its noised answers.", show_default=False)],
+    noised: Annotated[Path, typer.Argument(help="Table of its noised answers.", show_default=False)],
     stratum: Annotated[str, typer.Option(help="Column that says the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: WaveOut = None,
     json: Json = False,
 ) -> None:
-    """Design the main wave from the noised answers of the first."""
+    """Design the main wave from the noised answers of a pilot."""
     from dpstrata.piloting import main_design
     from dpstrata.planning.loading import load_design
     from dpstrata.survey.noised import read_noised
     from dpstrata.survey.records import require_apart
 
-    require_apart([path for path in (pilot, answers, out) if path is not None])
-    _show(main_design(load_design(pilot), *read_noised(answers, stratum, answer)), out, json)
+    require_apart([path for path in (pilot, noised, out) if path is not None])
+    _show(main_design(load_design(pilot), *read_noised(noised, stratum, answer)), out, json)
 
 
 def _show(plan: Design, out: Path | None, json: bool) -> None:

@@ -13,7 +13,7 @@ def report_command(
     out: Annotated[Path, typer.Option(help="The report to write (.html, or .pdf with the extra pdf).")],
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
 ) -> None:
-    """Check a design document and write its report."""
+    """Write a design as a report to sign: one HTML file, or PDF."""
     from dpstrata.planning.loading import load_design
     from dpstrata.report.page import TITLE
     from dpstrata.reporting import check_report_path, write_report

@@ -17,7 +17,7 @@ def serve_command(
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
-    """Serve the planner until Ctrl-C."""
+    """Plan in the browser: serve the page, to this machine alone unless --host says otherwise."""
     from dpstrata.web.serving import serve
 
     serve(host=host, port=port, browser=browser, say=typer.echo)

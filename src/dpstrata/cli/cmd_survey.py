@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from dpstrata.cli.options import Plot
+from dpstrata.cli.options import Json, Plot, TableOut
 
 FrameFile = Annotated[
     str,
@@ -78,26 +78,26 @@ def draw_command(
     out: Annotated[
         Path, typer.Option(help="The sample: written (.csv, .parquet, .xlsx), or with --verify read.")
     ],
-    key: Annotated[
-        Path, typer.Option(help="Key file; made if it does not exist. Who holds it knows the sample.")
+    key_file: Annotated[
+        Path, typer.Option(help="Key of the draw; made if it does not exist. Who holds it knows the sample.")
     ] = Path("draw.key"),
     table: TableName = None,
     engine: EngineOption = EngineName.duckdb,
     verify: Annotated[bool, typer.Option("--verify", help="Check a sample instead of drawing one.")] = False,
 ) -> None:
-    """Draw the secret sample of a design, or check one."""
+    """Draw the secret sample of a design from a frame, or check one."""
     from dpstrata.survey.frames import open_frame
     from dpstrata.survey.records import draw, verify_draw
 
     everyone = open_frame(frame, id=id, stratum=stratum, table=table, engine=engine.value)
     if verify:
-        verify_draw(design, everyone, sample=out, key_file=key)
+        verify_draw(design, everyone, sample=out, key_file=key_file)
         typer.echo(f"{out} is the sample that design, frame and key give.")
         return
-    record = draw(design, everyone, out=out, key_file=key)
+    record = draw(design, everyone, out=out, key_file=key_file)
     people = sum(row["sample_size"] for row in record["strata"])
     typer.echo(
-        f"{people:,} people drawn. Written to {out} and draw.json; the key is in {key}: keep it secret."
+        f"{people:,} people drawn. Written to {out} and draw.json; the key is in {key_file}: keep it secret."
     )
 
 
@@ -120,7 +120,7 @@ def privatize_command(
     out: Annotated[
         Path | None, typer.Option(help="Noised answers (.csv, .parquet, .xlsx); a new file.")
     ] = None,
-    key: Annotated[Path, typer.Option(help="The key of the draw.")] = Path("draw.key"),
+    key_file: Annotated[Path, typer.Option(help="Key of the draw.")] = Path("draw.key"),
     again: Annotated[
         bool, typer.Option("--again", help="Release although something was released before: losses add up.")
     ] = False,
@@ -143,7 +143,7 @@ def privatize_command(
         )
     assert sample is not None and id is not None and stratum is not None  # noqa: PT018
     assert answer is not None and out is not None  # noqa: PT018
-    _batch(design, answers, sample, (id, stratum, answer), out, key, again=again)
+    _batch(design, answers, sample, (id, stratum, answer), out, key_file, again=again)
 
 
 def _one_by_one(design: Path, stratum: str) -> None:
@@ -164,7 +164,7 @@ def _batch(
     sample: Path,
     columns: tuple[str, list[str], str],
     out: Path,
-    key: Path,
+    key_file: Path,
     *,
     again: bool,
 ) -> None:
@@ -185,7 +185,7 @@ def _batch(
             stratum=stratum,
             answer=answer,
             out=out,
-            key_file=key,
+            key_file=key_file,
             again=again,
             progress=lambda number: bar.advance(task, number),
         )
@@ -209,17 +209,17 @@ def _batch(
 
 def estimate_command(
     design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
-    answers: Annotated[str, typer.Argument(help="Table of noised answers.", show_default=False)],
+    noised: Annotated[str, typer.Argument(help="Table of noised answers.", show_default=False)],
     stratum: Annotated[str, typer.Option(help="Column that says the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
-    out: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet, .xlsx, .json).")] = None,
+    out: TableOut = None,
     plot: Plot = None,
     pilot: Annotated[
         Path | None, typer.Option(help="Design document of the pilot, to combine both waves.")
     ] = None,
     pilot_answers: Annotated[Path | None, typer.Option(help="Noised answers of the pilot.")] = None,
     engine: EngineOption = EngineName.duckdb,
-    json: Annotated[bool, typer.Option(help="Print JSON alone.")] = False,
+    json: Json = False,
 ) -> None:
     """Estimate means from noised answers, with intervals that contain sampling and privacy."""
     from dataclasses import asdict
@@ -235,11 +235,11 @@ def estimate_command(
     from dpstrata.survey.records import require_apart
 
     check_chart_path(plot)
-    files = (design, Path(answers), pilot, pilot_answers, out, plot)
+    files = (design, Path(noised), pilot, pilot_answers, out, plot)
     require_apart([path for path in files if path is not None])
     plan = read_design(design)
     columns: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
-    result = estimate(plan, answers, **columns)
+    result = estimate(plan, noised, **columns)
     if pilot is not None or pilot_answers is not None:
         from dpstrata.errors import InputError
         from dpstrata.piloting import combine_waves

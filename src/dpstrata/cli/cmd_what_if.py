@@ -10,7 +10,6 @@ import typer
 
 from dpstrata.cli.options import (
     OPTIONS,
-    OUTPUT,
     QUESTION_NAMES,
     Json,
     Plot,
@@ -48,7 +47,7 @@ def evaluate_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Score an allocation under the same privacy as the best one."""
+    """Score an allocation that someone already has, beside the best one under the same privacy."""
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
@@ -82,7 +81,9 @@ def _sizes(text: str | None, strata: Strata) -> list[float]:
     try:
         return [float(cell) for cell in cells]
     except (TypeError, ValueError):
-        raise InputError("sample_sizes must be whole numbers, one for each stratum.") from None
+        raise InputError(
+            f"sample_sizes must be whole numbers, one for each stratum, got {text or cells[0]!r}."
+        ) from None
 
 
 @takes_options(as_lists=VARIED)
@@ -94,7 +95,7 @@ def sweep_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Design for every combination of the values given, and list them."""
+    """Design for every combination of many values of epsilon, total, mechanism and others."""
     from json import dumps
 
     from rich.console import Console
@@ -174,7 +175,7 @@ def sensitivity_command(
     factor: Annotated[float, typer.Option(help="By how much standard deviations may be wrong.")] = 1.5,
     strata: Annotated[int, typer.Option(help="For how many strata to find the best design again.")] = 5,
     out: TableOut = None,
-    json: Annotated[bool, typer.Option(help="Print JSON alone.", rich_help_panel=OUTPUT)] = False,
+    json: Json = False,
 ) -> None:
     """Show what wrong standard deviations would do to a design."""
     from dataclasses import asdict

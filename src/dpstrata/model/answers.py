@@ -93,7 +93,7 @@ def parse_answers(answers: str | Answers | Sequence[float]) -> Answers:
         parts = []
     if len(parts) not in (2, 3):
         raise InputError(
-            "answers must be (lower, upper), (lower, upper, step) or 'binary' "
-            f"(on the command line 0:1, 0:100:1 or binary), got {answers!r}."
+            "answers must be 'binary', lower and upper (as in 0:1), or lower, upper and step "
+            f"(as in 0:100:1), got {answers!r}."
         )
     return Answers(*parts)

@@ -78,7 +78,7 @@ def _check_budget(plan: Design) -> Design:
         found = "" if least == plan.cost else f" (the cheapest design found costs {plan.cost:,.10g})"
         at_least = "at least " if found else ""
         raise InfeasibleError(
-            f"the precision asked for costs {at_least}{least:,.10g}{found}, but budget={budget:,.10g}. "
+            f"the precision asked for costs {at_least}{least:,.10g}{found}, more than budget={budget:,.10g}. "
             "Ask for less precision, or for the budget alone to see what it gives."
         )
     return plan
@@ -182,8 +182,8 @@ class _Search:
         costs = self.strata.costs
         if costs is None:
             raise InputError(
-                "budget needs the cost of one invitation in every stratum, got none. "
-                "Give Strata(costs=...), or a column cost."
+                "budget needs the cost of one invitation in every stratum (costs of Strata, or a column "
+                "cost), got none."
             )
         least = total_cost(costs, self._problem.lower)
         if not fits_budget(costs, self._problem.lower, budget):

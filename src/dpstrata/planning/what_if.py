@@ -170,9 +170,11 @@ def _as_sizes(sample_sizes: npt.ArrayLike, strata: int) -> IntArray:
     try:
         sizes = np.asarray(sample_sizes, dtype=float)
     except (TypeError, ValueError):
-        sizes = np.empty(0)
+        raise InputError("sample_sizes must be whole numbers, one for each stratum, got others.") from None
     if sizes.ndim != 1 or len(sizes) != strata:
-        raise InputError(f"sample_sizes must be {strata} whole numbers, one for each stratum.")
+        raise InputError(
+            f"sample_sizes must be {strata} whole numbers, one for each stratum, got {sizes.size}."
+        )
     if not np.all((sizes == np.floor(sizes)) & (sizes >= 1) & (sizes <= LARGEST_SIZE)):
         raise InputError("sample_sizes must be whole numbers from 1 to 10^12.")
     return read_only(sizes.astype(np.int64))
