@@ -32,7 +32,11 @@ NEED_EXTRAS = {
     f"frame people.csv {COLUMNS} --out s.csv": "survey",
     f"draw design.json people.csv {COLUMNS} --out x.csv": "survey",
     "privatize design.json --stratum-value north": "survey",
+    "design strata.csv --epsilon 1 --total 60 --plot allocation.svg": "charts",
+    "design strata.csv --epsilon 1 --total 60 --out design.parquet": "files",
+    "paper --quick --out paper": "charts",
     "report design.json --out report.html": "charts",
+    "report design.json --out report.pdf": "pdf",
     "serve --no-browser": "web",
 }
 FULL = [
@@ -43,6 +47,7 @@ FULL = [
     "estimate design.json noised.csv --plot estimates.svg",
     "main-design pilot.json first.csv --out main.json",
     "report design.json --out report.html",
+    "design strata.csv --epsilon 1 --total 60 --out design.parquet",
     "design strata.csv --epsilon 1 --total 60 --plot allocation.png",
     "paper --quick --out paper",
 ]
