@@ -3,6 +3,7 @@
 Nothing here or in the site asks another machine: fonts are the reader's own, MathJax lies in ``_static``.
 """
 
+import logging
 import sys
 from pathlib import Path
 
@@ -73,6 +74,10 @@ pygments_dark_style = "a11y-high-contrast-dark"
 
 mathjax_path = "mathjax/tex-svg.js"
 mathjax3_config = {"options": {"enableMenu": False}}  # its menu would load more from elsewhere
+
+
+# The colours of code (a11y_pygments) let every package log; Spark's bridge then says when it hangs up.
+logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
 def _trim(app: object, tree: nodes.document) -> None:

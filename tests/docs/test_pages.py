@@ -1,6 +1,8 @@
 """What pages must say because the code does, and figures that must be those of the code."""
 
 import hashlib
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,21 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_every_mechanism_is_documented(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     assert [name for name in MECHANISMS if f"`{name}`" not in text] == []
+
+
+def test_every_extra_is_documented():
+    with (DOCS.parent / "pyproject.toml").open("rb") as file:
+        extras = set(tomllib.load(file)["project"]["optional-dependencies"]) - {"dev", "docs", "bench"}
+    text = (DOCS / "start" / "installation.md").read_text(encoding="utf-8")
+    assert [name for name in sorted(extras) if f"| `{name}` |" not in text] == []
+
+
+def test_no_letter_has_two_meanings():
+    text = (DOCS / "explanation" / "notation.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (\$.*?) \|", text, re.MULTILINE)
+    letters = [letter for cell in cells for letter in re.findall(r"\$(.+?)\$", cell)]
+    assert len(letters) > 40
+    assert sorted(letters) == sorted(set(letters))
 
 
 def test_the_diagram_knows_every_part_of_the_package():

@@ -308,6 +308,7 @@ def test_the_commands_on_spark(people, tmp_path):
     done = run("frame", people, "--engine", "spark", *columns, "--out", "strata.csv")
     assert done.returncode == 0, done.stderr
     assert "3,000 people in 3 strata" in done.stdout
+    assert done.stderr == ""  # Spark starts without a word
     run("design", "strata.csv", "--epsilon", "1", "--total", "90", "--out", "design.json")
     for engine, name in (("spark", "a.csv"), ("duckdb", "b.csv")):
         (tmp_path / engine).mkdir()

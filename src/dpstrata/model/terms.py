@@ -5,10 +5,10 @@ coefficient a and n people invited,
 
 .. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{r n}, \quad e(n) = \ln(1 + C/n), \; C = (e^\varepsilon - 1) r N .
 
-A mechanism's variance is :math:`v = R^2 (w\,s(e) + \rho(e))`, and under this e(n) the first part is a
+A mechanism's variance is :math:`v = R^2 (w\,s(e) + \psi(e))`, and under this e(n) the first part is a
 straight line in n: :math:`s(e(n))/n = 2/C + 2n/C^2`. So, up to a constant,
 
-.. math:: f(n) = a^2\, \frac{S^2 + R^2 \rho(e(n))}{r n} + t\,n, \qquad t = 2 w R^2 a^2 / (r C^2) ,
+.. math:: f(n) = a^2\, \frac{S^2 + R^2 \psi(e(n))}{r n} + t\,n, \qquad t = 2 w R^2 a^2 / (r C^2) ,
 
 a *core* that falls like 1/n plus a *tilt*, the price of lost secrecy. For the population mean all tilts
 are equal (unless response rates differ) and drop out of every comparison; elsewhere they are taken relative
@@ -18,7 +18,7 @@ to the tilt of one stratum (the origin). Gains and prices below are measured fro
 Where a trusted curator noises the mean of a stratum instead of every answer, the noise is :math:`v/(rn)^2`,
 and :math:`s(e(n))/n^2 = 2/(Cn) + 2/C^2`: no tilt, a larger spread, and a remainder that falls like 1/n²,
 
-.. math:: f = \frac{a^2}{rn} \left(S^2 + \frac{2wR^2}{rC} + \frac{R^2\rho(e(n))}{rn}\right) + \mathit{const}
+.. math:: f = \frac{a^2}{rn} \left(S^2 + \frac{2wR^2}{rC} + \frac{R^2\psi(e(n))}{rn}\right) + \mathit{const}
 """
 
 from __future__ import annotations
@@ -241,12 +241,12 @@ class Terms:
             whole = self._whole(before)
             core = self.mechanism.remainder(before, whole=whole)
             increase = self.mechanism.remainder_step(Step(before, after, d), whole=whole)
-            if self.curator:  # ρ/n² less (ρ + Δρ)/(n+1)², over 1/(n+1)
+            if self.curator:  # ψ/n² less (ψ + Δψ)/(n+1)², over 1/(n+1)
                 core *= (2.0 * m + 1.0) / (m * m * more)
                 core -= increase / more
                 core /= self._rates(part)
                 core += self._V[part] / m
-            else:  # (S² + R²ρ)/(n(n+1)) − R²Δρ/(n+1), all in units of R²
+            else:  # (S² + R²ψ)/(n(n+1)) − R²Δψ/(n+1), all in units of R²
                 core += self._V[part]
                 core /= m
                 core -= increase

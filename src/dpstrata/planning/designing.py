@@ -54,7 +54,7 @@ def design(
 
     .. math::
         \min_n \sum_i a_i^2 \frac{S_i^2 + v(e_i(n_i))}{n_i}
-        \quad\text{subject to}\quad \sum_i n_i = \text{total},\; l_i \le n_i \le h_i,
+        \quad\text{subject to}\quad \sum_i n_i = \text{total},\; \underline n_i \le n_i \le \overline n_i,
         \qquad e_i(n) = \ln(1 + (e^{\varepsilon} - 1) N_i / n),
 
     with v(e) the noise variance of one answer at local budget e. The result is exact and carries a proof.

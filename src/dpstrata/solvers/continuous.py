@@ -41,7 +41,7 @@ def solve_relaxation(problem: Problem) -> Solution:
 def relax(problem: Problem) -> Relaxation:
     r"""Solve the relaxation.
 
-    The start is the closed form where there is one: :math:`x_i \propto a_i \sqrt{S_i^2 + R^2\rho}`, up to
+    The start is the closed form where there is one: :math:`x_i \propto a_i \sqrt{S_i^2 + R^2\psi}`, up to
     bounds and tilts, where the remainder of the mechanism does not depend on the budget (Discrete Laplace on
     two answers, TuLap), and :math:`x_i \propto N_i` for the population mean where no stratum has any spread.
     """

