@@ -32,7 +32,7 @@ function Tiles({ result }) {
   const share = parts.sampling + parts.privacy > 0 ? parts.privacy / (parts.sampling + parts.privacy) : 0;
   const neyman = result.comparison.find((row) => row.design === "neyman");
   const tiles = [
-    ["Interviews", count(result.total), `of ${count(result.population)} people`],
+    ["People invited", count(result.total), `of ${count(result.population)}`],
     result.standard_error === null
       ? ["Objective", significant(result.variance), result.objective.replace("_", " ")]
       : ["Standard error", significant(result.standard_error, 3), `margin ±${significant(result.margin, 3)}`],
