@@ -335,7 +335,7 @@ def test_the_commands(survey):
         (["pilot", "strata.csv", *budgets[2:]], "needs --epsilon and --total"),
         (
             ["pilot", "strata.csv", *budgets, "--pilot-epsilon", "2"],
-            "pilot_epsilon must be above 0 and below",
+            "--pilot-epsilon must be above 0 and below",
         ),
         (["main-design", "design.json", "first/noised.csv"], "follows the design of a pilot"),
         (["estimate", "design.json", "second/noised.csv", *waves[:2]], "give both --pilot and"),

@@ -188,16 +188,18 @@ def test_a_body_is_counted_while_it_is_read(client):
     refused(post(client, b"{}", headers={**JSON, "content-length": str(10**12)}), 413, "16 MB")
 
 
+MANY = 50_000
+SLOW = {
+    "strata": {"stratum": list(range(MANY)), "size": [900] * MANY, "sd": [0.1] * MANY},
+    "options": {"epsilon": 1, "total": 10 * MANY},
+}
+
+
 def test_work_that_takes_too_long_is_stopped_and_its_worker_replaced(four):
     hurried = Limits(work_seconds=0.02, workers=1)
-    many = 50_000
-    slow = {
-        "strata": {"stratum": list(range(many)), "size": [900] * many, "sd": [0.1] * many},
-        "options": {"epsilon": 1, "total": 10 * many},
-    }
     with TestClient(make_app(limits=hurried), base_url="http://127.0.0.1") as client:
-        refused(client.post("/api/precision", json=slow), 503, "took longer than 0.02 seconds")
-        refused(client.post("/api/precision", json=slow), 503, "took longer than 0.02 seconds")
+        refused(client.post("/api/precision", json=SLOW), 503, "took longer than 0.02 seconds")
+        refused(client.post("/api/precision", json=SLOW), 503, "took longer than 0.02 seconds")
 
 
 def test_a_worker_that_dies_is_replaced(four):
@@ -256,16 +258,11 @@ def test_too_many_waiting_requests_are_turned_away():
     import threading
 
     limits = Limits(workers=1, waiting=1)
-    many = 50_000
-    slow = {
-        "strata": {"stratum": list(range(many)), "size": [900] * many, "sd": [0.1] * many},
-        "options": {"epsilon": 1, "total": 10 * many},
-    }
     with TestClient(make_app(limits=limits), base_url="http://127.0.0.1") as client:
         statuses = []
         threads = [
             threading.Thread(
-                target=lambda: statuses.append(client.post("/api/precision", json=slow).status_code)
+                target=lambda: statuses.append(client.post("/api/precision", json=SLOW).status_code)
             )
             for _ in range(6)
         ]
@@ -296,9 +293,7 @@ def test_bodies_together_are_bounded(four):
 
 def test_work_that_nobody_waits_for_is_stopped():
     """A client that leaves during long work frees its worker."""
-    many = 50_000
-    strata = {"stratum": list(range(many)), "size": [900] * many, "sd": [0.1] * many}
-    body = json.dumps({"strata": strata, "options": {"epsilon": 1, "total": 10 * many}}).encode()
+    body = json.dumps(SLOW).encode()
 
     async def leave():
         pool = Pool(Limits(workers=1, patience=0.1))

@@ -96,46 +96,19 @@ def test_the_question_is_switched_to_at_most(visit, strata):
 
 
 def test_every_other_control_reaches_the_design(visit, strata):
+    alike = {"epsilon": 1, "total": 200, "answers": (0, 2), "objective": "trace", "min_per_stratum": 30}
     visit.control("mechanism").select_option("best")
     visit.control("answers").fill("0:2")
     visit.control("local_epsilon_cap").fill("3")
     visit.control("objective").select_option("trace")
     visit.control("questions").fill("2")
     visit.control("min_per_stratum").fill("30")
-    visit.headline(
-        headline(
-            dps.design(
-                strata,
-                epsilon=1,
-                total=200,
-                mechanism="best",
-                answers=(0, 2),
-                local_epsilon_cap=3,
-                objective="trace",
-                questions=2,
-                min_per_stratum=30,
-            )
-        )
-    )
+    visit.headline(headline(dps.design(strata, mechanism="best", local_epsilon_cap=3, questions=2, **alike)))
     visit.control("local_epsilon_cap").fill("")
     visit.control("trust").select_option("curator")
     visit.control("mechanism").select_option("gaussian")
     visit.control("questions").fill("1")
-    visit.headline(
-        headline(
-            dps.design(
-                strata,
-                epsilon=1,
-                total=200,
-                mechanism="gaussian",
-                delta=1e-6,
-                answers=(0, 2),
-                objective="trace",
-                trust="curator",
-                min_per_stratum=30,
-            )
-        )
-    )
+    visit.headline(headline(dps.design(strata, mechanism="gaussian", delta=1e-6, trust="curator", **alike)))
 
 
 def test_rows_and_columns_are_added_and_removed(visit):

@@ -170,7 +170,9 @@ def _as_sizes(sample_sizes: npt.ArrayLike, strata: int) -> IntArray:
     try:
         sizes = np.asarray(sample_sizes, dtype=float)
     except (TypeError, ValueError):
-        raise InputError("sample_sizes must be whole numbers, one for each stratum, got others.") from None
+        raise InputError(
+            f"sample_sizes must be {strata} whole numbers, one for each stratum, got others."
+        ) from None
     if sizes.ndim != 1 or len(sizes) != strata:
         raise InputError(
             f"sample_sizes must be {strata} whole numbers, one for each stratum, got {sizes.size}."
