@@ -175,7 +175,7 @@ def test_the_documents_state_the_sum(epsilon, pilot_epsilon, tmp_path):
     ("change", "words"),
     [
         ({"pilot_epsilon": 1.0}, "pilot_epsilon must be above 0 and below epsilon"),
-        ({"pilot_epsilon": 1.5}, "got pilot_epsilon=1.5 and epsilon=1"),
+        ({"pilot_epsilon": 1.5}, "below epsilon=1, so that .* got pilot_epsilon=1.5"),
         ({"pilot_total": 400}, "pilot_total must be below total"),
         ({"pilot_total": 399}, "total must be at least the sum of the minimums"),
         ({"pilot_total": 1}, "total must be at least the sum of the minimums"),

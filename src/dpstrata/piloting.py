@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import InputError, NotAvailableError
+from dpstrata.errors import InfeasibleError, InputError, NotAvailableError
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import QUESTIONS, Inputs
 from dpstrata.model.strata import Strata
@@ -88,13 +88,19 @@ def pilot(
     assert both.total is not None
     if not 0 < inputs.epsilon < both.epsilon:
         raise InputError(
-            "pilot_epsilon must be above 0 and below epsilon, so that something is left for the main wave, "
-            f"got pilot_epsilon={inputs.epsilon:g} and epsilon={both.epsilon:g}."
+            f"pilot_epsilon must be above 0 and below epsilon={both.epsilon:g}, so that something is left "
+            f"for the main wave, got pilot_epsilon={inputs.epsilon:g}."
         )
     if not pilot_total < both.total:
         raise InputError(
-            f"pilot_total must be below total, so that someone is left for the main wave, got "
-            f"pilot_total={pilot_total:,} and total={both.total:,}."
+            f"pilot_total must be below total={both.total:,}, so that someone is left for the main wave, "
+            f"got pilot_total={pilot_total:,}."
+        )
+    least = int(inputs.bounds(strata)[0].sum())
+    if pilot_total < least:
+        raise InfeasibleError(
+            f"pilot_total must be at least the sum of the minimums ({least:,}), "
+            f"got pilot_total={pilot_total:,}."
         )
     first = replace(answer_any(strata, inputs), waves=Waves(both.epsilon, both.total))
     plan_second_wave(first)  # says now what would be impossible later
@@ -261,9 +267,7 @@ def _second_inputs(first: Design) -> Inputs:
 
 def _require_first(first: object) -> None:
     if not isinstance(first, Design) or first.waves is None or not first.waves.first:
-        raise InputError(
-            "a main wave follows the design of a pilot, as dpstrata.pilot makes it, got another."
-        )
+        raise InputError("a main wave follows the design of a pilot, got another design.")
 
 
 def _require_pure(strata: object, options: dict[str, Any]) -> None:

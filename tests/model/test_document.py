@@ -88,7 +88,12 @@ def test_the_document_has_its_published_form():
         "public",
     )
     assert first["local_epsilon"] == pytest.approx(5.27, abs=0.01)
-    assert [row["design"] for row in document["comparison"]] == ["optimal", "neyman", "proportional", "equal"]
+    assert [row["design"] for row in document["comparison"]] == [
+        "this_design",
+        "neyman",
+        "proportional",
+        "equal",
+    ]
     assert document["comparison"][1]["ratio"] == pytest.approx(2.27, abs=0.01)
     privacy = document["privacy"]
     assert privacy["central"] == {"epsilon": 1.0, "delta": 0.0}

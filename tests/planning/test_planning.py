@@ -75,10 +75,10 @@ def test_a_census_without_correction_has_only_privacy_variance():
 
 def test_compare():
     rows = {row.design: row for row in dps.design(PAPER, epsilon=1, total=200).compare()}
-    assert list(rows) == ["optimal", "neyman", "proportional", "equal"]
-    assert rows["optimal"].ratio == 1
-    assert all(row.ratio > 1 for name, row in rows.items() if name != "optimal")
-    best = rows["optimal"]
+    assert list(rows) == ["this_design", "neyman", "proportional", "equal"]
+    assert rows["this_design"].ratio == 1
+    assert all(row.ratio > 1 for name, row in rows.items() if name != "this_design")
+    best = rows["this_design"]
     W = PAPER.sizes / PAPER.population
     spread = np.sum(W * PAPER.sds) ** 2
     correction = np.sum(W**2 * PAPER.sds**2 / PAPER.sizes)
@@ -215,14 +215,14 @@ def test_fractions_are_taken_as_written():
             "confidence must lie between 0 and 1",
         ),
         ({"total": 9, "domains": 5}, dps.InputError, "domains must be column names, or a mapping .*, got 5"),
-        ({"total": 9, "mechanism": ["laplace"]}, dps.InputError, "mechanism must be a name"),
+        ({"total": 9, "mechanism": ["laplace"]}, dps.InputError, "mechanism must be one of laplace"),
         ({"total": 9, "finite_population": "no"}, dps.InputError, "finite_population must be True or False"),
         ({"domains": {"stratum": {}}}, dps.InputError, "a design needs one of"),
         ({"total": 200, "questions": 0}, dps.InputError, "questions must be at least 1"),
         (
             {"total": 200, "trust": "curator", "mechanism": "piecewise"},
             dps.InputError,
-            "needs additive noise, got piecewise",
+            "noise that is added to it, got mechanism=.piecewise",
         ),
         (
             {"total": 200, "trust": "curator", "local_epsilon_cap": 3},
@@ -238,7 +238,7 @@ def test_fractions_are_taken_as_written():
         (
             {"total": 200, "domains": {"stratum": 0.1}},
             dps.InputError,
-            "ask for the fewest interviews, got total",
+            "how many people are invited, got total",
         ),
         ({"domains": {"stratum": -1}}, dps.InputError, "target of stratum must be a positive number, got -1"),
         ({"domains": {"stratum": {"Z": 1}}}, dps.InputError, "must have the domain 'Z', which has a target"),

@@ -214,7 +214,10 @@ def test_the_commands(survey):
             ["frame", "people.csv", "--id", "who", "--stratum", "region", "--out", "s.csv"],
             "has no column 'who'",
         ),
-        (["frame", "people.csv", *columns, "--out", "s.csv", "--sd-column", "x"], "needs sd_source"),
+        (
+            ["frame", "people.csv", *columns, "--out", "s.csv", "--sd-column", "x"],
+            "--sd-column and --sd-source go together",
+        ),
         (["draw", "strata.csv", "people.csv", *columns, "--out", "s.csv"], "is not a JSON file"),
         (
             ["draw", "design.json", "people.csv", *columns, "--out", "people.csv"],

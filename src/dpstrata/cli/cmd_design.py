@@ -69,8 +69,10 @@ def compare_command(
 
 
 def _design(path: Path, options: dict[str, Any], out: Path | None, plot: Path | None) -> Design:
+    from dpstrata.model.output import require_apart
     from dpstrata.planning import design
 
+    require_apart(path, out, plot)
     if plot is not None:
         from dpstrata.report.chart import check_chart_path
 

@@ -21,7 +21,8 @@ def paper_command(
     from dpstrata.paper.reproduction import reproduce, steps
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("the paper's experiments", total=steps(quick=quick))
         page, items = reproduce(
             out, quick=quick, advance=lambda words: bar.update(task, advance=1, description=words)

@@ -35,10 +35,10 @@ def pilot_command(
     """Design a small first wave that learns the spreads; --epsilon and --total are of both waves."""
     from dpstrata.cli.options import read_survey
     from dpstrata.errors import InputError
+    from dpstrata.model.output import require_apart
     from dpstrata.piloting import pilot
-    from dpstrata.survey.records import require_apart
 
-    require_apart([path for path in (strata, out) if path is not None])
+    require_apart(strata, out)
     survey, given = read_survey(strata, options)
     if not {"epsilon", "total"} <= set(given):
         raise InputError("a pilot needs --epsilon and --total, of both waves together.")
@@ -57,12 +57,12 @@ def main_design_command(
     json: Json = False,
 ) -> None:
     """Design the main wave from the noised answers of a pilot."""
+    from dpstrata.model.output import require_apart
     from dpstrata.piloting import main_design
     from dpstrata.planning.loading import load_design
     from dpstrata.survey.noised import read_noised
-    from dpstrata.survey.records import require_apart
 
-    require_apart([path for path in (pilot, noised, out) if path is not None])
+    require_apart(pilot, noised, out)
     _show(main_design(load_design(pilot), *read_noised(noised, stratum, answer)), out, json)
 
 

@@ -14,10 +14,12 @@ def report_command(
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
 ) -> None:
     """Write a design as a report to sign: one HTML file, or PDF."""
+    from dpstrata.model.output import require_apart
     from dpstrata.planning.loading import load_design
     from dpstrata.report.page import TITLE
     from dpstrata.reporting import check_report_path, write_report
 
     check_report_path(out)
+    require_apart(design, out)
     write_report(load_design(design), out, title=title or TITLE)
     typer.echo(f"The design was checked again. Written to {out}.")

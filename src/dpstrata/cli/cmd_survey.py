@@ -54,13 +54,12 @@ def frame_command(
     sd_source: Annotated[SdSource | None, typer.Option(help="Which of the two it is.")] = None,
 ) -> None:
     """Count the strata of a frame and write them as a strata file."""
-    from dpstrata.model.output import require_table_path, write_table
+    from dpstrata.model.output import require_apart, require_table_path, write_table
     from dpstrata.survey.frames import frame_strata, open_frame
-    from dpstrata.survey.records import require_apart
 
     source: Literal["public", "prior"] | None = None if sd_source is None else sd_source.value
     everyone = open_frame(frame, id=id, stratum=stratum, table=table, engine=engine.value)
-    require_apart([*everyone.files, out])
+    require_apart(*everyone.files, out)
     require_table_path(out)
     strata = frame_strata(everyone, sd_column=sd_column, sd_source=source)
     columns = {"stratum": list(strata.names), "size": strata.sizes.tolist()}
@@ -128,19 +127,20 @@ def privatize_command(
     """Noise answers: one at a time on the respondent's side, or a batch at the office."""
     from dpstrata.errors import InputError
 
-    if answers is None:
-        if stratum_value is None:
-            raise InputError("privatize needs a table of answers, or --stratum-value for one respondent.")
+    batch = {"--sample": sample, "--id": id, "--stratum": stratum, "--answer": answer, "--out": out}
+    given = ["a table of answers"] * (answers is not None) + [
+        name for name in batch if batch[name] is not None
+    ]
+    if stratum_value is not None:
+        if given:
+            raise InputError(f"--stratum-value is for one respondent, got {given[0]} too.")
         _one_by_one(design, stratum_value)
         return
-    given = {"--sample": sample, "--id": id, "--stratum": stratum, "--answer": answer, "--out": out}
-    missing = [name for name, value in given.items() if value is None]
-    if missing or stratum_value is not None:
-        raise InputError(
-            f"a batch of answers needs {', '.join(missing)}."
-            if missing
-            else "--stratum-value is for one respondent, got a table of answers too."
-        )
+    if answers is None:
+        raise InputError("privatize needs a table of answers, or --stratum-value for one respondent.")
+    missing = [name for name in batch if batch[name] is None]
+    if missing:
+        raise InputError(f"a batch of answers needs {', '.join(missing)}.")
     assert sample is not None and id is not None and stratum is not None  # noqa: PT018
     assert answer is not None and out is not None  # noqa: PT018
     _batch(design, answers, sample, (id, stratum, answer), out, key_file, again=again)
@@ -150,9 +150,10 @@ def _one_by_one(design: Path, stratum: str) -> None:
     import sys
 
     from dpstrata.model.document import read_design
-    from dpstrata.survey.noising import noise_answer
+    from dpstrata.survey.noising import noise_answer, noise_answers
 
     plan = read_design(design)
+    noise_answers(plan, stratum, [])  # says at once if there is no such stratum
     for line in sys.stdin:
         if line.strip():
             typer.echo(repr(noise_answer(plan, stratum, line)))  # type: ignore[arg-type]
@@ -174,7 +175,10 @@ def _batch(
     from dpstrata.survey.releasing import privatize
 
     id, stratum, answer = columns
-    bar = Progress(TextColumn("answers"), BarColumn(), console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("answers"), BarColumn(), console=console, transient=True, disable=not console.is_terminal
+    )
     with bar:
         task = bar.add_task("answers", total=None)
         release = privatize(
@@ -227,16 +231,14 @@ def estimate_command(
 
     from dpstrata.cli.screen import print_paragraph, print_table
     from dpstrata.model.document import read_design
-    from dpstrata.model.output import plain_cell, write_table
+    from dpstrata.model.output import plain_cell, require_apart, write_table
     from dpstrata.model.summary import TextTable
     from dpstrata.report.chart import check_chart_path
     from dpstrata.report.charts import MOST_BARS, intervals_chart
     from dpstrata.survey.noised import estimate
-    from dpstrata.survey.records import require_apart
 
     check_chart_path(plot)
-    files = (design, Path(noised), pilot, pilot_answers, out, plot)
-    require_apart([path for path in files if path is not None])
+    require_apart(design, Path(noised), pilot, pilot_answers, out, plot)
     plan = read_design(design)
     columns: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
     result = estimate(plan, noised, **columns)

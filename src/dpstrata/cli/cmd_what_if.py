@@ -51,12 +51,13 @@ def evaluate_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.model.output import write_table
+    from dpstrata.model.output import require_apart, write_table
     from dpstrata.planning import evaluate
     from dpstrata.report.chart import check_chart_path
     from dpstrata.report.charts import allocations
 
     check_chart_path(plot)
+    require_apart(strata, out, plot)
     survey, given = read_survey(strata, options)
     result = evaluate(survey, _sizes(sample_sizes, survey), **given)
     columns = result.table()
@@ -101,14 +102,16 @@ def sweep_command(
     from rich.console import Console
     from rich.progress import track
 
+    from dpstrata.cli.problems import as_typed
     from dpstrata.cli.screen import print_table
-    from dpstrata.model.output import write_table
+    from dpstrata.model.output import require_apart, write_table
     from dpstrata.model.summary import TextTable
     from dpstrata.planning.what_if import combinations, sweep_rows
     from dpstrata.report.chart import check_chart_path
     from dpstrata.report.charts import sweep_chart
 
     check_chart_path(plot)
+    require_apart(strata, out, plot)
     survey, given = read_survey(strata, options)
     for name in VARIED:
         if isinstance(given.get(name), str):
@@ -132,7 +135,7 @@ def sweep_command(
         typer.echo(dumps(rows, indent=1))
         return
     shown = [name for name in rows[0] if name != "sample_sizes"]
-    cells = [tuple(_cell(row[name]) for name in shown) for row in rows]
+    cells = [tuple(as_typed(_cell(row[name]), OPTIONS) for name in shown) for row in rows]
     print_table(TextTable(f"{len(rows):,} designs", tuple(name.replace("_", " ") for name in shown), cells))
 
 
@@ -165,6 +168,8 @@ def _values(name: str, text: str) -> Any:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, float):
         return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -182,10 +187,11 @@ def sensitivity_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.model.output import write_table
+    from dpstrata.model.output import require_apart, write_table
     from dpstrata.planning import sensitivity
     from dpstrata.planning.loading import load_design
 
+    require_apart(design, out)
     doubt = sensitivity(load_design(design), factor=factor, strata=strata)
     if out is not None:
         write_table(doubt.table(), out)

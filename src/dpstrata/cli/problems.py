@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
-from dpstrata.cli.options import OPTIONS
-
 _WANTED = {"int_parsing": "a whole number", "int_from_float": "a whole number", "float_parsing": "a number"}
-_NAMES = "|".join([*OPTIONS, "sample_sizes", "pilot_epsilon", "pilot_total", "key_file"])
-# A name without underscore may be a plain word, unless a message begins with it, lists it or gives its value.
-_LISTED = re.compile(
-    rf"(?:^|\bone of |\bgot (?=\w+(?:,| and) ))(?:{_NAMES})(?:(?:, | and )(?:{_NAMES}))*(?![\w'=])"
-)
-_NAMED = re.compile(rf"(?<![\w'\"-])({_NAMES})\b(=?)")  # after a quotation mark it is someone's text
+_VERBS = "must|needs|asks|is for|is kept|and|go|does|lies"
 
 
-def as_typed(message: str) -> str:
+def as_typed(message: str, names: Iterable[str]) -> str:
     """Name options in a message of the library as they are typed on the command line.
+
+    Parameters
+    ----------
+    message : str
+        What the library says.
+    names : iterable of str
+        The options of the command, as arguments of the library.
 
     Examples
     --------
-    >>> as_typed("a design needs one of total, at_most and target_se, got none of them.")
-    'a design needs one of --total, --at-most and --target-se, got none of them.'
-    >>> as_typed("total must be at most 34,000, the total of all strata, got total=99,999.")
+    >>> names = ["total", "at_most", "mechanism", "answers"]
+    >>> as_typed("a design needs one of total, at_most, got none of them.", names)
+    'a design needs one of --total, --at-most, got none of them.'
+    >>> as_typed("total must be at most 34,000, the total of all strata, got total=99,999.", names)
     '--total must be at most 34,000, the total of all strata, got --total 99,999.'
+    >>> as_typed("answers.csv has no column 'total'; use mechanism='gaussian'.", names)
+    "answers.csv has no column 'total'; use --mechanism gaussian."
     """
-    message = _LISTED.sub(lambda found: _NAMED.sub(_flag, found[0]), message)
-    return _NAMED.sub(lambda found: _flag(found) if found[2] or "_" in found[1] else found[0], message)
+    known = "|".join(sorted(names, key=len, reverse=True))
+    if not known:
+        return message
+    # Next to a quotation mark, a point, a slash or a hyphen a name is part of someone's own text.
+    name = rf"(?<![\w'\"./-])(?:{known})(?![\w'\"/-]|\.\w)"
+    # Without a value or an underscore it may be a plain word, unless a sentence begins with it or lists it.
+    first = rf"^{name}(?= (?:{_VERBS})\b)"
+    listed = rf"\b(?:one of|got) {name}(?:(?:, | and ){name})*(?=[,.]| too| alone)"
+    message = re.sub(rf"({name})='([^']*)'", lambda found: f"{_flag(found[1])} {found[2]}", message)
+    message = re.sub(rf"({name})=", lambda found: f"{_flag(found[1])} ", message)
+    message = re.sub(
+        f"{first}|{listed}", lambda found: re.sub(name, lambda each: _flag(each[0]), found[0]), message
+    )
+    return re.sub(name, lambda found: _flag(found[0]) if "_" in found[0] else found[0], message)
 
 
-def _flag(found: re.Match[str]) -> str:
-    return f"--{found[1].replace('_', '-')}{' ' if found[2] else ''}"
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def usage_in_words(error: Any) -> str:

@@ -11,6 +11,8 @@ from dpstrata.model.baselines import BASELINES, baseline_sizes, neyman_weights
 from dpstrata.model.costs import total_cost
 from dpstrata.model.problem import Problem
 
+OWN = "this_design"  # what the design itself is called beside the others
+
 
 @dataclass(frozen=True, slots=True)
 class VarianceParts:
@@ -40,7 +42,7 @@ class Comparison:
     Attributes
     ----------
     design : str
-        ``optimal``, ``neyman``, ``proportional`` or ``equal``.
+        ``this_design``, ``neyman``, ``proportional`` or ``equal``.
     sample_sizes : array of int
         Its sample sizes, with the design's total and bounds.
     variance : float
@@ -100,11 +102,11 @@ def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_pop
 def compare_designs(
     problem: Problem, sizes: IntArray, *, finite_population: bool, costs: FloatArray | None = None
 ) -> tuple[Comparison, ...]:
-    """Score ``sizes`` as the optimal design, then the classical allocations of the same total."""
+    """Score ``sizes`` as this design, then the classical allocations of the same total."""
     reference = variance_parts(problem, sizes, finite_population=finite_population).total
     rows = []
-    for name in ("optimal", *BASELINES):
-        allocation = sizes if name == "optimal" else read_only(baseline_sizes(problem, name))
+    for name in (OWN, *BASELINES):
+        allocation = sizes if name == OWN else read_only(baseline_sizes(problem, name))
         parts = variance_parts(problem, allocation, finite_population=finite_population)
         rows.append(
             Comparison(

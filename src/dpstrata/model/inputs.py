@@ -24,7 +24,7 @@ from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.gaussian import LARGEST_LOCAL_DELTA, ConstantGaussian
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promise import Promise
-from dpstrata.privacy.registry import get_mechanism
+from dpstrata.privacy.registry import MECHANISMS, get_mechanism
 
 Trust = Literal["local", "curator"]
 Target = float | Mapping[str, float] | None
@@ -92,9 +92,13 @@ class Inputs:
         if not 1e-6 <= getattr(self, name) <= 1e6:
             raise InputError(f"{name} must lie between 1e-6 and 1e6, got {name}={getattr(self, name):g}.")
         if self.mechanism != "gaussian" or self.delta != 0 or self.local_epsilon_cap is not None:
-            raise InputError(
-                f"{name} is kept by mechanism='gaussian', without delta and local_epsilon_cap, got others."
-            )
+            cap = self.local_epsilon_cap
+            others = [
+                *([] if self.mechanism == "gaussian" else [f"mechanism={self.mechanism!r}"]),
+                *([] if self.delta == 0 else [f"delta={self.delta:g}"]),
+                *([] if cap is None else [f"local_epsilon_cap={cap:g}"]),
+            ]
+            raise InputError(f"{name} is kept by mechanism='gaussian' alone, got {' and '.join(others)}.")
 
     @property
     def amplified(self) -> bool:
@@ -120,11 +124,13 @@ class Inputs:
             got = " and ".join(alone) or "none of them"
             raise InputError(f"a design needs one of {', '.join(QUESTIONS)}, got {got}.")
         if self.has_domain_targets and not set(alone) <= set(TARGETS) and alone != ["budget"]:
-            raise InputError(f"targets for domains ask for the fewest interviews, got {alone[0]} too.")
+            raise InputError(
+                f"targets for domains leave open how many people are invited, got {alone[0]} too."
+            )
         for name in asked:
             value = getattr(self, name)
             if name in ("total", "at_most") and not 1 <= value <= LARGEST_POPULATION:
-                raise InputError(f"{name} must be at least 1 and at most 2^62.")
+                raise InputError(f"{name} must be at least 1 and at most 2^62, got {name}={value:,}.")
             if not value > 0:
                 raise InputError(f"{name} must be positive, got {name}={value:g}.")
             if name in TARGETS or name == "budget":
@@ -193,8 +199,9 @@ class Inputs:
             )
         if not 1e-6 <= self.confidence <= 1.0 - 1e-9:
             raise InputError(f"confidence must lie between 0 and 1, got confidence={self.confidence:g}.")
-        if not isinstance(self.mechanism, str):
-            raise InputError(f"mechanism must be a name, got {self.mechanism!r}.")
+        if not isinstance(self.mechanism, str) or self.mechanism not in (*MECHANISMS, "best"):
+            known = ", ".join((*MECHANISMS, "best"))
+            raise InputError(f"mechanism must be one of {known}, got {self.mechanism!r}.")
         if not isinstance(self.finite_population, bool):
             raise InputError(f"finite_population must be True or False, got {self.finite_population!r}.")
         if not 1 <= self.questions <= 1000:
@@ -265,8 +272,8 @@ class Inputs:
         mechanism.prepare(self.epsilon, self.delta)
         if self.trust == "curator" and not mechanism.additive:
             raise InputError(
-                f"a curator noises the mean of a stratum, so trust='curator' needs additive noise, got "
-                f"{self.mechanism}. Use laplace, discrete_laplace, tulap, staircase or gaussian."
+                "a curator noises the mean of a stratum, so trust='curator' needs noise that is added to it, "
+                f"got mechanism={self.mechanism!r}. Use another mechanism."
             )
         return (SharedBudget(mechanism, self.questions) if self.questions > 1 else mechanism), promise
 
@@ -281,7 +288,7 @@ class Inputs:
             Where the inputs do not fix it; by default the least that the bounds allow.
         """
         terms = self.terms(strata)
-        lower, upper = self._bounds(strata)
+        lower, upper = self.bounds(strata)
         if total is None:
             total = int(lower.sum()) if self.total is None else self.total
         if self.delta > 0 and total < int(lower.sum()):
@@ -297,7 +304,7 @@ class Inputs:
             )
         return Problem(terms, lower, upper, total)
 
-    def _bounds(self, strata: Strata) -> tuple[IntArray, IntArray]:
+    def bounds(self, strata: Strata) -> tuple[IntArray, IntArray]:
         """Fewest and most people to invite in each stratum, from all that binds them."""
         sizes = strata.sizes
         if strata.response_rates is not None:

@@ -47,6 +47,15 @@ def write_table(columns: dict[str, list[Any]], path: Path, *, private: bool = Fa
     write_atomically(path, content, private=private)
 
 
+def require_apart(*paths: Path | None) -> None:
+    """Require that no file would be written over another; ``None`` stands for a file that is not given."""
+    given = [path for path in paths if path is not None]
+    resolved = [path.resolve() for path in given]
+    for i, path in enumerate(resolved):
+        if path in resolved[:i]:
+            raise InputError(f"{given[i]} is given for two different files.")
+
+
 def require_table_path(path: Path) -> None:
     """Refuse at once an ending that no table could be written to, and read from, later."""
     if path.suffix.lower() not in (".csv", ".parquet", ".xlsx"):

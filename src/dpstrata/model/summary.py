@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpstrata.model.choice import in_words as choice_in_words
-from dpstrata.model.comparison import Comparison
+from dpstrata.model.comparison import OWN, Comparison
 from dpstrata.model.statement import round_up
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SHOWN_STRATA = 40
 TITLES = {
-    "optimal": "this design",
+    OWN: "this design",
     "neyman": "Neyman",
     "proportional": "proportional",
     "equal": "equal",
@@ -105,7 +105,7 @@ def comparison_table(plan: Design) -> TextTable:
             _short_sizes(row),
             f"{row.variance if row.standard_error is None else row.standard_error:.4g}",
             f"{row.variance:.4g}",
-            "1" if row.design == "optimal" else f"{row.ratio:.3f} times",
+            "1" if row.design == OWN else f"{row.ratio:.3f} times",
             "" if row.effective_sample_size is None else f"{row.effective_sample_size:.1f}",
             *((f"{row.cost:,.6g}",) if row.cost is not None else ()),
         )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import dpstrata as dps
+from dpstrata.model.comparison import OWN
 from dpstrata.paper import settings
 from dpstrata.report.chart import Chart
 from dpstrata.report.drawing import lines
@@ -160,7 +161,7 @@ def ratio_figure(objective: str, extent: Extent, progress: Progress) -> Item:
 def interplay(extent: Extent, progress: Progress) -> Item:
     """Optimal, no-noise and pure-noise designs against ε."""
     strata = settings.three_strata()
-    names = {"optimal": "optimal", "no noise (Neyman)": "neyman", "pure noise (proportional)": "proportional"}
+    names = {"optimal": OWN, "no noise (Neyman)": "neyman", "pure noise (proportional)": "proportional"}
     rows: list[Row] = []
     for epsilon in settings.epsilons(extent.points):
         plan = settings.paper_design(strata, epsilon=epsilon, total=200)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from dpstrata.errors import InfeasibleError, InputError
+from dpstrata.model.comparison import OWN
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import QUESTIONS, Inputs
 from dpstrata.model.summary import TITLES
 from dpstrata.planning.questions import answer
 
-SHOWN = ("optimal", "neyman")
+SHOWN = (OWN, "neyman")
 POINTS = 40
 _EPSILONS = (0.05, 10.0)
 _LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0

@@ -182,8 +182,8 @@ class _Search:
         costs = self.strata.costs
         if costs is None:
             raise InputError(
-                "budget needs the cost of one invitation in every stratum (costs of Strata, or a column "
-                "cost), got none."
+                "budget needs the cost of one invitation in every stratum (in a file the column cost), "
+                "got none."
             )
         least = total_cost(costs, self._problem.lower)
         if not fits_budget(costs, self._problem.lower, budget):

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from dpstrata.arrays import IntArray, read_only
 from dpstrata.errors import InfeasibleError, InputError
 from dpstrata.model.certificate import Certificate, certify
-from dpstrata.model.checks import LARGEST_SIZE
 from dpstrata.model.comparison import VarianceParts, variance_parts
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import QUESTIONS
@@ -149,7 +148,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     >>> round(dps.evaluate(strata, [50, 50, 50, 50], epsilon=1).ratio, 3)
     1.015
     """
-    sizes = _as_sizes(sample_sizes, len(strata))
+    sizes = _as_sizes(sample_sizes, strata)
     questions = {*QUESTIONS, "expected_mean"} & set(options)
     if questions:
         raise InputError(f"evaluate takes the total from sample_sizes, got {min(questions)} too.")
@@ -165,20 +164,22 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     return Evaluation(sizes, parts, certify(best.problem, sizes), best)
 
 
-def _as_sizes(sample_sizes: npt.ArrayLike, strata: int) -> IntArray:
+def _as_sizes(sample_sizes: npt.ArrayLike, strata: Strata) -> IntArray:
     """Take anything that is one whole number for each stratum."""
+    wanted = f"sample_sizes must be {len(strata)} whole numbers, one for each stratum"
     try:
         sizes = np.asarray(sample_sizes, dtype=float)
     except (TypeError, ValueError):
+        raise InputError(f"{wanted}, got others.") from None
+    if sizes.ndim != 1 or len(sizes) != len(strata):
+        raise InputError(f"{wanted}, got {sizes.size}.")
+    wrong = np.flatnonzero(~((sizes == np.floor(sizes)) & (sizes >= 1) & (sizes <= strata.sizes)))
+    if wrong.size:
+        i = int(wrong[0])
         raise InputError(
-            f"sample_sizes must be {strata} whole numbers, one for each stratum, got others."
-        ) from None
-    if sizes.ndim != 1 or len(sizes) != strata:
-        raise InputError(
-            f"sample_sizes must be {strata} whole numbers, one for each stratum, got {sizes.size}."
+            f"sample_sizes must be whole numbers from 1 to the size of the stratum ({strata.sizes[i]:,}), "
+            f"got {sizes[i]:.15g} in stratum {strata.name(i)!r}."
         )
-    if not np.all((sizes == np.floor(sizes)) & (sizes >= 1) & (sizes <= LARGEST_SIZE)):
-        raise InputError("sample_sizes must be whole numbers from 1 to 10^12.")
     return read_only(sizes.astype(np.int64))
 
 

@@ -157,9 +157,9 @@ def _as_answers(answers: npt.ArrayLike, allowed: Answers) -> FloatArray:
         no_numbers = np.ma.is_masked(answers) or np.iscomplexobj(answers)
         values = np.full(1, np.nan) if no_numbers else np.asarray(answers, dtype=float)
     except (TypeError, ValueError, OverflowError):  # the cause would show an answer
-        raise InputError("answers must be numbers, got something else.") from None
+        raise InputError("every answer must be a number, got something else.") from None
     if values.ndim != 1 or not np.all(np.isfinite(values)):
-        raise InputError("answers must be numbers, got something else.")
+        raise InputError("every answer must be a number, got something else.")
     values = np.asarray(np.clip(values, allowed.lower, allowed.upper))
     if allowed.step is not None:
         steps = (values - allowed.lower) / allowed.step

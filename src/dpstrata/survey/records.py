@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,13 @@ import numpy as np
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
-from dpstrata.model.output import remove_unfinished, require_table_path, write_atomically, write_table
+from dpstrata.model.output import (
+    remove_unfinished,
+    require_apart,
+    require_table_path,
+    write_atomically,
+    write_table,
+)
 from dpstrata.model.tables import read_table, text_of
 from dpstrata.survey.drawing import Sample, draw_sample, require_sizes
 from dpstrata.survey.frames.base import Frame, stratum_column
@@ -59,7 +64,7 @@ def draw(
     """
     design, out, key_file = Path(design), Path(out), Path(key_file)
     path = out.with_name("draw.json") if record is None else Path(record)
-    require_apart([design, *frame.files, key_file, out, path])
+    require_apart(design, *frame.files, key_file, out, path)
     require_table_path(out)
     remove_unfinished(key_file, out, path)  # they would hold a key or a sample
     plan = read_design(design)
@@ -145,14 +150,6 @@ def _sample_digest(path: Path, key: bytes) -> str:
     return hashlib.blake2b(
         bytes.fromhex(file_digest(path)), key=survey_key(key, "sample"), digest_size=32
     ).hexdigest()
-
-
-def require_apart(paths: Sequence[Path]) -> None:
-    """Require that no file would be written over another."""
-    resolved = [path.resolve() for path in paths]
-    for i, path in enumerate(resolved):
-        if path in resolved[:i]:
-            raise InputError(f"{paths[i]} is given for two different files.")
 
 
 def _is_sample(path: Path, sample: Sample, frame: Frame) -> bool:

@@ -12,13 +12,19 @@ from typing import Any
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
-from dpstrata.model.output import remove_unfinished, require_table_path, table_content, write_atomically
+from dpstrata.model.output import (
+    remove_unfinished,
+    require_apart,
+    require_table_path,
+    table_content,
+    write_atomically,
+)
 from dpstrata.survey.frames.base import stratum_column
 from dpstrata.survey.keys import commitment, read_key, survey_key
 from dpstrata.survey.ledger import Entry, Ledger, keyed_digest, locked
 from dpstrata.survey.noised import ANSWER, COUNT, STRATUM, read_numbers, read_people
 from dpstrata.survey.noising import check_answers, noise_answers, noise_mean
-from dpstrata.survey.records import check_record, require_apart
+from dpstrata.survey.records import check_record
 
 CHUNK = 50_000
 
@@ -91,7 +97,7 @@ def privatize(
     design, out, sample = Path(design).resolve(), Path(out), Path(sample)
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     ledger_path, record = design.with_name("ledger.json"), sample.with_name("draw.json")
-    require_apart([design, Path(answers), sample, record, Path(key_file), ledger_path, out])
+    require_apart(design, Path(answers), sample, record, Path(key_file), ledger_path, out)
     require_table_path(out)
     if len({id, answer, *columns}) < 2 + len(columns):
         raise InputError("id, stratum and answer must be different columns.")

@@ -29,7 +29,7 @@ class DiscreteLaplace(Mechanism):
         if self.steps is None:
             raise InputError(
                 "Discrete Laplace protects answers on a grid, got real answers. "
-                "Give the step: answers=(lower, upper, step), or use laplace or tulap."
+                "Give the step of the grid too (as in 0:100:1), or use another mechanism."
             )
         self._steps = self.steps
         if self.steps == 1:

@@ -32,7 +32,7 @@ class RandomizedResponse(Mechanism):
             raise InputError(
                 "Randomized response protects answers of two values, "
                 f"got {'real answers' if self.steps is None else f'{self.steps + 1:,} values'}. "
-                "Use answers='binary' or (lower, upper, upper - lower), or another mechanism."
+                "Use answers='binary', a grid of one step, or another mechanism."
             )
 
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from dpstrata.errors import InputError
 from dpstrata.model.strata import Strata
 from dpstrata.survey.frames.base import Frame
-from dpstrata.survey.frames.files import FileFrame
+from dpstrata.survey.frames.files import DATABASE_ENDINGS, FileFrame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,6 +49,8 @@ def open_frame(
     if id in columns or (len(columns) > 1 and id == "stratum"):
         raise InputError(f"the id and the stratum must be different columns, got {id!r} for both.")
     if isinstance(people, str | Path) and engine == "duckdb":
+        if table is not None and Path(people).suffix.lower() not in DATABASE_ENDINGS:
+            raise InputError(f"table is for a DuckDB database, got {Path(people).name!r}.")
         return FileFrame(id, columns, Path(people), table)
     from dpstrata.survey.frames.spark import open_spark_frame
 
@@ -79,7 +81,7 @@ def frame_strata(
     """
     if (sd_column is None) != (sd_source is None):
         raise InputError(
-            "a column for standard deviations needs sd_source, 'public' or 'prior', and the reverse."
+            "sd_column and sd_source go together, a column and whether it is public or prior; got one."
         )
     if sd_source is not None and sd_source not in ("public", "prior"):
         raise InputError(f"sd_source must be 'public' or 'prior', got {sd_source!r}.")
