@@ -27,6 +27,8 @@ PLAIN = [
     "sweep strata.csv --epsilon 0.5,1,2 --total 60 --out sweep.csv",
     "sensitivity design.json",
     "pilot strata.csv --epsilon 1 --pilot-epsilon 0.3 --total 90 --pilot-total 30 --out pilot.json",
+    "estimate design.json first.csv",
+    "main-design pilot.json first.csv --out main.json",
 ]
 NEED_EXTRAS = {
     f"frame people.csv {COLUMNS} --out s.csv": "survey",
@@ -45,7 +47,6 @@ FULL = [
     f"draw design.json people.csv {COLUMNS} --out sample.csv --verify",
     f"privatize design.json answers.csv --sample sample.csv {COLUMNS} --answer yes --out noised.csv",
     "estimate design.json noised.csv --plot estimates.svg",
-    "main-design pilot.json first.csv --out main.json",
     "report design.json --out report.html",
     "design strata.csv --epsilon 1 --total 60 --out design.parquet",
     "design strata.csv --epsilon 1 --total 60 --plot allocation.png",

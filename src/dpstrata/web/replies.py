@@ -96,6 +96,21 @@ def explain(error: Exception) -> Reply | None:
     return None
 
 
+# The kinds of problems that Pydantic finds, or the first words of their names, in our words.
+_WANTED = {
+    "extra_forbidden": "is not known here",
+    "missing": "is missing",
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "finite": "must be a finite number",
+    "string": "must be text",
+    "bool": "must be true or false",
+    "list": "must be a list",
+    "dict": "must be an object",
+    "model": "must be an object",
+}
+
+
 def _explain_shape(error: ValidationError) -> Reply:
     """Say the first thing that is wrong with the shape of a request, and where."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
@@ -103,9 +118,11 @@ def _explain_shape(error: ValidationError) -> Reply:
         return reply_error(400, f"the body must be JSON: {first['msg'].removeprefix('Invalid JSON: ')}.")
     loc = first["loc"]
     place = ".".join(str(part) for part in loc if not str(part).startswith(("constrained-", "list[")))
+    kind = first["type"].partition("_")[0]
+    wrong = _WANTED.get(first["type"], _WANTED.get(kind, f"is not right: {first['msg']}"))
     cells: list[dict[str, Any]] = []
     match loc:
         case ("strata", str(column), int(row), *_):
-            cells = [{"row": row, "column": column, "message": "a cell must be text, a number or empty."}]
-            place = f"strata.{column}.{row}"
-    return reply_error(422, f"{place or 'the body'}: {first['msg']}.", cells)
+            place, wrong = f"strata.{column}.{row}", "must be text, a number or empty"
+            cells = [{"row": row, "column": column, "message": f"a cell {wrong}."}]
+    return reply_error(422, f"{place or 'the body'} {wrong}.", cells)
