@@ -1,1 +1,1 @@
-"""The mechanisms, one file each; ``privacy/registry.py`` is the only other place that names them."""
+"""The mechanisms: a file each, and a line in ``privacy/registry.py``. CONTRIBUTING lists what else names them."""
