@@ -26,6 +26,18 @@ def test_every_extra_is_documented():
     assert [name for name in sorted(extras) if f"| `{name}` |" not in text] == []
 
 
+@pytest.mark.parametrize("page", ["../README.md", "tutorials/large-frame.md"])
+def test_the_speed_of_the_draw_is_the_one_measured(page):
+    measured = (DOCS / "reference" / "benchmarks.md").read_text(encoding="utf-8")
+    scans = re.search(r"^\| secret draw .*in scans of the two columns \| ([\d.]+) ", measured, re.MULTILINE)[
+        1
+    ]
+    memory = float(re.search(r"^\| its peak memory, in megabytes \| ([\d.]+) ", measured, re.MULTILINE)[1])
+    text = " ".join((DOCS / page).read_text(encoding="utf-8").split())
+    assert f"takes {scans} scans of the two columns and less than" in text
+    assert memory / 1000 < float(re.search(r"columns and less than ([\d.]+) GB", text)[1])
+
+
 def test_no_letter_has_two_meanings():
     text = (DOCS / "explanation" / "notation.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (\$.*?) \|", text, re.MULTILINE)
