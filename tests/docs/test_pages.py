@@ -38,6 +38,22 @@ def test_the_speed_of_the_draw_is_the_one_measured(page):
     assert memory / 1000 < float(re.search(r"columns and less than ([\d.]+) GB", text)[1])
 
 
+def test_what_pages_import_is_in_the_reference():
+    reference = "".join(
+        page.read_text(encoding="utf-8") for page in (DOCS / "reference" / "api").glob("*.md")
+    )
+    imported = [
+        (page.name, f"{module}.{name.strip()}")
+        for page in (*DOCS.rglob("*.md"), DOCS.parent / "README.md")
+        for module, names in re.findall(
+            r"^(?:>>> )?from (dpstrata[\w.]*) import (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        for name in names.split(",")
+    ]
+    assert len(imported) > 5
+    assert [each for each in imported if f":: {each[1]}\n" not in reference] == []
+
+
 def test_no_letter_has_two_meanings():
     text = (DOCS / "explanation" / "notation.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (\$.*?) \|", text, re.MULTILINE)
