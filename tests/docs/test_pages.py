@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from import_graph import BASE, imports, layers, reduced
 
+import dpstrata as dps
 from dpstrata.privacy.registry import MECHANISMS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -17,6 +18,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_every_mechanism_is_documented(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     assert [name for name in MECHANISMS if f"`{name}`" not in text] == []
+
+
+def test_every_mechanism_is_in_the_docstring_of_design():
+    assert [name for name in MECHANISMS if f"``{name}``" not in dps.design.__doc__] == []
 
 
 def test_every_extra_is_documented():

@@ -65,8 +65,8 @@ def test_a_mechanism_looks_the_same_on_every_chart_of_noise():
         assert colours["domain"] == dashes["domain"]
         for title, *look in zip(colours["domain"], colours["range"], dashes["range"], strict=True):
             assert seen.setdefault(title, look) == look
-    assert len(seen) == 6
-    assert len({colour for colour, _ in seen.values()}) == len({str(dash) for _, dash in seen.values()}) == 6
+    assert len(seen) >= 6
+    assert len({str(look) for look in seen.values()}) == len(seen)
 
 
 def test_names_cannot_break_out_of_the_picture():

@@ -14,9 +14,10 @@ from typing import Any
 from dpstrata.errors import InputError
 from dpstrata.report.chart import SCHEMA, Chart
 
-# The palest comes last, and no line is so thinly dotted that a pale one could not be seen.
+# The palest comes last, and no line is so thinly dotted that a pale one could not be seen. One dash more than
+# colours, so that pairs of them repeat late.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 1], [10, 4], [12, 2, 2, 2, 2, 2])
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 1], [10, 4], [12, 2, 2, 2, 2, 2], [4, 4])
 FILLS = ("#0B4F7D", "#E69F00", "#C9E3D7")  # also told apart by lightness alone
 CONFIG = {
     "background": "white",
