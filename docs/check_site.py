@@ -1,4 +1,6 @@
-"""Check a built site: nothing comes from elsewhere, no link is dead. ``python docs/check_site.py FOLDER``.
+"""Check a built site: nothing comes from elsewhere, no link is dead, no option lost its hyphens.
+
+``python docs/check_site.py FOLDER`` says what is wrong.
 
 Addresses elsewhere are only read, never visited: they must be well formed.
 """
@@ -28,17 +30,19 @@ _LOADED = {
 }
 _PASSIVE = {"search", "index", "next", "prev", "canonical", "author", "copyright"}
 _IN_STYLES = re.compile(r"""url\(\s*['"]?([^'")]+)|@import\s+['"]([^'"]+)""")
+_DASHED = re.compile("\u2013[a-z][a-z-]*")  # an en dash, which the site makes of two hyphens outside code
 _COMMENTS = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 class Page(HTMLParser):
-    """What a page loads, links to and can be linked at."""
+    """What a page loads, links to and can be linked at, and its options that are not written as code."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.loads: list[str] = []
         self.links: list[str] = []
         self.anchors: set[str] = set()
+        self.dashed: list[str] = []
         self._in_style = False
         self.feed(text)
 
@@ -58,9 +62,10 @@ class Page(HTMLParser):
         self._in_style = tag == "style"
 
     def handle_data(self, data: str) -> None:
-        """Note what a style in the page loads."""
+        """Note what a style in the page loads, and dashes where an option has hyphens."""
         if self._in_style:
             self.loads += in_styles(data)
+        self.dashed += _DASHED.findall(data)
 
 
 def in_styles(text: str) -> list[str]:
@@ -75,7 +80,7 @@ def in_styles(text: str) -> list[str]:
 
 
 def problems(site: Path) -> list[str]:
-    """List everything that a site loads from elsewhere, and every dead link."""
+    """List everything that a site loads from elsewhere, every dead link and every dashed option."""
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     if not pages:
         return [f"{site} holds no page."]
@@ -83,6 +88,7 @@ def problems(site: Path) -> list[str]:
     for path, page in pages.items():
         found += [f"{path.relative_to(site)}: {words}" for words in _loading(page.loads, path)]
         found += [f"{path.relative_to(site)}: {words}" for words in _linking(page.links, path, pages)]
+        found += [f"{path.relative_to(site)}: shows {words}, an option not in code." for words in page.dashed]
     for path in sorted(site.rglob("*.css")):
         loads = in_styles(path.read_text(encoding="utf-8"))
         found += [f"{path.relative_to(site)}: {words}" for words in _loading(loads, path)]

@@ -25,9 +25,22 @@ MECHANISMS = (
     ("staircase", None),
     ("piecewise", None),
 )
+CASES = (  # every mechanism with answers that it protects, and the delta that it needs
+    ("laplace", (0, 1), 0.0),
+    ("tulap", (0, 1), 0.0),
+    ("staircase", (0, 1), 0.0),
+    ("piecewise", (0, 1), 0.0),
+    ("discrete_laplace", (0, 1, 0.25), 0.0),
+    ("randomized_response", "binary", 0.0),
+    ("gaussian", (0, 1), 1e-6),
+)
 OBJECTIVES = ("mean", "trace", "unit_free", "custom")
 PAPER_SIZES = (7000, 8000, 9000, 10000)
 PAPER_SDS = tuple(math.sqrt(0.08**i) for i in (1, 2, 3, 4))
+
+
+def is_additive(mechanism: str, steps: int | None) -> bool:
+    return get_mechanism(mechanism, answer_range=1.0, steps=steps).additive
 
 
 def make_problem(

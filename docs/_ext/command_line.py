@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,28 @@ from md_table import table
 from dpstrata.cli import app
 
 _KINDS = {int: "whole number", float: "number", str: "text", Path: "path"}
+_CODE_OR_FLAG = re.compile(r"`[^`]*`|(?<![\w-])--[a-z][a-z-]*")
 
 
 def command_line_pages() -> str:
     """Describe every command with its arguments and options."""
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     shown = {name: command for name, command in commands.items() if not command.hidden}
-    overview = table(["command", "what it does"], [[f"[`{n}`](#{n})", c.help] for n, c in shown.items()])
+    overview = table(
+        ["command", "what it does"], [[f"[`{n}`](#{n})", in_code(c.help)] for n, c in shown.items()]
+    )
     return "\n\n".join([overview, *(_command(name, command) for name, command in shown.items())])
+
+
+def in_code(words: str) -> str:
+    """Mark the options that a help text names as code, or the site would make dashes of their hyphens.
+
+    Examples
+    --------
+    >>> in_code("As --total, not `--at-most`.")
+    'As `--total`, not `--at-most`.'
+    """
+    return _CODE_OR_FLAG.sub(lambda found: f"`{found[0].strip('`')}`", words)
 
 
 def _command(name: str, command: Any) -> str:
@@ -30,8 +45,10 @@ def _command(name: str, command: Any) -> str:
         if each not in arguments:
             panels.setdefault(each.rich_help_panel or "Options", []).append(each)
     usage = " ".join(_argument(each) for each in arguments)
-    parts = [f"## {name}", command.help, f"```text\ndpstrata {name} {usage} [OPTIONS]\n```"]
-    parts.append(table(["argument", "meaning"], [[f"`{_argument(each)}`", each.help] for each in arguments]))
+    parts = [f"## {name}", in_code(command.help), f"```text\ndpstrata {name} {usage} [OPTIONS]\n```"]
+    parts.append(
+        table(["argument", "meaning"], [[f"`{_argument(each)}`", in_code(each.help)] for each in arguments])
+    )
     for panel, options in panels.items():
         parts.append(f"**{panel}**")
         parts.append(table(["option", "value", "default", "meaning"], map(_option, options)))
@@ -45,7 +62,7 @@ def _argument(parameter: Any) -> str:
 
 def _option(option: Any) -> list[str]:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-    kind, words = _kind(option), option.help or ""
+    kind, words = _kind(option), in_code(option.help or "")
     if isinstance(kind, list):
         kind, words = "choice", f"{words} One of {', '.join(f'`{value}`' for value in kind)}."
     several = ", may be repeated" if option.multiple else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from import_graph import BASE, imports, layers, reduced
 
+import dpstrata as dps
 from dpstrata.privacy.registry import MECHANISMS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -19,11 +20,43 @@ def test_every_mechanism_is_documented(page):
     assert [name for name in MECHANISMS if f"`{name}`" not in text] == []
 
 
+def test_every_mechanism_is_in_the_docstring_of_design():
+    assert [name for name in MECHANISMS if f"``{name}``" not in dps.design.__doc__] == []
+
+
 def test_every_extra_is_documented():
     with (DOCS.parent / "pyproject.toml").open("rb") as file:
         extras = set(tomllib.load(file)["project"]["optional-dependencies"]) - {"dev", "docs", "bench"}
     text = (DOCS / "start" / "installation.md").read_text(encoding="utf-8")
     assert [name for name in sorted(extras) if f"| `{name}` |" not in text] == []
+
+
+@pytest.mark.parametrize("page", ["../README.md", "tutorials/large-frame.md"])
+def test_the_speed_of_the_draw_is_the_one_measured(page):
+    measured = (DOCS / "reference" / "benchmarks.md").read_text(encoding="utf-8")
+    scans = re.search(r"^\| secret draw .*in scans of the two columns \| ([\d.]+) ", measured, re.MULTILINE)[
+        1
+    ]
+    memory = float(re.search(r"^\| its peak memory, in megabytes \| ([\d.]+) ", measured, re.MULTILINE)[1])
+    text = " ".join((DOCS / page).read_text(encoding="utf-8").split())
+    assert f"takes {scans} scans of the two columns and less than" in text
+    assert memory / 1000 < float(re.search(r"columns and less than ([\d.]+) GB", text)[1])
+
+
+def test_what_pages_import_is_in_the_reference():
+    reference = "".join(
+        page.read_text(encoding="utf-8") for page in (DOCS / "reference" / "api").glob("*.md")
+    )
+    imported = [
+        (page.name, f"{module}.{name.strip()}")
+        for page in (*DOCS.rglob("*.md"), DOCS.parent / "README.md")
+        for module, names in re.findall(
+            r"^(?:>>> )?from (dpstrata[\w.]*) import (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        for name in names.split(",")
+    ]
+    assert len(imported) > 5
+    assert [each for each in imported if f":: {each[1]}\n" not in reference] == []
 
 
 def test_no_letter_has_two_meanings():

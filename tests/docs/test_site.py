@@ -97,6 +97,7 @@ def options():
         ('<a href="#gone">x</a>', "links to #gone, where there is no such place"),
         ('<a href="other.html#gone">x</a>', "links to other.html#gone, where there is no such place"),
         ('<a href="https:/example">x</a>', "not well formed"),
+        ("<p>With &#8211;epsilon it is</p>", "shows \u2013epsilon, an option not in code"),
     ],
 )
 def test_the_checker_finds_what_it_should(page, words, tmp_path):
@@ -110,6 +111,7 @@ def test_the_checker_finds_what_it_should(page, words, tmp_path):
 def test_the_checker_finds_styles_that_load_from_elsewhere_and_passes_a_sound_site(tmp_path):
     (tmp_path / "index.html").write_text(
         '<a href="other.html#there">x</a><a href="https://example.org/a">y</a><img src="data:image/png;base64,AA">'
+        "pages 3\u20135, a thought \u2013 and <code>--total</code>"
     )
     (tmp_path / "other.html").write_text('<h1 id="there">Other</h1>')
     assert check(tmp_path).returncode == 0

@@ -15,10 +15,12 @@ from scipy import stats
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.grid import fineness, to_grid
 from dpstrata.privacy.registry import get_mechanism
+from problems import MECHANISMS
 
 FALSE_ALARM = 1e-8
 DRAWS = int(os.environ.get("DPSTRATA_DRAWS", "30000"))  # a million in `make slow`
-PURE = ("laplace", "discrete_laplace", "tulap", "staircase", "piecewise", "randomized_response")
+PURE = tuple(dict.fromkeys(name for name, _ in MECHANISMS))
+ANY_NUMBER = [name for name, steps in MECHANISMS if steps is None]
 
 
 def grid_noise(name, e, K):
@@ -101,7 +103,7 @@ def test_closed_variances_are_those_of_the_probabilities(name, K, e):
         assert noise.variance(k) == pytest.approx(float(mass @ (values - mass @ values) ** 2), rel=1e-8)
 
 
-@pytest.mark.parametrize("name", ["laplace", "tulap", "staircase", "piecewise"])
+@pytest.mark.parametrize("name", ANY_NUMBER)
 @pytest.mark.parametrize("e", [1e-4, 10.0, 20.0, 28.0, 30.0, 40.0, 60.0, 75.0])
 def test_the_grid_is_fine_enough_at_any_budget(name, e):
     mechanism = get_mechanism(name, answer_range=1.0, steps=None)
@@ -128,7 +130,7 @@ def test_grid_variance_and_bias(name, e):
         assert float(mass @ noise.shares(first + np.arange(len(mass)))) == pytest.approx(k / steps, abs=1e-9)
     assert noise.variance(steps) == pytest.approx(float(mechanism.variance(e)), rel=1e-3)
     # rounding to the grid adds at most a quarter of a squared step
-    if name in ("laplace", "tulap", "staircase", "piecewise"):
+    if name in ANY_NUMBER:
         assert 0.25 / steps**2 < 1e-6 * noise.variance(steps)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.report.chart import Chart
+from dpstrata.report.charts import noise_chart
 from dpstrata.report.drawing import lines
 
 
@@ -56,6 +57,18 @@ def test_log_axes_are_not_padded_and_mark_powers_of_ten():
     assert len({str(dash) for dash in spec["encoding"]["strokeDash"]["scale"]["range"]}) == 2
 
 
+def test_a_mechanism_looks_the_same_on_every_chart_of_noise():
+    seen = {}
+    for answers in (dps.Answers(0, 1), dps.Answers(0, 1, 1), dps.Answers(0, 10, 1)):
+        encoding = noise_chart(answers).spec["encoding"]
+        colours, dashes = (encoding[channel]["scale"] for channel in ("color", "strokeDash"))
+        assert colours["domain"] == dashes["domain"]
+        for title, *look in zip(colours["domain"], colours["range"], dashes["range"], strict=True):
+            assert seen.setdefault(title, look) == look
+    assert len(seen) >= 6
+    assert len({str(look) for look in seen.values()}) == len(seen)
+
+
 def test_names_cannot_break_out_of_the_picture():
     strata = dps.Strata([700, 900], [0.3, 0.1], names=["<script>alert(1)</script>", "b & c"])
     svg = dps.plot(dps.design(strata, epsilon=1, total=40)).svg()
@@ -80,10 +93,22 @@ def test_long_names_get_room():
     assert all(name in svg for name in names)
 
 
-def test_a_log_axis_within_one_decade_still_has_marks():
-    rows = [{"x": x, "y": x, "s": "a"} for x in (12, 90)]
+@pytest.mark.parametrize(
+    ("low", "high", "marks"),
+    [
+        (121, 2916, [200, 500, 1000, 2000]),
+        (0.5, 10, [0.5, 1, 2, 5, 10]),
+        (100, 10_000, [100, 1000, 10_000]),
+        (0.001, 0.003, []),
+    ],
+)
+def test_a_log_axis_of_few_decades_has_marks_that_do_not_touch(low, high, marks):
+    rows = [{"x": x, "y": x, "s": "a"} for x in (low, high)]
     spec = lines(rows, x=("x", "x"), y=("y", "y"), series=("s", "s"), title="t").spec
-    assert "axis" not in spec["encoding"]["x"]
+    assert spec["encoding"]["x"].get("axis", {"values": []})["values"] == marks
+
+
+def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(dps.InputError, match="log axis needs positive numbers"):
         lines([{"x": 0, "y": 1, "s": "a"}], x=("x", "x"), y=("y", "y"), series=("s", "s"), title="t")
     with pytest.raises(dps.InputError, match="at least one row"):

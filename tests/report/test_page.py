@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.report.report_tables import noise_in_words
 
 SIZES, SDS = [7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064]
 FOUR = dps.Strata(SIZES, SDS, names=["D", "C", "B", "A"])
@@ -192,6 +193,19 @@ def test_the_noise_is_that_of_the_design(made):
         assert "local epsilon" not in rows[0]
     if plan.inputs.local_epsilon_cap is not None:
         assert [row["capped"] == "yes" for row in rows] == plan.capped.tolist()
+
+
+@pytest.mark.parametrize("questions", [1, 3])
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        ("laplace", "Laplace noise is added to an answer;"),
+        ("randomized_response", "Each answer is kept or turned"),
+    ],
+)
+def test_what_noises_an_answer_is_said(mechanism, words, questions):
+    plan = dps.design(FOUR, epsilon=1, total=300, answers="binary", mechanism=mechanism, questions=questions)
+    assert noise_in_words(plan).startswith(words)
 
 
 def test_proof_promise_and_digest_are_those_of_the_design(made):

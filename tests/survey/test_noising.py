@@ -8,17 +8,9 @@ import pytest
 import dpstrata as dps
 from dpstrata.privacy.registry import MECHANISMS
 from dpstrata.survey.noising import noise_variance
+from problems import CASES
 
 STRATA = dps.Strata([10_000_000, 3_000_000], [0.2, 0.3], names=["a", "b"])
-CASES = [
-    ("laplace", (0, 1), 0.0),
-    ("tulap", (0, 1), 0.0),
-    ("staircase", (0, 1), 0.0),
-    ("piecewise", (0, 1), 0.0),
-    ("discrete_laplace", (0, 1, 0.25), 0.0),
-    ("randomized_response", "binary", 0.0),
-    ("gaussian", (0, 1), 1e-6),
-]
 
 
 def design(mechanism="laplace", answers=(0, 1), delta=0.0, **more):

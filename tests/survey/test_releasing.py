@@ -9,6 +9,7 @@ import pytest
 
 import dpstrata as dps
 from commands import run
+from dpstrata.model.answers import parse_answers
 from dpstrata.survey import releasing
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.ledger import locked, loss_of_repeats
@@ -16,6 +17,7 @@ from dpstrata.survey.noised import estimate, read_people
 from dpstrata.survey.noising import noise_mean
 from dpstrata.survey.records import draw, verify_draw
 from dpstrata.survey.releasing import privatize
+from problems import CASES, is_additive
 
 COLUMNS = {"id": "person", "stratum": "region", "answer": "income"}
 
@@ -190,15 +192,18 @@ def test_a_curator_releases_one_noised_mean_a_stratum(fielded):
         dps.noise_answer(plan, "north", 1.0)
 
 
-@pytest.mark.parametrize("mechanism", ["laplace", "tulap", "staircase", "discrete_laplace"])
-def test_noised_means_are_unbiased_with_the_stated_variance(mechanism):
-    kind = (0, 1, 0.25) if mechanism == "discrete_laplace" else (0, 1)
+@pytest.mark.parametrize(
+    ("mechanism", "answers", "delta"),
+    [case for case in CASES if is_additive(case[0], parse_answers(case[1]).steps)],
+)
+def test_noised_means_are_unbiased_with_the_stated_variance(mechanism, answers, delta):
     plan = dps.design(
         dps.Strata([5000], [0.2], names=["a"]),
         epsilon=0.5,
         total=30,
         mechanism=mechanism,
-        answers=kind,
+        answers=answers,
+        delta=delta,
         trust="curator",
     )
     draws = np.array([noise_mean(plan, "a", np.full(30, 0.25)) for _ in range(3000)])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dpstrata.privacy.registry import MECHANISMS
 from dpstrata.web.app import STATIC
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +21,15 @@ def test_it_is_built_from_the_sources_that_are_there():
         path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in sources
     }
     assert found == listed, "the page is not built from web/ as it is: run make web and commit what it writes"
+
+
+def test_the_menu_offers_every_mechanism():
+    """In the order of the page, with the choice of the best of them."""
+    menu = re.search(
+        r"mechanism: \[(.*?)\n  \]", (ROOT / "web" / "src" / "choices.js").read_text(), re.DOTALL
+    )
+    offered = re.findall(r'\["(\w+)", "[^"]+"\]', menu[1])
+    assert sorted(offered) == sorted([*MECHANISMS, "best"])
 
 
 def test_the_page_loads_only_its_own_files(client):

@@ -69,7 +69,8 @@ def _page(items: Sequence[Item], *, quick: bool) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>The paper, reproduced</title><style>{_STYLE}</style></head><body>"
         "<h1>The paper, reproduced, checked and corrected</h1>"
-        "<p>Y.-W. Chen, R. Pasupathy and J. A. Awan, “Optimal Survey Design for Private Mean Estimation”. "
+        "<p>Y.-W. Chen, R. Pasupathy and J. A. Awan, “Optimal Survey Design for Private Mean Estimation”, "
+        "2025, arXiv:2501.18121. "
         f"Computed by dpstrata {escape(__version__)} through its public interface, on {grid}, without the "
         "finite population correction, as the paper does. Times are ratios within this run.</p>"
         f"<nav><ul>{listing}</ul></nav>{''.join(_section(item) for item in items)}</body></html>"

@@ -1,4 +1,4 @@
-"""Choosing for the planner: the best mechanism, and whom to trust."""
+"""Choosing for someone who plans a survey: the best mechanism, and whom to trust."""
 
 from __future__ import annotations
 

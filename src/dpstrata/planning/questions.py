@@ -1,4 +1,4 @@
-"""The questions a planner asks, each a search over the same solvers."""
+"""The questions of someone who plans a survey, each a search over the same solvers."""
 
 from __future__ import annotations
 

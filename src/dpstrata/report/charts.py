@@ -198,6 +198,8 @@ def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
 def noise_chart(answers: Answers) -> Chart:
     """Draw the noise variance of one answer against its local budget, for every mechanism that fits.
 
+    A mechanism has the same colour and dash for all kinds of answers.
+
     Parameters
     ----------
     answers : Answers
@@ -210,10 +212,14 @@ def noise_chart(answers: Answers) -> Chart:
     'local epsilon of one answer'
     """
     budgets = np.exp(np.linspace(math.log(0.5), math.log(10.0), 60))
+    fitting = {
+        place: mechanism
+        for place, name in enumerate(MECHANISMS)
+        if (mechanism := _fitting(name, answers)) is not None
+    }
     rows = [
         {"e": float(e), "variance": float(v) / answers.range**2, "mechanism": mechanism.title}
-        for name in MECHANISMS
-        if (mechanism := _fitting(name, answers)) is not None
+        for mechanism in fitting.values()
         for e, v in zip(budgets, mechanism.variance(budgets), strict=True)
     ]
     kind = {None: "any number in a range", 1: "two values"}.get(answers.steps, f"{answers.steps} steps")
@@ -225,6 +231,7 @@ def noise_chart(answers: Answers) -> Chart:
         title="How much noise one answer needs",
         subtitle=f"Answers: {kind}",
         log_y=True,
+        looks={mechanism.title: place for place, mechanism in fitting.items()},
     )
 
 

@@ -8,14 +8,16 @@ its own in the configuration, so that a page in the dark can set it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpstrata.errors import InputError
 from dpstrata.report.chart import SCHEMA, Chart
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [10, 4], [4, 1])
+# The palest comes last, and no line is so thinly dotted that a pale one could not be seen. One dash more than
+# colours, so that pairs of them repeat late.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 1], [10, 4], [12, 2, 2, 2, 2, 2], [4, 4])
 FILLS = ("#0B4F7D", "#E69F00", "#C9E3D7")  # also told apart by lightness alone
 CONFIG = {
     "background": "white",
@@ -55,6 +57,7 @@ def lines(
     from_zero: bool = False,
     points: bool = False,
     panels: tuple[str, str] | None = None,
+    looks: Mapping[str, int] | None = None,
 ) -> Chart:
     """Draw one line per series.
 
@@ -70,20 +73,26 @@ def lines(
         Scales, and whether to mark the points.
     panels : (field, title), optional
         Draw one panel for each value of this column, side by side.
+    looks : mapping, optional
+        Which colour and dash each series has, for charts that show different series of one family; if left
+        out, they go by the order of the rows.
     """
     if not rows:
         raise InputError("a chart needs at least one row of data.")
     order = list(dict.fromkeys(row[series[0]] for row in rows))
+    places = [looks[name] for name in order] if looks is not None else list(range(len(order)))
+    colours = [COLOURS[place % len(COLOURS)] for place in places]
     encoding = {
         "x": number_axis(rows, x, log=log_x, zero=False),
         "y": number_axis(rows, y, log=log_y, zero=from_zero),
-        "color": colour_scale(order, series[1], field=series[0]) | {"legend": {"symbolType": "stroke"}},
+        "color": colour_scale(order, series[1], field=series[0], colours=colours)
+        | {"legend": {"symbolType": "stroke"}},
         "strokeDash": {
             "field": series[0],
             "type": "nominal",
             "sort": None,
             "title": series[1],
-            "scale": {"domain": order, "range": [DASHES[i % len(DASHES)] for i in range(len(order))]},
+            "scale": {"domain": order, "range": [DASHES[place % len(DASHES)] for place in places]},
         },
     }
     mark: dict[str, Any] = {"type": "line", "strokeWidth": 2, "tooltip": True}
@@ -99,16 +108,29 @@ def lines(
 def number_axis(
     rows: Sequence[dict[str, Any]], column: tuple[str, str], *, log: bool, zero: bool
 ) -> dict[str, Any]:
-    """Make an axis of numbers; a log axis ends where the data end and marks the powers of ten."""
+    """Make an axis of numbers; a log axis ends where the data end and marks the powers of ten.
+
+    Where these are too few, it also marks twice and five times each.
+    """
     axis = {"field": column[0], "type": "quantitative", "title": column[1]}
     if not log:
         return axis | {"scale": {"zero": zero, "nice": True}}
     values = [row[column[0]] for row in rows]
     if min(values) <= 0:
         raise InputError(f"a log axis needs positive numbers, got {min(values):g} for {column[1]!r}.")
-    decades = range(math.ceil(math.log10(min(values)) - 1e-9), math.floor(math.log10(max(values)) + 1e-9) + 1)
-    marks = {"axis": {"values": [float(10**decade) for decade in decades]}} if len(decades) > 1 else {}
-    return axis | {"scale": {"type": "log", "nice": False}} | marks
+    marks = _marks_between(min(values), max(values))
+    return axis | {"scale": {"type": "log", "nice": False}} | ({"axis": {"values": marks}} if marks else {})
+
+
+def _marks_between(low: float, high: float) -> list[float]:
+    """Choose round numbers for a log axis; none where it is so short that it needs closer ones."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1,), (1, 2, 5)):
+        marks = [float(f"{step}e{decade}") for decade in decades for step in steps]
+        within = [mark for mark in marks if low * (1 - 1e-9) <= mark <= high * (1 + 1e-9)]
+        if len(within) > 2:
+            return within
+    return []
 
 
 def colour_scale(

@@ -116,9 +116,7 @@ def noise_table(plan: Design) -> TextTable:
 def noise_in_words(plan: Design) -> str:
     """Say what the budgets of the strata are."""
     curator = plan.inputs.trust == "curator"
-    start = f"{plan.mechanism.title} noise is added to {'the mean of a stratum' if curator else 'an answer'}"
-    if plan.mechanism.name == "randomized_response":
-        start = "Each answer is kept or turned by randomized response"
+    start = plan.mechanism.in_words("the mean of a stratum" if curator else "an answer")
     start += f"; answers lie in {plan.inputs.answers}. "
     if not plan.inputs.amplified:
         return f"{start}A secret sample does not strengthen this promise, so it does not change the noise."

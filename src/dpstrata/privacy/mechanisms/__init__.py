@@ -1,1 +1,1 @@
-"""The mechanisms, one file each; ``privacy/registry.py`` is the only other place that names them."""
+"""The mechanisms, a file each. ``privacy/registry.py`` lists them; CONTRIBUTING says what else names them."""

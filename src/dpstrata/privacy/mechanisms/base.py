@@ -68,6 +68,10 @@ class Mechanism(ABC):
     def check(self) -> None:  # noqa: B027 - most mechanisms protect any answer
         """Raise :class:`InputError` for answers that this mechanism cannot protect."""
 
+    def in_words(self, what: str) -> str:
+        """Say, as the beginning of a sentence, how ``what`` is noised: ``"an answer"``, say."""
+        return f"{self.title} noise is added to {what}"
+
     @abstractmethod
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
         """ψ, in units of R²."""

@@ -35,6 +35,10 @@ class RandomizedResponse(Mechanism):
                 "Use answers='binary', a grid of one step, or another mechanism."
             )
 
+    def in_words(self, what: str) -> str:
+        """Say that nothing is added."""
+        return "Each answer is kept or turned by randomized response"
+
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
         """Zero: all of the variance is half of s."""
         return np.zeros_like(at.e)

@@ -37,6 +37,10 @@ class SharedBudget(Mechanism):
         self.worst_case = inner.worst_case
         super().__init__(inner.answer_range, inner.steps)
 
+    def in_words(self, what: str) -> str:
+        """Say what noises one answer."""
+        return self.inner.in_words(what)
+
     def _part(self, at: Point) -> Point:
         return kernels.point(at.e / self.questions)
 
