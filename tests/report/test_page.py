@@ -201,6 +201,7 @@ def test_the_noise_is_that_of_the_design(made):
     [
         ("laplace", "Laplace noise is added to an answer;"),
         ("randomized_response", "Each answer is kept or turned"),
+        ("piecewise", "Each answer is replaced by a random one (the piecewise mechanism);"),
     ],
 )
 def test_what_noises_an_answer_is_said(mechanism, words, questions):

@@ -70,6 +70,8 @@ class Mechanism(ABC):
 
     def in_words(self, what: str) -> str:
         """Say, as the beginning of a sentence, how ``what`` is noised: ``"an answer"``, say."""
+        if not self.additive:
+            return f"Each answer is replaced by a random one (the {self.title.lower()} mechanism)"
         return f"{self.title} noise is added to {what}"
 
     @abstractmethod
