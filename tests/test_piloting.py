@@ -72,7 +72,7 @@ def field(folder, frame, design, wave, **more):
 def test_from_the_frame_to_one_estimate_of_two_waves(survey):
     folder, frame, first = survey
     before, asked, noised = field(folder, frame, "pilot.json", "first")
-    assert (before.known_before, before.spent) == (0, 0.3)
+    assert (before.known_before, before.spent.epsilon) == (0, 0.3)
     main = dps.main_design(first, *noised)
     main.save(folder / "design.json")
     assert dps.load_design(folder / "design.json") == main
@@ -80,7 +80,7 @@ def test_from_the_frame_to_one_estimate_of_two_waves(survey):
     after, again, second = field(folder, frame, "design.json", "second")
     twice = len(asked & again)
     assert twice > 0
-    assert (after.known_before, after.spent) == (twice, 1.0)
+    assert (after.known_before, after.spent.epsilon) == (twice, 1.0)
     both = dps.combine_waves(first, main, estimate_means(first, *noised), estimate_means(main, *second))
     assert (both.whole.answers, both.whole.invited) == (400, 400)
     ledger = json.loads((folder / "ledger.json").read_text())
@@ -117,7 +117,7 @@ def test_only_one_release_of_the_pilot_was_announced(survey):
     with pytest.raises(dps.InputError, match=r"has spent epsilon = .* before, last in more\.csv"):
         field(folder, frame, "design.json", "second")
     release, _, _ = field(folder, frame, "design.json", "second", again=True)
-    assert release.spent == pytest.approx(0.7 + loss_of_repeats(first, 2))
+    assert release.spent.epsilon == pytest.approx(0.7 + loss_of_repeats(first, 2))
 
 
 def test_another_survey_of_the_same_people_is_still_refused(survey):
@@ -349,7 +349,7 @@ def test_a_pilot_has_one_main_wave_and_is_what_it_says(survey):
     folder, frame, first = survey
     _, _, (names, noised) = field(folder, frame, "pilot.json", "first")
     dps.main_design(first, names, noised).save(folder / "design.json")
-    assert field(folder, frame, "design.json", "second")[0].spent == 1.0
+    assert field(folder, frame, "design.json", "second")[0].spent.epsilon == 1.0
     dps.main_design(first, names, [value / 2 for value in noised]).save(folder / "other.json")
     with pytest.raises(dps.InputError, match="Say so with --again"):
         field(folder, frame, "other.json", "third")

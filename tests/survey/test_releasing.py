@@ -12,9 +12,9 @@ from commands import run
 from dpstrata.model.answers import parse_answers
 from dpstrata.survey import releasing
 from dpstrata.survey.frames import frame_strata, open_frame
-from dpstrata.survey.ledger import locked, loss_of_repeats
+from dpstrata.survey.ledger import Spent, locked, loss_of_repeats
 from dpstrata.survey.noised import estimate, read_people
-from dpstrata.survey.noising import noise_mean
+from dpstrata.survey.noising import noise_answers, noise_mean
 from dpstrata.survey.records import draw, verify_draw
 from dpstrata.survey.releasing import privatize
 from problems import CASES, is_additive
@@ -69,7 +69,7 @@ def field_instead(folder, frame, plan, answers):
 def test_a_batch_is_noised_shuffled_and_without_ids(fielded):
     folder, plan = fielded
     result = release(folder)
-    assert (result.answers, result.invited, result.known_before, result.spent) == (40, 40, 0, 1.0)
+    assert (result.answers, result.invited, result.known_before, result.spent.epsilon) == (40, 40, 0, 1.0)
     assert not result.everyone_needed
     text = (folder / "noised.csv").read_text()
     assert text.startswith("stratum,answer\n")
@@ -97,8 +97,8 @@ def test_a_release_is_not_repeated_unless_said_so(fielded):
     _, plan = fielded
     rate = plan.sample_sizes / plan.strata.sizes
     true = np.log1p(rate * np.expm1(2 * plan.local_epsilons)).max()
-    assert (again.known_before, again.spent) == (40, pytest.approx(true))
-    assert again.spent > 4
+    assert (again.known_before, again.spent.epsilon) == (40, pytest.approx(true))
+    assert again.spent.epsilon > 4
 
 
 def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
@@ -277,18 +277,18 @@ def test_several_questions_share_one_budget(fielded):
             **more,
         )
 
-    assert noised("income").spent == 1.0
-    assert noised("rent").spent == 1.0
+    assert noised("income").spent.epsilon == 1.0
+    assert noised("rent").spent.epsilon == 1.0
     with pytest.raises(dps.InputError, match="is for 2 questions, and as many were released before"):
         noised("age")
     (folder / "rent.csv").rename(folder / "first-rent.csv")
     with pytest.raises(dps.InputError, match=r"was released before, as rent\.csv"):
         noised("rent")
     twice = loss_of_repeats(plan, 2)
-    assert noised("age", again=True).spent == pytest.approx(twice)
-    assert noised("rent", again=True).spent == pytest.approx(twice)
+    assert noised("age", again=True).spent.epsilon == pytest.approx(twice)
+    assert noised("rent", again=True).spent.epsilon == pytest.approx(twice)
     (folder / "rent.csv").rename(folder / "second-rent.csv")
-    assert noised("rent", again=True).spent == pytest.approx(loss_of_repeats(plan, 3))
+    assert noised("rent", again=True).spent.epsilon == pytest.approx(loss_of_repeats(plan, 3))
 
 
 def test_a_ledger_that_is_none_is_refused_and_kept(fielded):
@@ -331,14 +331,14 @@ def test_everyone_in_the_frame_spends_whoever_is_drawn(fielded):
     folder, _ = fielded
     _, first = second_survey(folder, "one")
     _, second = second_survey(folder, "two", epsilon=1.5)
-    assert first().spent == 1.0
+    assert first().spent.epsilon == 1.0
     with pytest.raises(dps.InputError, match="everyone in the frame has spent epsilon = 1 before"):
         second()
-    assert second(again=True).spent == 2.5
+    assert second(again=True).spent.epsilon == 2.5
     _, same = second_survey(folder, "three")  # the first design again, drawn with another key
     with pytest.raises(dps.InputError, match="Say so with --again"):
         same()
-    assert same(again=True).spent == 3.5
+    assert same(again=True).spent.epsilon == 3.5
 
 
 def test_a_file_that_is_there_is_neither_replaced_nor_taken_for_the_release(fielded, monkeypatch):
@@ -356,7 +356,7 @@ def test_a_file_that_is_there_is_neither_replaced_nor_taken_for_the_release(fiel
         with pytest.raises(dps.InputError, match=r"noised\.csv exists and is not replaced"):
             release(folder, again=again)
     (folder / "noised.csv").unlink()
-    assert release(folder).spent == 1.0
+    assert release(folder).spent.epsilon == 1.0
 
 
 def test_a_link_to_a_design_has_the_ledger_of_the_design(fielded):
@@ -417,3 +417,46 @@ def test_crossed_and_boolean_strata_go_all_the_way(tmp_path):
             key_file=folder / "key",
         )
         assert estimate(folder / "design.json", folder / "noised.csv").whole.answers == 30
+
+
+def test_promises_of_other_kinds_add_up_by_themselves(fielded):
+    """zCDP by sums, Gaussian DP by the root of the sum of squares; neither is strengthened by a sample."""
+    folder, _ = fielded
+    plain = {"epsilon": None, "mechanism": "gaussian"}
+    _, concentrated = second_survey(folder, "one", zcdp=0.5, **plain)
+    _, gaussian = second_survey(folder, "two", gdp=0.3, **plain)
+    _, another = second_survey(folder, "three", gdp=0.4, **plain)
+    _, usual = second_survey(folder, "four", epsilon=1, delta=1e-6, mechanism="gaussian")
+    assert concentrated().spent == Spent(zcdp=0.5)
+    with pytest.raises(dps.InputError, match=r"everyone in the frame has spent zCDP rho = 0\.5 before"):
+        gaussian()
+    gaussian(again=True)
+    assert another(again=True).spent == Spent(zcdp=0.5, gdp=pytest.approx(0.5))
+    spent = usual(again=True).spent
+    assert spent.in_words == "epsilon = 1, delta = 1e-06, zCDP rho = 0.5, GDP mu = 0.5"
+
+
+@pytest.mark.parametrize(("promise", "adds"), [({"zcdp": 0.5}, 1.0), ({"gdp": 0.5}, math.sqrt(0.5))])
+def test_the_same_sample_again_costs_as_much_again_where_it_hides_nobody(fielded, promise, adds):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), total=40, answers=(0, 100_000), mechanism="gaussian", **promise)
+    field_instead(folder, frame, plan, {"income": 43210})
+    release(folder)
+    with pytest.raises(dps.InputError, match="costs everyone as much again"):
+        release(folder, out="again.csv")
+    (kind,) = promise
+    assert getattr(release(folder, out="again.csv", again=True).spent, kind) == pytest.approx(adds)
+    result = run(folder, "estimate", "design.json", "noised.csv")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(("promise", "sd"), [({"zcdp": 2.0}, 0.5), ({"gdp": 2.0}, 0.5)])
+def test_noise_of_other_promises_has_the_spread_of_its_definition(promise, sd):
+    """Answers in a range of 1: sd = 1/√(2ρ) for zCDP ρ (Bun and Steinke 2016), 1/μ for μ-GDP (Dong and others)."""
+    strata = dps.Strata([9000], [0.3], ["a"])
+    plan = dps.design(strata, total=6000, mechanism="gaussian", **promise)
+    noised = noise_answers(plan, "a", np.full(6000, 0.25))
+    # the variance of 6,000 draws has a relative error of √(2/6,000); a scale off by 10% would be 21% off
+    assert abs(np.var(noised - 0.25) / sd**2 - 1) < 5.5 * math.sqrt(2 / 6000)
+    assert abs(np.mean(noised) - 0.25) < 5.5 * sd / math.sqrt(6000)

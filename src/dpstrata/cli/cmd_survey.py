@@ -203,7 +203,7 @@ def _batch(
             f"{release.invited - release.answers:,} of those invited did not answer. The promise counts on "
             "that not depending on the person; where it may, design with response rates."
         )
-    typer.echo(f"By the ledger, everyone in the frame has spent epsilon = {release.spent:g} in all.")
+    typer.echo(f"By the ledger, everyone in the frame has spent {release.spent.in_words} in all.")
     if release.known_before:
         typer.echo(
             f"{release.known_before:,} of those who answered did so in an earlier release too; against "

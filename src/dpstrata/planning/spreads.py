@@ -1,6 +1,6 @@
 r"""Standard deviations to plan with, from the noised answers of a pilot.
 
-The variance of the final estimate is linear in every :math:`S_i^2`, so what should be planned with is the mean
+The variance of the final estimate is linear in every :math:`S_i^2`, so what to plan with is the mean
 of :math:`S_i^2` given the pilot, not its most likely value: a stratum is never starved because its few noised
 answers happen to vary less than the noise. In units of the answer range, with m noised answers of mean
 :math:`\bar z` and variance :math:`s^2`, and noise of variance v:

@@ -50,6 +50,8 @@ class Entry:
         0 for the first time that a sample is released, one more each time its budget is spent again.
     pilot : bool
         Whether it is the first of two waves.
+    zcdp, gdp : float
+        What it adds instead, where the promise is one of these.
     """
 
     design_digest: str
@@ -63,11 +65,39 @@ class Entry:
     question: str
     round: int = 0
     pilot: bool = False
+    zcdp: float = 0.0
+    gdp: float = 0.0
 
     @property
     def there(self) -> bool:
         """Whether it may have been seen: it is released, or its file is in place."""
         return self.status == "released" or Path(self.output).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What releases have spent on everyone in a frame, each kind of promise added up by itself.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Sums over the releases with such a promise.
+    zcdp : float
+        Sum of the rho of zCDP.
+    gdp : float
+        The mu of Gaussian DP of all of them together, the root of the sum of squares.
+    """
+
+    epsilon: float = 0.0
+    delta: float = 0.0
+    zcdp: float = 0.0
+    gdp: float = 0.0
+
+    @property
+    def in_words(self) -> str:
+        """All that is not zero, in a few words."""
+        named = {"epsilon": self.epsilon, "delta": self.delta, "zCDP rho": self.zcdp, "GDP mu": self.gdp}
+        return ", ".join(f"{name} = {value:g}" for name, value in named.items() if value) or "nothing"
 
 
 class Ledger:
@@ -116,7 +146,7 @@ class Ledger:
         others = [known for known in there if known.design_digest != entry.design_digest]
         if others and not again and not _is_announced(others, plan):
             raise InputError(
-                f"everyone in the frame has spent epsilon = {_added(others):g} before, last in "
+                f"everyone in the frame has spent {_added(others).in_words} before, last in "
                 f"{Path(others[-1].output).name}, and this release spends more on top of it. Say so with "
                 "--again; surveys of other people belong in another folder."
             )
@@ -147,7 +177,7 @@ class Ledger:
         self.entries[i] = replace(self.entries[i], status="released")
         self._write()
 
-    def spent(self) -> float:
+    def spent(self) -> Spent:
         """Return what everyone in the frame has spent in all."""
         return _added(entry for entry in self.entries if entry.there)
 
@@ -226,7 +256,7 @@ def _is_announced(others: list[Entry], plan: Design) -> bool:
         digest is not None
         and stated is not None
         and all(known.pilot and known.design_digest == digest and known.round == 0 for known in others)
-        and _added(others) <= float(stated.min())
+        and _added(others).epsilon <= float(stated.min())
     )
 
 
@@ -236,7 +266,7 @@ def _with_round(entry: Entry, own: list[Entry], plan: Design, *, again: bool) ->
     now = max((known.round for known in drawn), default=-1)
     asked = {known.question for known in drawn if known.round == now}
     if drawn and entry.question not in asked and len(asked) < plan.inputs.questions:
-        return replace(entry, round=now, epsilon=0.0, delta=0.0)
+        return replace(entry, round=now, epsilon=0.0, delta=0.0, zcdp=0.0, gdp=0.0)
     if own and not again:
         repeated = [known for known in own if known.question == entry.question]
         reason = (
@@ -245,9 +275,12 @@ def _with_round(entry: Entry, own: list[Entry], plan: Design, *, again: bool) ->
             else f"this design is for {plan.inputs.questions} questions, and as many were released before"
         )
         raise InputError(
-            f"{reason}; noising the same people again costs everyone far more than it did, and answers "
-            "that come later would show who was late. Say so with --again."
+            f"{reason}; noising the same people again costs everyone "
+            f"{'far more than it did' if plan.inputs.amplified else 'as much again'}, and answers that come "
+            "later would show who was late. Say so with --again."
         )
+    if not plan.inputs.amplified:  # the sample hides nobody, so that every release adds what it is
+        return replace(entry, round=now + 1)
     adds = loss_of_repeats(plan, now + 2) - loss_of_repeats(plan, now + 1)
     return replace(entry, round=now + 1, epsilon=adds)
 
@@ -258,16 +291,23 @@ def _is_resumed(known: Entry, entry: Entry) -> bool:
     return known.status == "pending" and all(getattr(known, name) == getattr(entry, name) for name in same)
 
 
-def _added(entries: Iterable[Entry]) -> float:
-    return math.fsum(entry.epsilon for entry in entries)
+def _added(entries: Iterable[Entry]) -> Spent:
+    known = list(entries)
+    return Spent(
+        math.fsum(entry.epsilon for entry in known),
+        math.fsum(entry.delta for entry in known),
+        math.fsum(entry.zcdp for entry in known),
+        math.sqrt(math.fsum(entry.gdp**2 for entry in known)),
+    )
 
 
 def _is_sound(entry: Entry) -> bool:
-    numbers = all(isinstance(value, int | float) for value in (entry.epsilon, entry.delta, entry.round))
+    losses = (entry.epsilon, entry.delta, entry.zcdp, entry.gdp)
+    numbers = all(isinstance(value, int | float) for value in (*losses, entry.round))
     texts = (entry.design_digest, entry.key_commitment, entry.output, entry.question)
     return (
         numbers
-        and entry.epsilon >= 0
+        and min(losses) >= 0
         and entry.status in ("pending", "released")
         and all(isinstance(text, str) for text in texts)
     )

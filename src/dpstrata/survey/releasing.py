@@ -21,7 +21,7 @@ from dpstrata.model.output import (
 )
 from dpstrata.survey.frames.base import stratum_column
 from dpstrata.survey.keys import commitment, read_key, survey_key
-from dpstrata.survey.ledger import Entry, Ledger, keyed_digest, locked
+from dpstrata.survey.ledger import Entry, Ledger, Spent, keyed_digest, locked
 from dpstrata.survey.noised import ANSWER, COUNT, STRATUM, read_numbers, read_people
 from dpstrata.survey.noising import check_answers, noise_answers, noise_mean
 from dpstrata.survey.records import check_record
@@ -39,7 +39,7 @@ class Release:
         How many noised answers there are, and how many people were invited.
     known_before : int
         How many of those who answered had answered in an earlier release on the same ledger.
-    spent : float
+    spent : Spent
         What everyone in the frame has spent in all, centrally, by the ledger.
     everyone_needed : bool
         Whether the promise counts on everyone who was invited to answer, and not all did.
@@ -48,7 +48,7 @@ class Release:
     answers: int
     invited: int
     known_before: int
-    spent: float
+    spent: Spent
     everyone_needed: bool
 
 
@@ -102,10 +102,6 @@ def privatize(
     if len({id, answer, *columns}) < 2 + len(columns):
         raise InputError("id, stratum and answer must be different columns.")
     plan = read_design(design)
-    if not plan.inputs.amplified:
-        raise InputError(
-            "the ledger counts budgets of epsilon; designs for zcdp or gdp are noised one by one."
-        )
     secret = read_key(Path(key_file))
     check_record(plan, sample=sample, key=secret, record=record)
     drawn = dict(zip(*read_people(sample, id, (stratum_column(columns),)), strict=True))
@@ -126,6 +122,8 @@ def privatize(
         status="pending",
         epsilon=plan.inputs.epsilon or 0.0,
         delta=plan.inputs.delta,
+        zcdp=plan.inputs.zcdp or 0.0,
+        gdp=plan.inputs.gdp or 0.0,
         people=tuple(sorted(keyed_digest(key, person) for person in people)),
         question=answer,
         pilot=plan.waves is not None and plan.waves.first,
