@@ -221,7 +221,7 @@ def test_no_key_id_or_answer_in_plans_logs_or_event_logs(tmp_path, caplog, capfd
     plan.save(tmp_path / "design.json")
     draw(tmp_path / "design.json", frame, out=tmp_path / "sample.csv", key_file=tmp_path / "draw.key")
     noised = [
-        f"{name},{87654.0 + i}" for i, name in enumerate(np.repeat(plan.strata.names, plan.sample_sizes))
+        f"{name},{i}.2718281828" for i, name in enumerate(np.repeat(plan.strata.names, plan.sample_sizes))
     ]
     (tmp_path / "noised.csv").write_text(
         "stratum,answer\n" + "\n".join([*noised[:-1], "north,canary-answer"])
@@ -233,7 +233,7 @@ def test_no_key_id_or_answer_in_plans_logs_or_event_logs(tmp_path, caplog, capfd
     written = b"".join(path.read_bytes() for path in events.rglob("events_*"))
     assert b"MapInArrow dpstrata(" in written  # the log is there, and shows the draw
     shown = "".join(capfd.readouterr()) + caplog.text
-    for canary in ("canary-id", "canary-answer", "87654", key.hex(), derived.hex(), repr(derived)[2:-1]):
+    for canary in ("canary-id", "canary-answer", "2718281828", key.hex(), derived.hex(), repr(derived)[2:-1]):
         assert canary not in shown
         assert canary.encode() not in written
     assert key not in written

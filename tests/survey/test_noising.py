@@ -53,10 +53,10 @@ def test_answers_are_clamped_and_other_units_scaled_back():
     ("plan", "stratum", "answer", "words"),
     [
         (design(), "z", 0.4321, "has no stratum 'z'"),
-        (design(), "a", "secret-4321", "answers must be numbers"),
-        (design(), "a", float("nan"), "answers must be numbers"),
-        (design(), "a", 10**400, "answers must be numbers"),
-        (design(), "a", 4321j, "answers must be numbers"),
+        (design(), "a", "secret-4321", "every answer must be a number"),
+        (design(), "a", float("nan"), "every answer must be a number"),
+        (design(), "a", 10**400, "every answer must be a number"),
+        (design(), "a", 4321j, "every answer must be a number"),
         (design("discrete_laplace", (0, 1, 0.25)), "a", 0.4321, "must lie on the grid"),
         (design(trust="curator"), "a", 0.4321, "the mean of a stratum is noised, not single answers"),
         ("plan", "a", 0.4321, "needs a Design, got str"),
@@ -81,5 +81,5 @@ def test_more_answers_than_invitations_are_refused():
     assert len(dps.noise_answers(plan, "a", np.full(most, 0.5))) == most
     with pytest.raises(dps.InputError, match="more would break its promise"):
         dps.noise_answers(plan, "a", np.full(most + 1, 0.5))
-    with pytest.raises(dps.InputError, match="answers must be numbers"):
+    with pytest.raises(dps.InputError, match="every answer must be a number"):
         dps.noise_answers(plan, "a", np.ma.masked_array([0.4321, 0.5], mask=[True, False]))
