@@ -81,6 +81,8 @@ def pilot(
     """
     _require_pure(strata, options)
     given = {"answers": (0, 1), **options}
+    if isinstance(pilot_total, int) and pilot_total < 1:
+        raise InputError(f"pilot_total must be at least 1, got pilot_total={pilot_total}.")
     inputs = read_inputs(strata, {**given, "epsilon": pilot_epsilon, "total": pilot_total})
     both = read_inputs(strata, {**given, "epsilon": epsilon, "total": total})
     assert inputs.epsilon is not None
@@ -102,7 +104,9 @@ def pilot(
             f"pilot_total must be at least the sum of the minimums ({least:,}), "
             f"got pilot_total={pilot_total:,}."
         )
-    first = replace(answer_any(strata, inputs), waves=Waves(both.epsilon, both.total))
+    wave = answer_any(strata, inputs, warn=False)
+    warn_beyond_the_best(wave, stacklevel=2, name="pilot_total")
+    first = replace(wave, waves=Waves(both.epsilon, both.total))
     plan_second_wave(first)  # says now what would be impossible later
     return first
 

@@ -233,7 +233,7 @@ def test_fractions_are_taken_as_written():
         (
             {"total": 200, "domains": ["region"]},
             dps.InputError,
-            "columns of the strata .stratum., got 'region'",
+            "columns of the strata .'stratum'., got 'region'",
         ),
         (
             {"total": 200, "domains": {"stratum": 0.1}},

@@ -443,7 +443,7 @@ def test_the_same_sample_again_costs_as_much_again_where_it_hides_nobody(fielded
     plan = dps.design(frame_strata(frame), total=40, answers=(0, 100_000), mechanism="gaussian", **promise)
     field_instead(folder, frame, plan, {"income": 43210})
     release(folder)
-    with pytest.raises(dps.InputError, match="costs everyone as much again"):
+    with pytest.raises(dps.InputError, match="costs everyone more, and"):
         release(folder, out="again.csv")
     (kind,) = promise
     assert getattr(release(folder, out="again.csv", again=True).spent, kind) == pytest.approx(adds)
@@ -460,3 +460,56 @@ def test_noise_of_other_promises_has_the_spread_of_its_definition(promise, sd):
     # the variance of 6,000 draws has a relative error of √(2/6,000); a scale off by 10% would be 21% off
     assert abs(np.var(noised - 0.25) / sd**2 - 1) < 5.5 * math.sqrt(2 / 6000)
     assert abs(np.mean(noised) - 0.25) < 5.5 * sd / math.sqrt(6000)
+
+
+def test_where_a_cap_binds_a_second_release_does_not_count_less_than_the_first(fielded):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    capped = {"epsilon": 1, "total": 40, "local_epsilon_cap": 0.5}
+    plan = dps.design(frame_strata(frame), answers=(0, 100_000), **capped)
+    losses = [loss_of_repeats(plan, times) for times in range(40)]
+    assert losses == sorted(losses)
+    assert losses[0] == 0
+    assert losses[1] == 1
+    assert losses[-1] > 1
+    field_instead(folder, frame, plan, {"income": 43210})
+    spent = [release(folder, out=f"{i}.csv", again=i > 0).spent.epsilon for i in range(3)]
+    assert spent == [1.0, 1.0, pytest.approx(loss_of_repeats(plan, 3))]
+
+
+def test_a_release_that_never_came_does_not_count_when_another_takes_its_name(fielded, monkeypatch):
+    """Killed before the file was written; then one more answer comes in, and the same name is used."""
+    folder, _ = fielded
+    lines = (folder / "answers.csv").read_text().splitlines(keepends=True)
+    (folder / "answers.csv").write_text("".join(lines[:-1]))
+    with monkeypatch.context() as patch:
+        patch.setattr(releasing, "write_atomically", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            release(folder)
+    (folder / "answers.csv").write_text("".join(lines))
+    result = release(folder)
+    assert (result.spent.epsilon, result.known_before) == (1.0, 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"delta": math.nan},
+        {"zcdp": math.inf},
+        {"gdp": 1e200},
+        {"gdp": 10**400},
+        {"epsilon": True},
+        {"round": -3},
+        {"round": 1.5},
+        {"zcdp": "1"},
+    ],
+)
+def test_a_ledger_that_cannot_be_is_refused(fielded, change):
+    folder, _ = fielded
+    release(folder)
+    data = json.loads((folder / "ledger.json").read_text())
+    data["entries"][0] |= change
+    (folder / "ledger.json").write_text(json.dumps(data))
+    with pytest.raises(dps.InputError, match="is not a ledger of dpstrata"):
+        release(folder, out="again.csv", again=True)
+    assert not (folder / "again.csv").exists()

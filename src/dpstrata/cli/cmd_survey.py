@@ -119,7 +119,7 @@ def privatize_command(
     out: Annotated[
         Path | None, typer.Option(help="Noised answers (.csv, .parquet, .xlsx); a new file.")
     ] = None,
-    key_file: Annotated[Path, typer.Option(help="Key of the draw.")] = Path("draw.key"),
+    key_file: Annotated[Path | None, typer.Option(help="Key of the draw.", show_default="draw.key")] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Release although something was released before: losses add up.")
     ] = False,
@@ -128,8 +128,9 @@ def privatize_command(
     from dpstrata.errors import InputError
 
     batch = {"--sample": sample, "--id": id, "--stratum": stratum, "--answer": answer, "--out": out}
+    others = {"--key-file": key_file, "--again": again or None}
     given = ["a table of answers"] * (answers is not None) + [
-        name for name in batch if batch[name] is not None
+        name for name, value in (batch | others).items() if value is not None
     ]
     if stratum_value is not None:
         if given:
@@ -143,7 +144,7 @@ def privatize_command(
         raise InputError(f"a batch of answers needs {', '.join(missing)}.")
     assert sample is not None and id is not None and stratum is not None  # noqa: PT018
     assert answer is not None and out is not None  # noqa: PT018
-    _batch(design, answers, sample, (id, stratum, answer), out, key_file, again=again)
+    _batch(design, answers, sample, (id, stratum, answer), out, key_file or Path("draw.key"), again=again)
 
 
 def _one_by_one(design: Path, stratum: str) -> None:

@@ -167,7 +167,7 @@ def _cells(strata: Strata, column: str) -> list[str]:
     if column == "stratum":
         return list(strata.names)
     if column not in strata.extra:
-        known = ", ".join(["stratum", *strata.extra])
+        known = ", ".join(map(repr, ["stratum", *strata.extra]))
         raise InputError(f"domains must name columns of the strata ({known}), got {column!r}.")
     cells = []
     for row, cell in enumerate(strata.extra[column]):

@@ -50,7 +50,7 @@ def write_table(columns: dict[str, list[Any]], path: Path, *, private: bool = Fa
 def require_apart(*paths: Path | None) -> None:
     """Require that no file would be written over another; ``None`` stands for a file that is not given."""
     given = [path for path in paths if path is not None]
-    resolved = [path.resolve() for path in given]
+    resolved = [os.path.realpath(path) for path in given]
     for i, path in enumerate(resolved):
         if path in resolved[:i]:
             raise InputError(f"{given[i]} is given for two different files.")

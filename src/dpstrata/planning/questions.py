@@ -54,12 +54,12 @@ def answer(strata: Strata, inputs: Inputs, problem: Problem | None = None) -> De
     return _check_budget(plan)
 
 
-def warn_beyond_the_best(plan: Design, *, stacklevel: int) -> None:
-    """Warn if a design was asked for more people than help."""
+def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") -> None:
+    """Warn if a design was asked for more people than help, by the argument ``name``."""
     if plan.inputs.total is None or plan.outcome is None:
         return
     warnings.warn(
-        f"total={plan.total:,} is more than helps: it gives {plan.precision:.4g}. {plan.outcome_in_words}",
+        f"{name}={plan.total:,} is more than helps: it gives {plan.precision:.4g}. {plan.outcome_in_words}",
         DpstrataWarning,
         stacklevel=stacklevel + 1,
     )

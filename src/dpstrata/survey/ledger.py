@@ -24,6 +24,7 @@ from dpstrata.model.output import write_atomically
 from dpstrata.survey.frames.files import file_digest
 
 FORMAT = "dpstrata.ledger"
+_MOST = 1e9  # of any loss; far beyond what protects
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,14 @@ class Spent:
     def in_words(self) -> str:
         """All that is not zero, in a few words."""
         named = {"epsilon": self.epsilon, "delta": self.delta, "zCDP rho": self.zcdp, "GDP mu": self.gdp}
-        return ", ".join(f"{name} = {value:g}" for name, value in named.items() if value) or "nothing"
+        return ", ".join(f"{name} = {_up(value)}" for name, value in named.items() if value) or "nothing"
+
+
+def _up(value: float) -> str:
+    """Write a loss with six digits, never smaller than it is."""
+    shown = float(f"{value:.6g}")
+    digits = 5 - math.floor(math.log10(value))
+    return f"{shown if shown >= value * (1 - 1e-12) else shown + 10.0**-digits:.6g}"
 
 
 class Ledger:
@@ -141,6 +149,12 @@ class Ledger:
         again : bool
             Whether more may be spent.
         """
+        # What was to be this file and never came is not this file; it spent nothing.
+        self.entries = [
+            known
+            for known in self.entries
+            if known.status == "released" or known.output != entry.output or _is_resumed(known, entry)
+        ]
         there = [known for known in self.entries if known.there]
         own = [known for known in there if known.design_digest == entry.design_digest]
         others = [known for known in there if known.design_digest != entry.design_digest]
@@ -218,6 +232,8 @@ def loss_of_repeats(plan: Design, times: int) -> float:
 
     .. math:: \max_i \ln\bigl(1 + q_i (e^{k e_i} - 1)\bigr)
 
+    and at least ε, which the first release is counted with.
+
     Parameters
     ----------
     plan : Design
@@ -238,7 +254,8 @@ def loss_of_repeats(plan: Design, times: int) -> float:
     rate = plan.sample_sizes / (plan.strata.sizes * (1.0 if rates is None else rates))
     with np.errstate(divide="ignore"):
         losses = np.logaddexp(np.log1p(-rate), np.log(rate) + times * plan.local_epsilons)
-    return float(losses.max())
+    # Where a cap binds, less is spent than was promised; what was counted at first stays counted.
+    return max(float(losses.max()), float(plan.inputs.epsilon or 0.0))
 
 
 def keyed_digest(key: bytes, person: object) -> str:
@@ -251,12 +268,13 @@ def keyed_digest(key: bytes, person: object) -> str:
 def _is_announced(others: list[Entry], plan: Design) -> bool:
     """Whether these releases are one pilot, with the budget that its main design says it spent."""
     digest = None if plan.waves is None else plan.waves.pilot_digest
-    stated = plan.strata.sd_epsilons
+    stated, spent = plan.strata.sd_epsilons, _added(others)
     return (
         digest is not None
         and stated is not None
         and all(known.pilot and known.design_digest == digest and known.round == 0 for known in others)
-        and _added(others).epsilon <= float(stated.min())
+        and spent.epsilon <= float(stated.min())
+        and (spent.delta, spent.zcdp, spent.gdp) == (0, 0, 0)
     )
 
 
@@ -276,7 +294,7 @@ def _with_round(entry: Entry, own: list[Entry], plan: Design, *, again: bool) ->
         )
         raise InputError(
             f"{reason}; noising the same people again costs everyone "
-            f"{'far more than it did' if plan.inputs.amplified else 'as much again'}, and answers that come "
+            f"{'far more than it did' if plan.inputs.amplified else 'more'}, and answers that come "
             "later would show who was late. Say so with --again."
         )
     if not plan.inputs.amplified:  # the sample hides nobody, so that every release adds what it is
@@ -297,17 +315,17 @@ def _added(entries: Iterable[Entry]) -> Spent:
         math.fsum(entry.epsilon for entry in known),
         math.fsum(entry.delta for entry in known),
         math.fsum(entry.zcdp for entry in known),
-        math.sqrt(math.fsum(entry.gdp**2 for entry in known)),
+        math.hypot(*(entry.gdp for entry in known)),
     )
 
 
 def _is_sound(entry: Entry) -> bool:
     losses = (entry.epsilon, entry.delta, entry.zcdp, entry.gdp)
-    numbers = all(isinstance(value, int | float) for value in (*losses, entry.round))
     texts = (entry.design_digest, entry.key_commitment, entry.output, entry.question)
     return (
-        numbers
-        and min(losses) >= 0
+        all(type(loss) in (int, float) and 0 <= loss <= _MOST for loss in losses)  # no NaN either
+        and type(entry.round) is int
+        and entry.round >= 0
         and entry.status in ("pending", "released")
         and all(isinstance(text, str) for text in texts)
     )

@@ -111,5 +111,5 @@ def _columns(path: Path, *names: str) -> list[list[Any]]:
     table = read_table(path)
     for name in names:
         if name not in table.columns:
-            raise InputError(f"{path} has no column {name!r}; it has {', '.join(table.columns)}.")
+            raise InputError(f"{path} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
     return [table.columns[name] for name in names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,33 +97,48 @@ def explain(error: Exception) -> Reply | None:
     return None
 
 
-# The kinds of problems that Pydantic finds, or the first words of their names, in our words.
+# The kinds of problems that Pydantic finds, in our words.
 _WANTED = {
     "extra_forbidden": "is not known here",
     "missing": "is missing",
-    "int": "must be a whole number",
-    "float": "must be a number",
-    "finite": "must be a finite number",
-    "string": "must be text",
-    "bool": "must be true or false",
-    "list": "must be a list",
-    "dict": "must be an object",
-    "model": "must be an object",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be text",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must not be empty",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length} entries",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
 }
 
 
 def _explain_shape(error: ValidationError) -> Reply:
     """Say the first thing that is wrong with the shape of a request, and where."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "json_invalid":
         return reply_error(400, f"the body must be JSON: {first['msg'].removeprefix('Invalid JSON: ')}.")
     loc = first["loc"]
-    place = ".".join(str(part) for part in loc if not str(part).startswith(("constrained-", "list[")))
-    kind = first["type"].partition("_")[0]
-    wrong = _WANTED.get(first["type"], _WANTED.get(kind, f"is not right: {first['msg']}"))
+    # Pydantic also names the branch of a union that it tried.
+    branches = re.compile(r"constrained-.*|(list|dict)\[.*|\[key\]|float|str")
+    place = ".".join(str(part) for part in loc if not branches.fullmatch(str(part)))
+    said = first["msg"].replace("Input should be", "must be", 1)
+    other = said if said.startswith("must be") else f"is not right: {said}"
+    wanted = _WANTED.get(first["type"])
+    wrong = other if wanted is None else wanted.format(**first.get("ctx", {}))
     cells: list[dict[str, Any]] = []
     match loc:
+        case ("options", "answers", *_) if not first["type"].endswith("too_long"):
+            place, wrong = "options.answers", "must be text, or lower and upper, or lower, upper and step"
         case ("strata", str(column), int(row), *_):
-            place, wrong = f"strata.{column}.{row}", "must be text, a number or empty"
+            place = f"strata.{column}.{row}"
+            wrong = wrong if first["type"] == "string_too_long" else "must be text, a number or empty"
             cells = [{"row": row, "column": column, "message": f"a cell {wrong}."}]
     return reply_error(422, f"{place or 'the body'} {wrong}.", cells)

@@ -83,7 +83,7 @@ class Frame(ABC):
     def require_column(self, column: str, known: Iterable[str]) -> None:
         """Require that the frame has a column."""
         if column not in known:
-            raise InputError(f"{self.source} has no column {column!r}; it has {', '.join(known)}.")
+            raise InputError(f"{self.source} has no column {column!r}; it has {', '.join(map(repr, known))}.")
 
 
 @dataclass(frozen=True, slots=True)

