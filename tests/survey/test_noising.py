@@ -83,3 +83,14 @@ def test_more_answers_than_invitations_are_refused():
         dps.noise_answers(plan, "a", np.full(most + 1, 0.5))
     with pytest.raises(dps.InputError, match="every answer must be a number"):
         dps.noise_answers(plan, "a", np.ma.masked_array([0.4321, 0.5], mask=[True, False]))
+
+
+@pytest.mark.parametrize(("promise", "sd"), [({"zcdp": 2.0}, 0.5), ({"gdp": 2.0}, 0.5)])
+def test_noise_of_other_promises_has_the_spread_of_its_definition(promise, sd):
+    """Answers in a range of 1: sd = 1/√(2ρ) for zCDP ρ (Bun and Steinke 2016), 1/μ for μ-GDP (Dong and others)."""
+    strata = dps.Strata([9000], [0.3], ["a"])
+    plan = dps.design(strata, total=6000, mechanism="gaussian", **promise)
+    noised = dps.noise_answers(plan, "a", np.full(6000, 0.25))
+    # the variance of 6,000 draws has a relative error of √(2/6,000); a scale off by 10% would be 21% off
+    assert abs(np.var(noised - 0.25) / sd**2 - 1) < 5.5 * math.sqrt(2 / 6000)
+    assert abs(np.mean(noised) - 0.25) < 5.5 * sd / math.sqrt(6000)

@@ -1,0 +1,34 @@
+"""Steps of a fielded survey that tests share; the survey is the fixture ``fielded``."""
+
+import csv
+
+from dpstrata.survey.records import draw
+from dpstrata.survey.releasing import privatize
+
+COLUMNS = {"id": "person", "stratum": "region", "answer": "income"}
+
+
+def release(folder, *, answers="answers.csv", out="noised.csv", **more):
+    return privatize(
+        folder / "design.json",
+        folder / answers,
+        sample=folder / "sample.csv",
+        out=folder / out,
+        key_file=folder / "draw.key",
+        **COLUMNS,
+        **more,
+    )
+
+
+def field_instead(folder, frame, plan, answers):
+    """Put another design in the place of the first: draw it, and let everyone answer alike."""
+    plan.save(folder / "design.json")
+    (folder / "sample.csv").unlink()
+    (folder / "draw.json").unlink()
+    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
+    with open(folder / "sample.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with open(folder / "answers.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["person", "region", *answers])
+        writer.writerows([row["person"], row["region"], *answers.values()] for row in rows)
