@@ -17,7 +17,7 @@ from dpstrata.model.choice import Choice
 from dpstrata.model.costs import fits_budget
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
-from dpstrata.model.inputs import Inputs
+from dpstrata.model.inputs import FORMULAS, Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.output import plain_cell
 from dpstrata.model.strata import Strata
@@ -28,8 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT = "dpstrata.design"
-VERSION = 1
+# Version 1 is that of dpstrata 0.1.0. A document keeps its version, and with it its formulas, when it is
+# loaded and saved again.
+VERSIONS = tuple(range(1, FORMULAS + 1))
 COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon")
+
+_NEW_OPTIONS: dict[str, Any] = {}  # those after version 1, with their defaults
+_PRIVACY_FACTS = ("central", "local", "spent_on_deviations", "central_in_all", "trust")
 
 Count = Annotated[int, Field(ge=1)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
@@ -186,7 +191,7 @@ class DesignDocument(_Part):
     """A design, with everything needed to check it and to carry out the survey."""
 
     format: Literal["dpstrata.design"]
-    version: Literal[1]
+    version: Literal[1, 2]
     created_with: str
     inputs: InputsPart
     strata: Annotated[list[StratumPart], Field(min_length=1)]
@@ -206,16 +211,15 @@ class DesignDocument(_Part):
 
 def design_document(plan: Design) -> dict[str, Any]:
     """Write a design as plain data that JSON can hold."""
-    inputs = asdict(plan.inputs)
     parts = plan.variance_parts
     proof = asdict(plan.certificate)
     if "prices" in proof:
         proof["prices"] = list(proof["prices"])
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": plan.inputs.formulas,
         "created_with": __version__,
-        "inputs": inputs,
+        "inputs": _options(plan.inputs),
         "strata": _stratum_rows(plan),
         "total": plan.total,
         "cost": plan.cost,
@@ -259,7 +263,7 @@ def design_digest(plan: Design) -> str:
     nor a processor that rounds a last digit otherwise changes the digest, and with it the sample of a key.
     """
     content = {
-        "inputs": asdict(plan.inputs),
+        "inputs": _options(plan.inputs),
         "mechanism": plan.mechanism.name,
         "strata": [
             {name: cell for name, cell in row.items() if name not in COMPUTED} for row in _stratum_rows(plan)
@@ -298,9 +302,10 @@ def read_design(path: str | Path) -> Design:
         raise InputError(f"{path} is not a JSON file.") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f'{path} is not a design document: it must be an object with "format": "{FORMAT}".')
-    if data.get("version") != VERSION:
+    if data.get("version") not in VERSIONS:
         raise InputError(
-            f"{path} must be a design document of version {VERSION}, got version {data.get('version')!r}."
+            f"{path} must be a design document of version {' or '.join(map(str, VERSIONS))}, got version "
+            f"{data.get('version')!r}."
         )
     try:
         document = DesignDocument.model_validate(data)
@@ -333,7 +338,7 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
             sd_epsilons=optional("sd_epsilon"),
             extra={name: [row.extra.get(name) for row in rows] for name in rows[0].extra},
         )
-        inputs = _inputs(document.inputs.model_dump())
+        inputs = _inputs(document.inputs.model_dump(), document.version)
         problem = inputs.problem(strata, document.total)
         outcome = None if document.outcome is None else Outcome(**document.outcome.model_dump())
         bound = document.certificate if isinstance(document.certificate, BoundPart) else None
@@ -374,7 +379,11 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
             f"{path}: the relaxed sizes do not fit the bounds and the total; the file was changed."
         )
     _check_limits(plan, path)
-    difference = first_difference(document.model_dump(exclude_unset=True), plan.to_dict())
+    written, computed = document.model_dump(exclude_unset=True), plan.to_dict()
+    if document.created_with != __version__:  # another version has other words for the same
+        for part in (written, computed):
+            part["privacy"] = {name: part["privacy"].get(name) for name in _PRIVACY_FACTS}
+    difference = first_difference(written, computed)
     if difference:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
     return plan
@@ -435,5 +444,16 @@ def first_difference(written: Any, computed: Any, place: str = "") -> str | None
     return next((found for pair in pairs if (found := first_difference(pair[1], pair[2], pair[0]))), None)
 
 
-def _inputs(data: Mapping[str, Any]) -> Inputs:
-    return Inputs(**{**data, "answers": Answers(**data["answers"])})
+def _inputs(data: Mapping[str, Any], version: int) -> Inputs:
+    return Inputs(**{**data, "answers": Answers(**data["answers"])}, formulas=version)
+
+
+def _options(inputs: Inputs) -> dict[str, Any]:
+    """Return what was asked for; options that version 1 did not have, only where they are not the default.
+
+    So the digest of a design that uses none of them is the one it had under version 1, and with it the sample
+    of a key.
+    """
+    options = asdict(inputs)
+    del options["formulas"]
+    return {name: value for name, value in options.items() if value != _NEW_OPTIONS.get(name, ...)}

@@ -32,13 +32,18 @@ Target = float | Mapping[str, float] | None
 
 QUESTIONS = ("total", "at_most", "budget", "target_se", "target_margin", "target_cv")
 TARGETS = ("target_se", "target_margin", "target_cv")
+FORMULAS = 2  # also the version of the design document
 # No local budget that epsilon and sizes allow comes near this, so a larger cap changes nothing.
 _NO_CAP = 200.0
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The arguments of :func:`dpstrata.design`, as given, with the answers resolved."""
+    """The arguments of :func:`dpstrata.design`, as given, with the answers resolved.
+
+    ``formulas`` is not among them: it is the version of the design document whose formulas are used, so that
+    a document is checked, and everything derived from it computed, with what held when it was made.
+    """
 
     epsilon: float | None = None
     delta: float = 0.0
@@ -63,6 +68,7 @@ class Inputs:
     domains: Mapping[str, Target] | None = None
     confidence: float = 0.95
     finite_population: bool = True
+    formulas: int = FORMULAS
 
     def __post_init__(self) -> None:
         for name, kind in _KINDS.items():

@@ -151,7 +151,7 @@ def read_inputs(strata: object, arguments: Mapping[str, Any]) -> Inputs:
             "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
         )
     given = {name: value for name, value in arguments.items() if name != "strata"}
-    unknown = set(given) - {field.name for field in fields(Inputs)}
+    unknown = set(given) - ({field.name for field in fields(Inputs)} - {"formulas"})
     if unknown:
         raise InputError(f"a design has no option {min(unknown)!r}.")
     given["answers"] = parse_answers(given.get("answers", (0, 1)))

@@ -65,7 +65,8 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
     options = {
         field.name: value
         for field in fields(Inputs)
-        if (value := getattr(inputs, field.name)) != without.get(field.name, getattr(plain, field.name))
+        if field.name != "formulas"
+        and (value := getattr(inputs, field.name)) != without.get(field.name, getattr(plain, field.name))
     }
     if best:
         options["mechanism"] = "best"

@@ -1,0 +1,62 @@
+"""What people saved with earlier versions loads for ever, with the same sizes and the same sample."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import dpstrata as dps
+
+SAVED = Path(__file__).parent / "saved"
+DESIGNS = sorted(path for path in SAVED.glob("*/*.json") if path.name != "index.json")
+SURVEYS = sorted(path.parent for path in SAVED.glob("*/*/draw.json"))
+
+
+def named(path):
+    return f"{path.parent.name}-{path.stem}"
+
+
+@pytest.fixture
+def survey(request, tmp_path):
+    """A copy of a saved survey, with its key readable by its owner alone, as it was."""
+    folder = tmp_path / "survey"
+    shutil.copytree(request.param, folder)
+    (folder / "draw.key").chmod(0o600)
+    return folder
+
+
+def test_there_is_something_to_load():
+    assert len(DESIGNS) >= 34
+    assert len(SURVEYS) >= 3
+
+
+@pytest.mark.parametrize("path", DESIGNS, ids=named)
+def test_a_saved_design_is_what_it_was(path, tmp_path):
+    was = json.loads((path.parent / "index.json").read_text())[path.stem]
+    plan = dps.load_design(path)  # checks its proof and answers its question again
+    assert plan.digest == was["digest"]
+    assert plan.sample_sizes.tolist() == was["sample_sizes"]
+    assert plan.variance == pytest.approx(was["variance"], rel=1e-12)
+    plan.save(tmp_path / "again.json")
+    assert dps.load_design(tmp_path / "again.json") == plan
+    again, written = (json.loads(file.read_text()) for file in (tmp_path / "again.json", path))
+    assert (again["version"], again["inputs"]) == (written["version"], written["inputs"])
+
+
+@pytest.mark.parametrize("survey", SURVEYS, ids=named, indirect=True)
+def test_a_saved_survey_goes_on(survey):
+    frame = dps.open_frame(survey / "frame.csv", id="person", stratum="site")
+    files = {"sample": survey / "sample.csv", "key_file": survey / "draw.key"}
+    dps.verify_draw(survey / "design.json", frame, **files)
+    before = (survey / "sample.csv").read_bytes()
+    dps.draw(survey / "design.json", frame, out=survey / "sample.csv", key_file=survey / "draw.key")
+    assert sorted((survey / "sample.csv").read_bytes().split()) == sorted(before.split())
+    assert dps.estimate(survey / "design.json", survey / "noised.csv").whole.answers == 24
+    columns = {"id": "person", "stratum": "site", "answer": "yes"}
+    answers, out = survey / "answers.csv", survey / "again.csv"
+    with pytest.raises(dps.InputError, match="released before"):
+        dps.privatize(survey / "design.json", answers, **files, **columns, out=out)
+    release = dps.privatize(survey / "design.json", answers, **files, **columns, out=out, again=True)
+    assert release.known_before == 24
+    assert release.spent.epsilon > 2
