@@ -82,6 +82,15 @@ def plain_objective(strata: dps.Strata, n: np.ndarray) -> Callable[[], float]:
     """Write the objective in plain NumPy, as anyone would; constants are prepared outside."""
     N, S = strata.sizes.astype(float), strata.sds
     a, c, sizes = N / N.sum(), np.expm1(1.0), n.astype(float)
+    if strata.response_rates is not None:
+        r, q = strata.response_rates, 1 - strata.response_rates
+
+        def with_chance() -> float:
+            u = r * sizes
+            inverse = (1 + q / u + q * (1 + q) / u**2 + 2 * q * (1 + 4 * q + q * q) / u**3) / u
+            return float(np.sum(a**2 * (S**2 + 2 / np.log1p(c * r * N / sizes) ** 2) * inverse))
+
+        return with_chance
     return lambda: float(np.sum(a**2 * (S**2 + 2 / np.log1p(c * N / sizes) ** 2) / sizes))
 
 

@@ -60,6 +60,7 @@ def make_problem(
     response_rates: Any = None,
     cap: float | None = None,
     curator: bool = False,
+    certain_answers: bool = False,
 ) -> Problem:
     sizes = np.asarray(sizes, dtype=np.int64)
     sds = np.asarray(sds, dtype=float)
@@ -75,7 +76,9 @@ def make_problem(
         noise = SharedBudget(noise, questions)
     rates = None if response_rates is None else np.asarray(response_rates, dtype=float)
     weights = np.asarray(coefficients, dtype=float)
-    terms = Terms(sizes, sds, weights, objective, Promise(epsilon), noise, rates, cap, curator)
+    terms = Terms(
+        sizes, sds, weights, objective, Promise(epsilon), noise, rates, cap, curator, certain_answers
+    )
     lower = np.ones_like(sizes) if lower is None else np.asarray(lower, dtype=np.int64)
     upper = sizes if upper is None else np.asarray(upper, dtype=np.int64)
     return Problem(terms, lower, upper, int(total))
@@ -134,6 +137,7 @@ def random_problem(
         response_rates=rates,
         cap=None if curator else cap,
         curator=curator,
+        certain_answers=beyond and rng.random() < 0.3,
     )
 
 
@@ -175,7 +179,18 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
         e = min(e, mp.mpf(terms.cap))
     e /= getattr(terms.mechanism, "questions", 1)
     v = plain_variance(terms.mechanism.name, e, mp.mpf(terms.mechanism.answer_range), terms.mechanism.steps)
-    return a**2 * (S**2 + (v / (r * size) if terms.curator else v)) / (r * size)
+    once, twice = plain_inverses(r, size, certain=terms.response_rates is None or terms.certain_answers)
+    return a**2 * (S**2 * once + v * (twice if terms.curator else once))
+
+
+def plain_inverses(r: Any, n: Any, *, certain: bool) -> tuple[Any, Any]:
+    """What is planned with for 1/m and 1/m², if m of n people answer, each with chance r."""
+    u, q = r * n, 1 - r
+    if certain:
+        return 1 / u, 1 / u**2
+    once = 1 / u + q / u**2 + (q + q**2) / u**3 + (2 * q + 8 * q**2 + 2 * q**3) / u**4
+    last = mpmath.mpf(26) / 10 * (5 * q + 27 * q**2 + 18 * q**3)
+    return once, 1 / u**2 + 3 * q / u**3 + (4 * q + 7 * q**2) / u**4 + last / u**5
 
 
 def plain_objective(problem: Problem, sizes: Any) -> Any:

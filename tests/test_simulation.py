@@ -63,6 +63,23 @@ def test_it_would_notice_a_wrong_variance():
     assert result.agrees()
 
 
+@pytest.mark.parametrize("trust", ["local", "curator"])
+@pytest.mark.parametrize("rate", [0.1, 0.33, 0.6, 0.97])
+def test_response_rates_cost_what_was_planned(rate, trust):
+    """Also with few answers: 4 to 12 are expected in each stratum."""
+    invited = np.array([6, 8, 12])
+    sizes = np.array([800, 1201, 3000])
+    mins = np.ceil(invited / rate).astype(int)
+    strata = dps.Strata(
+        sizes, [0.3, 0.4, 0.2], response_rates=[rate] * 3, mins=np.minimum(mins, sizes * rate)
+    )
+    plan = dps.design(strata, epsilon=1, total=int(mins.sum()), trust=trust)
+    result = dps.simulate(plan, dps.synthetic_population(plan), replications=40_000, seed=4)
+    assert abs(result.bias) <= 4 * result.bias_error
+    assert result.variance == pytest.approx(plan.variance, rel=0.03)
+    assert abs(result.variance_z) <= 4
+
+
 def test_a_seed_repeats_it_and_another_does_not():
     plan = dps.design(dps.Strata([700, 901], [0.3, 0.1]), epsilon=1, total=40)
     population = dps.synthetic_population(plan)

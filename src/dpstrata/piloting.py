@@ -22,7 +22,7 @@ from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves, what_is_left
 from dpstrata.planning.choosing import answer_any
 from dpstrata.planning.designing import read_inputs
-from dpstrata.planning.questions import warn_beyond_the_best
+from dpstrata.planning.questions import warn_beyond_the_best, warn_of_empty_strata
 from dpstrata.planning.spreads import noised_moments, pilot_spreads
 from dpstrata.survey.estimating import FEW, Estimate, Estimation, estimate_means, with_interval
 
@@ -106,6 +106,7 @@ def pilot(
         )
     wave = answer_any(strata, inputs, warn=False)
     warn_beyond_the_best(wave, stacklevel=2, name="pilot_total")
+    warn_of_empty_strata(wave, stacklevel=2)
     first = replace(wave, waves=Waves(both.epsilon, both.total))
     plan_second_wave(first)  # says now what would be impossible later
     return first
@@ -153,6 +154,7 @@ def main_design(first: Design, strata: Sequence[str], answers: npt.ArrayLike) ->
     moments = noised_moments(first, codes, np.asarray(answers, dtype=float))
     plan = design_with(first, pilot_spreads(first, moments))
     warn_beyond_the_best(plan, stacklevel=2)
+    warn_of_empty_strata(plan, stacklevel=2)
     return plan
 
 

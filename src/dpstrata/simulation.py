@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
+from dpstrata.model.response import willing_people
 
 _CHUNK = 2_000_000  # random numbers held at once
 
@@ -98,6 +99,10 @@ def simulate(
     population correction, its prediction is for an endless population with the same spread: people are then
     drawn with replacement, and deviations from the mean are stretched by √(N/(N−1)) to make up for it.
 
+    With response rates, other people are willing to answer in each survey, r·N of a stratum, whatever their
+    answers; where nobody who is drawn is willing, that is drawn again, because the prediction is for surveys
+    without an empty stratum.
+
     Parameters
     ----------
     plan : Design
@@ -128,10 +133,6 @@ def simulate(
     >>> result.agrees()
     True
     """
-    if plan.problem.terms.response_rates is not None:
-        raise InputError(
-            "simulate carries out designs in which everyone answers, got response rates below 1."
-        )
     check_whole("replications", replications, least=10)
     check_whole("seed", seed, least=0)
     answers = check_population(plan, population)
@@ -267,13 +268,36 @@ def _stratum_means(
             sample = draw_without_replacement(len(values), n, count, generator)
         else:
             sample = generator.integers(0, len(values), (count, n))
-        if plan.inputs.trust == "curator":
-            noise = plan.mechanism.simulated_release(np.zeros(count), e, generator) / n
-            released = shares[sample].mean(axis=1) + noise
+        chosen = shares[sample]
+        m = _numbers_of_answers(plan, row, count, generator)
+        if plan.inputs.trust != "curator":
+            chosen = plan.mechanism.simulated_release(chosen, e, generator)
+        if m is None:
+            m, sums = np.full(count, n), chosen.sum(axis=1)
         else:
-            released = plan.mechanism.simulated_release(shares[sample], e, generator).mean(axis=1)
+            chosen = generator.permuted(chosen, axis=1)
+            sums = np.where(np.arange(n) < m[:, None], chosen, 0.0).sum(axis=1)
+        if plan.inputs.trust == "curator":
+            sums = sums + plan.mechanism.simulated_release(np.zeros(count), e, generator)
+        released = sums / m
         means[start : start + count] = answers.lower + answers.range * released
     return means
+
+
+def _numbers_of_answers(
+    plan: Design, row: int, count: int, generator: np.random.Generator
+) -> IntArray | None:
+    """How many people of one stratum answer in each survey, at least one; ``None`` where everyone does."""
+    rates = plan.problem.terms.response_rates
+    if rates is None or rates[row] == 1.0:
+        return None
+    size, n = int(plan.strata.sizes[row]), int(plan.sample_sizes[row])
+    whole, more = willing_people(plan.strata.sizes[row : row + 1], rates[row : row + 1])
+    willing = int(whole[0]) + (generator.random(count) < more[0])
+    answers = generator.hypergeometric(willing, size - willing, n)
+    while (empty := np.flatnonzero(answers == 0)).size:
+        answers[empty] = generator.hypergeometric(willing[empty], size - willing[empty], n)
+    return np.asarray(answers, dtype=np.int64)
 
 
 def draw_without_replacement(population: int, n: int, count: int, generator: np.random.Generator) -> IntArray:

@@ -5,6 +5,7 @@ import pytest
 from problems import (
     MECHANISMS,
     OBJECTIVES,
+    is_additive,
     make_problem,
     plain_objective,
     plain_term,
@@ -71,7 +72,8 @@ def test_values_and_exact_gains_agree_with_the_plain_formula(seed, beyond):
 @pytest.mark.parametrize(("mechanism", "steps"), MECHANISMS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
-def test_derivatives(mechanism, steps, objective, epsilon):
+@pytest.mark.parametrize("rates", [None, [0.05, 0.6, 1.0]])
+def test_derivatives(mechanism, steps, objective, epsilon, rates):
     problem = make_problem(
         [7000, 800, 10**9],
         [0.283, 0.08, 0.3],
@@ -81,6 +83,8 @@ def test_derivatives(mechanism, steps, objective, epsilon):
         steps=steps,
         objective=objective,
         coefficients=[1.0, -2.0, 0.5],
+        response_rates=rates,
+        curator=rates is not None and objective == "trace" and is_additive(mechanism, steps),
     )
     terms = problem.terms
     x = np.array([61.5, 300.25, 12345678.5])

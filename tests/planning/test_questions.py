@@ -5,15 +5,16 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import dpstrata as dps
 from dpstrata.model.inputs import Inputs
 from dpstrata.planning import questions
 from dpstrata.solvers.free import best_sizes
-from problems import MECHANISMS
+from problems import MECHANISMS, plain_inverses
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
-quietly = pytest.mark.filterwarnings("ignore:total=.* is more than helps")
+quietly = pytest.mark.filterwarnings("ignore:total=.* is more than helps", "ignore:Counts are invitations")
 
 
 def random_survey(rng):
@@ -50,12 +51,13 @@ def test_at_most_equals_trying_every_total(seed):
     limit = int(rng.integers(len(strata), strata.population + 5))
     plan = dps.design(strata, at_most=limit, **options)
     most = min(limit, most_people(strata))
-    every = {
-        total: dps.design(strata, total=total, **options).variance for total in range(len(strata), most + 1)
-    }
+    every = {total: dps.design(strata, total=total, **options) for total in range(len(strata), most + 1)}
     assert plan.total <= limit
-    assert plan.variance == pytest.approx(min(every.values()), rel=1e-12)
-    assert plan.outcome.variance_at_limit == pytest.approx(every[most], rel=1e-12)
+    planned = [other.problem.objective(other.sample_sizes) for other in every.values()]
+    assert plan.problem.objective(plan.sample_sizes) == pytest.approx(min(planned), rel=1e-12)
+    if strata.response_rates is None:  # otherwise what is planned with is a bound on the variance
+        assert plan.variance == pytest.approx(min(other.variance for other in every.values()), rel=1e-12)
+    assert plan.outcome.variance_at_limit == pytest.approx(every[most].variance, rel=1e-12)
     # no allocation at all is better, since no single person is worth adding or leaving out
     free = best_sizes(Inputs(total=plan.total, **{**options, "answers": plan.inputs.answers}).problem(strata))
     assert plan.outcome.best_total == free.sum()
@@ -69,12 +71,17 @@ def test_the_fewest_interviews_reach_the_target_and_one_fewer_does_not(seed):
     sizes = np.floor(10 ** rng.uniform(1, 5, k)).astype(int)
     strata = dps.Strata(sizes, rng.uniform(0.01, 0.45, k))
     epsilon = float(10 ** rng.uniform(-1.5, 1))
+    if seed % 3 == 0:  # with one invitation each, that anyone answers is the exception
+        strata = dps.Strata(
+            sizes * 100, strata.sds, response_rates=rng.uniform(0.3, 1, k), mins=np.full(k, 10)
+        )
     best = dps.design(strata, epsilon=epsilon, at_most=strata.population)
-    worst = dps.design(strata, epsilon=epsilon, total=k).standard_error
+    least = int(best.problem.lower.sum())
+    worst = dps.design(strata, epsilon=epsilon, total=least).standard_error
     target = best.standard_error + (worst - best.standard_error) * rng.uniform(0.001, 1.1)
     plan = dps.design(strata, epsilon=epsilon, target_se=target)
     assert plan.standard_error <= target
-    if plan.total > k:
+    if plan.total > least:
         fewer = dps.design(strata, epsilon=epsilon, total=plan.total - 1)
         assert fewer.standard_error > target
         assert plan.outcome.variance_with_one_fewer == fewer.variance
@@ -286,13 +293,22 @@ def test_response_rates_by_hand():
     e = np.log1p(np.expm1(1.0) * r * N / n)
     assert plan.local_epsilons == pytest.approx(e)
     weight = (N / N.sum()) ** 2
-    expected = np.sum(weight * (strata.sds**2 * (1 / (r * n) - 1 / N) + 2 / e**2 / (r * n)))
-    assert plan.variance == pytest.approx(expected)
+    inverse = [
+        np.sum(stats.hypergeom.pmf(m := np.arange(1, n[i] + 1), N[i], round(r[i] * N[i]), n[i]) / m)
+        for i in (0, 1)
+    ]
+    expected = np.sum(weight * (strata.sds**2 * (inverse - 1 / N) + 2 / e**2 * inverse))
+    assert plan.variance == pytest.approx(expected, rel=1e-6)
+
+    def planned(m):
+        pairs = zip(r.tolist(), (m, 200 - m), strict=True)
+        return np.array([float(plain_inverses(*pair, certain=False)[0]) for pair in pairs])
+
     every = {
         m: np.sum(
             weight
             * (strata.sds**2 + 2 / np.log1p(np.expm1(1.0) * r * N / np.array([m, 200 - m])) ** 2)
-            / (r * np.array([m, 200 - m]))
+            * planned(m)
         )
         for m in range(1, 200)
     }
@@ -333,11 +349,22 @@ def test_someone_must_answer():
         dps.InfeasibleError, match=r"so that someone would answer, got 0\.1 times 5 in stratum '1'"
     ):
         dps.design(dps.Strata([5, 50], [0.3, 0.3], response_rates=[0.1, 0.8]), epsilon=1, total=5)
-    with pytest.raises(dps.InputError, match="in which everyone answers"):
-        dps.simulate(
-            dps.design(dps.Strata([50, 50], [0.3, 0.3], response_rates=[0.5, 1]), epsilon=1, total=5),
-            [[0], [0]],
-        )
+
+
+def test_a_stratum_that_may_stay_empty_is_warned_about_with_the_minimum_that_avoids_it():
+    """A staff survey: 12 departments of 20 to 130 people, half of whom answer."""
+    departments = dps.Strata(range(20, 140, 10), [0.4] * 12, response_rates=[0.5] * 12)
+    with pytest.warns(dps.DpstrataWarning, match=r"is 39%\. With min_per_stratum=10 it would be at most 1%"):
+        plan = dps.design(departments, epsilon=1, total=60)
+    none = [
+        stats.hypergeom.pmf(0, N, N / 2, n)
+        for N, n in zip(range(20, 140, 10), plan.sample_sizes, strict=True)
+    ]
+    assert plan.chance_of_empty_stratum == pytest.approx(1 - np.prod(1 - np.array(none)))
+    assert plan.response_in_words in repr(plan)
+    safe = dps.design(departments, epsilon=1, total=140, min_per_stratum=10)
+    assert safe.chance_of_empty_stratum <= 0.01
+    assert "cannot be estimated, is 0." in safe.response_in_words
 
 
 # --- standard deviations from the answers themselves ------------------------------------------

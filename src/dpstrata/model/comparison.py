@@ -77,25 +77,23 @@ def variance_parts(problem: Problem, sizes: IntArray, *, finite_population: bool
 
 
 def stratum_variances(
-    problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool
+    problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool, planned: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Variance of each stratum's mean at ``sizes``, from sampling and from privacy."""
-    terms = problem.terms
-    answers = sizes.astype(float)
-    noise = terms.noise_variances(answers)
-    if terms.response_rates is not None:
-        answers = answers * terms.response_rates
+    """Variance of each stratum's mean at ``sizes``, from sampling and from privacy.
+
+    With ``planned``, as it is minimised: not below what is expected where the number of answers is random.
+    """
+    terms, n = problem.terms, sizes.astype(float)
+    answers, noised = terms.mean_divisors(n, planned=planned)
     sampling = terms.sds**2 / answers
     if finite_population:
         sampling = sampling * ((terms.sizes - answers) / terms.sizes)
-    if terms.curator:  # the mean is noised once
-        noise = noise / answers
-    return sampling, noise / answers
+    return sampling, terms.noise_variances(n) / noised
 
 
 def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool) -> FloatArray:
-    """Variance of each stratum's mean at ``sizes``."""
-    sampling, privacy = stratum_variances(problem, sizes, finite_population=finite_population)
+    """Variance of each stratum's mean at ``sizes``, as it is minimised."""
+    sampling, privacy = stratum_variances(problem, sizes, finite_population=finite_population, planned=True)
     return sampling + privacy
 
 

@@ -26,7 +26,8 @@ from dpstrata.model.domains import Domain, describe_domains, find_partitions
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.problem import Problem
-from dpstrata.model.statement import privacy_statement
+from dpstrata.model.response import chance_of_empty_stratum, is_worth_a_warning, minimum_against_empty
+from dpstrata.model.statement import percent_up, privacy_statement
 from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves
 from dpstrata.privacy.mechanisms.base import Mechanism
@@ -160,6 +161,32 @@ class Design:
     def cost(self) -> float | None:
         """What all invitations cost, if the strata say what one does."""
         return None if self.strata.costs is None else total_cost(self.strata.costs, self.sample_sizes)
+
+    @property
+    def chance_of_empty_stratum(self) -> float:
+        """Chance that nobody answers in some stratum, so that it cannot be estimated; 0 if everyone does."""
+        rates = self.problem.terms.response_rates
+        if rates is None:
+            return 0.0
+        return chance_of_empty_stratum(self.strata.sizes, rates, self.sample_sizes)
+
+    @property
+    def response_in_words(self) -> str | None:
+        """How many people would answer, and how likely a stratum is left without any; ``None`` if all do."""
+        rates = self.problem.terms.response_rates
+        if rates is None:
+            return None
+        answers = float((rates * self.sample_sizes).sum())
+        chance = self.chance_of_empty_stratum
+        words = (
+            f"Counts are invitations, including substitutes and reserves; about {answers:,.0f} of "
+            f"{self.total:,} people would answer. The chance that nobody answers in some stratum, which then "
+            f"cannot be estimated, is {percent_up(chance)}."
+        )
+        if not is_worth_a_warning(chance):
+            return words
+        least = minimum_against_empty(self.strata.sizes, rates, self.problem.upper)
+        return f"{words} With min_per_stratum={least} it would be at most 1%."
 
     @property
     def outcome_in_words(self) -> str | None:

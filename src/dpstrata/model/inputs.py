@@ -258,6 +258,7 @@ class Inputs:
             response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
             cap=cap if cap < _NO_CAP else None,
             curator=self.trust == "curator",
+            certain_answers=self.formulas == 1,
         )
 
     def _mechanism(self) -> tuple[Mechanism, Promise]:

@@ -254,6 +254,19 @@ def round_down(value: float, digits: int) -> str:
     return f"{Decimal(value).quantize(step, rounding=ROUND_FLOOR):f}"
 
 
+def percent_up(chance: float) -> str:
+    """Write a chance in percent, upwards; nothing is said to be impossible that is not.
+
+    Examples
+    --------
+    >>> percent_up(0.0123), percent_up(1e-9), percent_up(0.4)
+    ('1.3%', 'below 0.1%', '40%')
+    """
+    if chance < 0.001:
+        return "below 0.1%"
+    return f"{round_up(100 * chance * (1 - 1e-12), 1 if chance < 0.1 else 0)}%"
+
+
 def factor_up(value: float) -> str:
     """Write a factor with two decimals, or three leading digits of a large number; upwards."""
     if value < 1e4:

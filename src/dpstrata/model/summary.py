@@ -154,13 +154,8 @@ def sentences(plan: Design) -> list[str]:
 def outcome_sentences(plan: Design) -> list[str]:
     """State how the total and the mechanism came about, as far as there is something to say."""
     outcome = []
-    rates = plan.problem.terms.response_rates
-    if rates is not None:
-        answers = float((rates * plan.sample_sizes).sum())
-        outcome.append(
-            f"All counts are invitations, substitutes and reserves among them; about {answers:,.0f} of "
-            f"{plan.total:,} people would answer."
-        )
+    if plan.response_in_words is not None:
+        outcome.append(plan.response_in_words)
     if plan.inputs.has_domain_targets:
         outcome.append(_targets_in_words(plan))
     elif plan.outcome_in_words is not None:

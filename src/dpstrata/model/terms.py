@@ -15,10 +15,14 @@ are equal (unless response rates differ) and drop out of every comparison; elsew
 to the tilt of one stratum (the origin). Gains and prices below are measured from that origin:
 ``gain = f(n) - f(n + 1) + origin``. A cap on the local budget changes f below its kink (see ``cap``).
 
-Where a trusted curator noises the mean of a stratum instead of every answer, the noise is :math:`v/(rn)^2`,
-and :math:`s(e(n))/n^2 = 2/(Cn) + 2/C^2`: no tilt, a larger spread, and a remainder that falls like 1/n²,
+That is where everyone answers. Where the number of answers is random, 1/(rn) stands for the planning bound on
+its mean inverse (see ``response``), a polynomial in 1/n; and where a trusted curator noises the mean of a
+stratum instead of every answer, v is multiplied by another one that falls like 1/n². Both are written as
 
-.. math:: f = \frac{a^2}{rn} \left(S^2 + \frac{2wR^2}{rC} + \frac{R^2\psi(e(n))}{rn}\right) + \mathit{const}
+.. math:: f(n) = A \left(P(n) + \psi(e(n))\, Q(n)\right) + t\,n + \mathit{const}, \qquad A = a^2 R^2 / r ,
+
+with polynomials P and Q in 1/n that have no negative coefficient: since :math:`s = 2n/C + 2n^2/C^2`, what
+w·s·Q adds beyond tilt and constant is such a polynomial too. A curator has no tilt.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ import numpy as np
 from dpstrata.arrays import ALL, BLOCK, BoolArray, FloatArray, IntArray, Rows, blocks
 from dpstrata.model.cap import Cap
 from dpstrata.model.precision import difference_of_products
+from dpstrata.model.response import Decay, exact_planning_bound, expected_inverse, planning_decay
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, Point, Step, point
 from dpstrata.privacy.promise import Promise
@@ -67,6 +72,8 @@ class Terms:
         The most that the answers of one person may spend.
     curator : bool
         Whether the mean of each stratum is noised, once, instead of every answer.
+    certain_answers : bool
+        Whether r·n people are taken to answer for certain, as the first version of the documents did.
     """
 
     sizes: IntArray
@@ -78,6 +85,7 @@ class Terms:
     response_rates: FloatArray | None = None
     cap: float | None = None
     curator: bool = False
+    certain_answers: bool = False
     tilts: FloatArray | None = field(init=False, default=None)
     """t of each stratum, or ``None`` where all are equal."""
     slope: FloatArray | None = field(init=False, default=None)
@@ -88,7 +96,9 @@ class Terms:
     _population: int = field(init=False, default=0)
     _C: FloatArray = field(init=False)
     _A: FloatArray = field(init=False)  # a²R²/r
-    _V: FloatArray = field(init=False)  # S²/R², for a curator with 2w/(rC) added
+    _V: FloatArray = field(init=False)  # S²/R²
+    _spread: Decay | None = field(init=False, default=None)  # P, and
+    _noise: Decay | None = field(init=False, default=None)  # Q, where f is not A(V + v/R²)/n
     _cap: Cap | None = field(init=False, default=None)
     _slope_terms: FloatArray | None = field(init=False, default=None)  # what slopes are differences of
 
@@ -103,8 +113,9 @@ class Terms:
         if self.response_rates is not None:
             self._C.__imul__(self.response_rates)
             self._A.__itruediv__(self.response_rates)
+        if self.curator or self.random_answers:
+            self._put_polynomials()
         if self.curator:
-            self._V.__iadd__(2.0 * self.mechanism.weight / (self._C * self._rates(ALL)))
             return
         if self.cap is not None:
             cap = Cap(self.cap, self.promise, self.mechanism)
@@ -121,6 +132,32 @@ class Terms:
 
     def __len__(self) -> int:
         return len(self.sizes)
+
+    @property
+    def random_answers(self) -> bool:
+        """Whether the number of answers is random, because not everyone answers."""
+        return self.response_rates is not None and not self.certain_answers
+
+    @property
+    def _sampling(self) -> Decay:
+        """How the sampling variance falls, times r, where P and Q are needed."""
+        rates: FloatArray | float = 1.0 if self.response_rates is None else self.response_rates
+        return planning_decay(rates, squared=False, certain=not self.random_answers)
+
+    def _put_polynomials(self) -> None:
+        """Write P and Q: V times how the sampling variance falls, and what w·s·Q leaves beside the tilt."""
+        sampling = noise = self._sampling
+        if self.curator:
+            rates: FloatArray | float = 1.0 if self.response_rates is None else self.response_rates
+            noise = planning_decay(rates, squared=True, certain=not self.random_answers)
+        spread = [self._V * c for c in sampling.coefficients]
+        # w(2n/C + 2n²/C²)·Σ c_j n^-(p + j): powers from 1 on, the others being tilt and constant.
+        for j, c in enumerate(noise.coefficients):
+            for power, part in ((noise.power + j - 1, 1.0), (noise.power + j - 2, 1.0 / self._C)):
+                if power >= 1:
+                    spread[power - 1] = spread[power - 1] + (2.0 * self.mechanism.weight) * c * part / self._C
+        object.__setattr__(self, "_spread", Decay(1, tuple(spread)))
+        object.__setattr__(self, "_noise", noise)
 
     def _rates(self, rows: Rows) -> FloatArray | float:
         return 1.0 if self.response_rates is None else self.response_rates[rows]
@@ -208,16 +245,34 @@ class Terms:
         """v(e(n)): the noise variance of one answer."""
         return self._blockwise(lambda m, part: self.mechanism.variance_at(self.budgets(m, part)), n, rows)
 
+    def mean_divisors(self, n: FloatArray, *, planned: bool) -> tuple[FloatArray, FloatArray]:
+        """Return what S² and the noise variance v are divided by in the variance of each stratum's mean.
+
+        The number of answers; for the noise its square where the mean is noised once. Where that number is
+        random, what gives the expected variance, or with ``planned`` the bound on it that is minimised.
+        """
+        if self.response_rates is None or self.certain_answers:
+            answers = n * self._rates(ALL)
+            return answers, answers**2 if self.curator else answers
+        rates = self.response_rates
+        if planned:
+            answers = rates / self._sampling.value(n)
+            return answers, rates / planning_decay(rates, squared=True).value(n) if self.curator else answers
+        answers = 1.0 / expected_inverse(self.sizes, rates, n, squared=False)
+        return answers, 1.0 / expected_inverse(
+            self.sizes, rates, n, squared=True
+        ) if self.curator else answers
+
     def values(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """f(n), whole: with the tilt and without the finite population correction."""
 
         def value(m: FloatArray, part: Rows) -> FloatArray:
-            at, R = self.budgets(m, part), self.mechanism.answer_range
-            if self.curator:
-                rho = self.mechanism.remainder(at) / (self._rates(part) * m)
-                constant = 2.0 * self.mechanism.weight / (self._C[part] ** 2 * self._rates(part))
-                return self._A[part] * ((self._V[part] + rho) / m + constant)
-            return self._A[part] * ((self._V[part] + self.mechanism.variance_at(at) / R**2) / m)
+            noise = self.mechanism.variance_at(self.budgets(m, part)) / self.mechanism.answer_range**2
+            if self._noise is None:
+                return self._A[part] * ((self._V[part] + noise) / m)
+            decay = self._noise.value(m, part)
+            sampling = self._sampling.value(m, part) if self.curator else decay
+            return self._A[part] * (self._V[part] * sampling + noise * decay)
 
         return self._blockwise(value, n, rows)
 
@@ -241,16 +296,20 @@ class Terms:
             whole = self._whole(before)
             core = self.mechanism.remainder(before, whole=whole)
             increase = self.mechanism.remainder_step(Step(before, after, d), whole=whole)
-            if self.curator:  # ψ/n² less (ψ + Δψ)/(n+1)², over 1/(n+1)
-                core *= (2.0 * m + 1.0) / (m * m * more)
-                core -= increase / more
-                core /= self._rates(part)
-                core += self._V[part] / m
-            else:  # (S² + R²ψ)/(n(n+1)) − R²Δψ/(n+1), all in units of R²
+            if self._noise is None or self._spread is None:
+                # (S² + R²ψ)/(n(n+1)) − R²Δψ/(n+1), all in units of R²
                 core += self._V[part]
                 core /= m
                 core -= increase
-            core *= self._A[part] / more
+                core *= self._A[part] / more
+            else:  # P(n) − P(n+1) + ψ(Q(n) − Q(n+1)) − Δψ·Q(n+1); with all of v in ψ, V·Q is all of P
+                if whole:
+                    core += self._V[part]
+                core *= self._noise.drop(m, part)
+                if not whole:
+                    core += self._spread.drop(m, part)
+                core -= increase * self._noise.value(more, part)
+                core *= self._A[part]
             if whole:  # the tilt is still in it
                 core += self.origin if self.tilts is None else self.tilts[part]
             if self.slope is not None:
@@ -271,7 +330,8 @@ class Terms:
         if not near.any():
             return
         # n and n + 1 below it: A(V + v)/(n(n + 1)).
-        below = self._A[rows] * ((self._V[rows] + cap.variance) / (n * (n + 1.0)))
+        fall = 1.0 / (n * (n + 1.0)) if self._noise is None else self._noise.drop(n, rows)
+        below = self._A[rows] * ((self._V[rows] + cap.variance) * fall)
         below += self.origin
         across = np.flatnonzero(near & (n + 1.0 > kinks * (1.0 - 1e-12)))
         if across.size:
@@ -280,7 +340,8 @@ class Terms:
             rates = 1.0 if self.response_rates is None else self.response_rates[rows][across]
             excess = cap.excess(m, self.sizes[rows][across].astype(float), rates)
             at = Point(before.e[across], m, self._C[rows][across])
-            lifted = gain[across] + A * (cap.lift(at, m, np.maximum(excess, 0.0)) / m)
+            decay = 1.0 / m if self._noise is None else self._noise.value(n, rows)[across]
+            lifted = gain[across] + A * (cap.lift(at, m, np.maximum(excess, 0.0)) * decay)
             below[across] = np.where(excess >= cap.odds_minus_one, below[across], lifted)
         np.copyto(gain, below, where=near)
 
@@ -301,9 +362,10 @@ class Terms:
 
     def is_straight(self, rows: Rows = ALL) -> BoolArray:
         """Whether f is a straight line: each further person is worth exactly the same."""
-        if self.curator:
-            return np.asarray(self._A[rows] == 0)
         straight: BoolArray = self._V[rows] == 0
+        if self._spread is not None:
+            for coefficient in self._spread.coefficients:
+                straight &= np.broadcast_to(coefficient, len(self))[rows] == 0
         if self.mechanism.constant_remainder != 0:
             straight[:] = False
         elif self.kinks is not None:
@@ -322,23 +384,37 @@ class Terms:
         whole = self._whole(at)
         rho, first, second = self.mechanism.remainder_slopes(at, whole=whole)
         z = at.z
-        if self.curator:
-            noise = 1.0 / (self._rates(rows) * x)
-            W = self._V[rows] + noise * (2.0 * rho + z * first)
-            H = 2.0 * self._V[rows] + noise * (6.0 * rho + (6.0 - z) * z * first + z * z * second)
-            return W, H
-        base = self._V[rows] + rho
         lift = z * first
-        W = base + lift
+        if self._noise is None or self._spread is None:
+            base = self._V[rows] + rho
+            W = base + lift
+            H = 2.0 * base + (4.0 - z) * lift + z * z * second
+        else:
+            Q, Q1, Q2 = self._noise.curve(x, rows)
+            base = rho + self._V[rows] if whole else rho
+            W = base * Q1 + lift * Q
+            H = base * Q2 + lift * (2.0 * Q1 + (2.0 - z) * Q) + z * z * second * Q
+            if not whole:
+                _, P1, P2 = self._spread.curve(x, rows)
+                W += P1
+                H += P2
         if whole:
             W += self._tilt_part(x, rows)
-        H = 2.0 * base + (4.0 - z) * lift + z * z * second
-        if self._cap is not None and self.kinks is not None:
+        if self.kinks is not None:
             capped = x < self.kinks[rows]
-            base = self._V[rows] + self._cap.variance
-            W = np.where(capped, base + self._tilt_part(x, rows), W)
-            H = np.where(capped, 2.0 * base, H)
+            below = self.capped_curve(x, rows)
+            W = np.where(capped, below[0] + self._tilt_part(x, rows), W)
+            H = np.where(capped, below[1], H)
         return W, H
+
+    def capped_curve(self, x: FloatArray, rows: Rows = ALL) -> tuple[FloatArray, FloatArray]:
+        """W and H of the line below the kink, with -f' = A·W/x² and f'' = A·H/x³: the tilt is in them."""
+        assert self._cap is not None
+        base = self._V[rows] + self._cap.variance
+        if self._noise is None:
+            return base, 2.0 * base
+        _, first, second = self._noise.curve(x, rows)
+        return base * first, base * second
 
     def _tilt_part(self, x: FloatArray, rows: Rows) -> FloatArray:
         """t·x²/A = 2w(x/C)²: what the tilt takes off W."""
@@ -355,23 +431,20 @@ class Terms:
     def falls_like_inverse(self) -> bool:
         """Whether every core is exactly A·W/n with W constant, so that the relaxation has a closed form."""
         constant = self.mechanism.constant_remainder
+        if self.random_answers:
+            return False
         return constant == 0 if self.curator else constant is not None
 
     def core_weights(self, total: int) -> FloatArray:
         """√(A·W), W held at the budget that everyone would have if all sampling rates were equal."""
         rate = total / float(self._population)
+        if self._noise is not None:
+            everywhere = np.maximum(self.sizes * rate, 1.0)
+            weights = self._blockwise(lambda x, part: self.curve(x, part)[0], everywhere, ALL)
+            weights *= self._A
+            return np.sqrt(weights, out=weights)
         remainder = self.mechanism.remainder(point(np.log1p(np.array([self.promise.odds_minus_one / rate]))))
-        if self.curator:
-            remainder = remainder / (self.sizes * rate)
         weights = self._V + remainder  # one array, in place: large problems wait for fresh memory
-        weights *= self._A
-        return np.sqrt(weights, out=weights)
-
-    @property
-    def capped_weights(self) -> FloatArray:
-        """√(A(V + v)) at the cap: below the kink -f' is its square over x²."""
-        assert self._cap is not None
-        weights = self._V + self._cap.variance
         weights *= self._A
         return np.sqrt(weights, out=weights)
 
@@ -407,7 +480,11 @@ class Terms:
             if self.cap is not None:
                 e = min(e, mp.mpf(self.cap))
             v = self.mechanism.exact_variance(e)
-            return a**2 * (S**2 + (v / (r * n) if self.curator else v)) / (r * n)
+            if not self.random_answers:
+                return a**2 * (S**2 + (v / (r * n) if self.curator else v)) / (r * n)
+            sampling = exact_planning_bound(r, n, squared=False)
+            noise = exact_planning_bound(r, n, squared=True) if self.curator else sampling
+            return a**2 * (S**2 * sampling + v * noise)
 
     # --- blocks -------------------------------------------------------------------------------
 

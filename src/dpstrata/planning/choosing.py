@@ -10,7 +10,7 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
-from dpstrata.planning.questions import answer, warn_beyond_the_best
+from dpstrata.planning.questions import answer, warn_beyond_the_best, warn_of_empty_strata
 
 
 def answer_best(strata: Strata, inputs: Inputs) -> Design:
@@ -54,6 +54,7 @@ def answer_any(
     plan = answer_best(strata, inputs) if best else answer(strata, inputs, problem)
     if warn:
         warn_beyond_the_best(plan, stacklevel=3)
+        warn_of_empty_strata(plan, stacklevel=3)
     return plan
 
 

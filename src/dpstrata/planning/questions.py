@@ -21,6 +21,7 @@ from dpstrata.model.domains import Partition, find_partitions
 from dpstrata.model.inputs import TARGETS, Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.problem import Problem
+from dpstrata.model.response import is_worth_a_warning
 from dpstrata.model.strata import Strata
 from dpstrata.solvers.budget import solve_budget
 from dpstrata.solvers.exact import solve_exactly
@@ -63,6 +64,12 @@ def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") 
         DpstrataWarning,
         stacklevel=stacklevel + 1,
     )
+
+
+def warn_of_empty_strata(plan: Design, *, stacklevel: int) -> None:
+    """Warn if some stratum is likely to be left without an answer."""
+    if plan.response_in_words is not None and is_worth_a_warning(plan.chance_of_empty_stratum):
+        warnings.warn(plan.response_in_words, DpstrataWarning, stacklevel=stacklevel + 1)
 
 
 def _check_budget(plan: Design) -> Design:
@@ -280,7 +287,7 @@ class _Search:
     def with_targets(self, partitions: Sequence[Partition]) -> Design:
         """Design for the least cost that meets every target."""
         inputs, problem, most = self.inputs, self._problem, self.best_sizes()
-        parts = stratum_variances(problem, most, finite_population=inputs.finite_population)
+        parts = stratum_variances(problem, most, finite_population=inputs.finite_population, planned=True)
         for part in partitions:
             reached = part.variances(*parts)
             for i in np.flatnonzero(reached > part.limits).tolist():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpstrata.model.design_record import Design
+from dpstrata.model.response import is_worth_a_warning
 from dpstrata.model.statement import round_up
 
 LARGE_EPSILON = 3.0
@@ -58,6 +59,8 @@ def _about_sizes(plan: Design) -> list[str]:
     outcome, asked = plan.outcome, plan.inputs.total
     if outcome is not None and asked is not None and outcome.best_total < asked:
         found.append(f"{plan.strata.counted(asked)} are more than help. {plan.outcome_in_words}")
+    if is_worth_a_warning(plan.chance_of_empty_stratum) and plan.response_in_words is not None:
+        found.append(plan.response_in_words)
     single = int(np.sum((plan.sample_sizes == 1) & (plan.strata.sizes > 1)))
     if single:
         found.append(

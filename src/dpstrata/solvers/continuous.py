@@ -12,7 +12,7 @@ import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray, blocks
 from dpstrata.errors import PrecisionError
-from dpstrata.model.balance import Capped, balance
+from dpstrata.model.balance import Capped, balance, root
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
 from dpstrata.solvers.solution import Solution
@@ -54,18 +54,9 @@ def relax(problem: Problem) -> Relaxation:
     x = search.balance(None, weight)
     if terms.falls_like_inverse:
         return search.result(x)
-    base = np.empty(len(x))
-    root = np.sqrt(terms.scale)
-    worthless = np.flatnonzero(root == 0)
+    worthless = np.flatnonzero(terms.scale == 0)
     for _ in range(_MOST_STEPS):
-        for part in blocks(len(x)):
-            at = search.above_kinks(x, part)
-            W, H = terms.curve(at, part)
-            share = W / H
-            share *= 2.0
-            np.multiply(at, 1.0 - share, out=base[part])
-            share *= root[part]
-            np.multiply(share, np.sqrt(W), out=weight[part])
+        base, weight = search.straighten(x, weight)
         base[worthless] = 0.0
         previous = x
         x = search.balance(base, weight)
@@ -88,13 +79,85 @@ class _Search:
         self.lower, self.upper = problem.lower.astype(float), problem.upper.astype(float)
         self.total = float(problem.total)
         self.price: float | None = None
+        self.power = 2.0
         self._rank = 0
         self._order: IntArray | None = None
-        self.kinks = self.capped_weight = None
+        self.kinks: FloatArray | None = None
+        self._below: tuple[FloatArray | None, FloatArray] | None = None
         if self.terms.kinks is not None:
             worthless = self.terms.scale == 0
             self.kinks = np.where(worthless, self.lower, np.clip(self.terms.kinks, self.lower, self.upper))
-            self.capped_weight = self.terms.capped_weights
+            self._below = None, np.sqrt(self.terms.scale * self.terms.capped_curve(self.kinks)[0])
+
+    def straighten(self, x: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        r"""Take the straight lines that sizes nearly are in :math:`\lambda^{-1/p}` around ``x``.
+
+        p = 2 is nearly right where -f' goes with 1/x². Where few people answer it falls faster, and lines may
+        start at more people than there are; a larger p lets every line start at nobody.
+
+        Parameters
+        ----------
+        x : array
+            Sizes.
+        weight : array
+            Is overwritten.
+
+        Returns
+        -------
+        base, weight : array
+            Where each line starts, and how fast it rises.
+        """
+        base = self._lines(x, weight)
+        if not self.terms.random_answers:
+            return base, weight
+        self._straighten_below_kinks(x)
+        if self.power > 2.0 or self._start(base) >= self.total:
+            self.power = max(self.power, self._steepest)
+            base = self._lines(x, weight)
+            self._straighten_below_kinks(x)
+        return base, weight
+
+    def _start(self, base: FloatArray) -> float:
+        """Sum of the sizes at which the lines start."""
+        start = np.clip(base, self.lower, self.upper)
+        if self.kinks is not None and self._below is not None and self._below[0] is not None:
+            start = np.where(self.kinks > self.lower, np.clip(self._below[0], self.lower, self.kinks), start)
+        return float(start.sum())
+
+    def _lines(self, x: FloatArray, weight: FloatArray) -> FloatArray:
+        base = np.empty(len(x))
+        self._steepest = 2.0
+        for part in blocks(len(x)):
+            at = self.above_kinks(x, part)
+            W, H = self.terms.curve(at, part)
+            straight = np.flatnonzero(H == 0)  # then so is W: nobody, up to the price at which everyone
+            H[straight] = 1.0
+            share = W / H
+            if self.terms.random_answers:
+                self._steepest = max(self._steepest, _steepness(share))
+            share *= self.power
+            np.multiply(at, 1.0 - share, out=base[part])
+            base[part][straight] = 0.0
+            share *= self._rise(at, W, part)
+            weight[part] = share
+        return base
+
+    def _rise(self, at: FloatArray, W: FloatArray, part: slice) -> FloatArray:
+        """x(-f')^(1/p)."""
+        if self.power == 2.0:
+            return np.asarray(np.sqrt(self.terms.scale[part] * W))
+        return at * root(self.terms.scale[part] * W / (at * at), self.power)
+
+    def _straighten_below_kinks(self, x: FloatArray) -> None:
+        """Do the same below the kinks, if there are any; without chance it is one straight line."""
+        if self.kinks is None:
+            return
+        at = np.minimum(x, self.kinks)
+        W, H = self.terms.capped_curve(at)
+        share = np.divide(W, H, out=np.full_like(W, 0.5), where=H > 0)
+        self._steepest = max(self._steepest, _steepness(share))
+        share *= self.power
+        self._below = at * (1.0 - share), share * self._rise(at, W, slice(None))
 
     def above_kinks(self, x: FloatArray, part: slice) -> FloatArray:
         """Return the sizes in ``part``, or their kinks where those are larger: what lies below is exact."""
@@ -105,10 +168,18 @@ class _Search:
         if self.terms.tilts is not None:
             self._choose_origin(base, weight)
         capped = None
-        if self.kinks is not None and self.capped_weight is not None:
-            capped = Capped(self.capped_weight, self.terms.origin, self.kinks)
+        if self.kinks is not None and self._below is not None:
+            capped = Capped(*self._below, self.terms.origin, self.kinks)
         shares, self.price = balance(
-            base, weight, self.terms.slope, self.lower, self.upper, self.total, self.price, capped
+            base,
+            weight,
+            self.terms.slope,
+            self.lower,
+            self.upper,
+            self.total,
+            self.price,
+            capped,
+            power=self.power,
         )
         return shares
 
@@ -150,7 +221,7 @@ class _Search:
         for part in blocks(len(weight)):
             slope, share = terms.slope[part], weight[part]
             with np.errstate(divide="ignore", invalid="ignore"):
-                shares = share / np.sqrt(slope)
+                shares = share / root(slope, self.power)
             shares[(slope < 0) | ((slope == 0) & (share > 0))] = np.inf
             shares[(slope == 0) & (share == 0)] = 0.0
             if base is not None:
@@ -162,6 +233,11 @@ class _Search:
         """Wrap up."""
         assert self.price is not None
         return Relaxation(x, self.price, self.terms)
+
+
+def _steepness(share: FloatArray) -> float:
+    """Largest H/W: with which power of the size -f' falls at most."""
+    return 1.0 / float(np.min(share, where=share > 0, initial=0.5))
 
 
 def _left_over(previous: FloatArray, x: FloatArray) -> float:

@@ -37,17 +37,12 @@ def real_sizes(
     """
     x = np.clip(start, lower, upper)
     prices, scales = np.broadcast_to(price, x.shape), np.broadcast_to(scale, x.shape)
-    capped_weights = None if terms.kinks is None else terms.capped_weights
     for part in blocks(len(x)):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             worth = np.where(scales[part] > 0, prices[part] / scales[part], np.inf)
         room = worth + (terms.origin if terms.tilts is None else terms.tilts[part])
         low, high, A = lower[part], upper[part], terms.scale[part]
-        below = kinks = None
-        if terms.kinks is not None and capped_weights is not None:
-            kinks = np.clip(terms.kinks[part], low, high)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                below = np.maximum(np.nan_to_num(capped_weights[part] / np.sqrt(worth), nan=0.0), low)
+        kinks = None if terms.kinks is None else np.clip(terms.kinks[part], low, high)
         sizes = x[part]
         for _ in range(_MOST_STEPS):
             at = sizes if kinks is None else np.maximum(sizes, kinks)
@@ -58,8 +53,9 @@ def real_sizes(
             # Nobody is worth a price where the scale is zero, and straight lines rise.
             following = np.where((A * W == 0) | ~np.isfinite(worth), low, following)
             following = np.clip(following, low if kinks is None else kinks, high)
-            if below is not None and kinks is not None:
-                following = np.where(below < kinks, below, following)
+            if kinks is not None:
+                below = _below_kinks(terms, np.minimum(sizes, kinks), worth, part)
+                following = np.where(below < kinks, np.maximum(below, low), following)
             change = float(((following - sizes) ** 2 / following).max())
             sizes = following
             if change <= _ENOUGH:
@@ -68,6 +64,15 @@ def real_sizes(
             raise PrecisionError(f"sizes at a given price did not settle within {_MOST_STEPS} steps.")
         x[part] = sizes
     return x
+
+
+def _below_kinks(terms: Terms, at: FloatArray, worth: FloatArray, part: slice) -> FloatArray:
+    """Newton's step below the kinks, where the tilt is in the curve."""
+    W, H = terms.capped_curve(at, part)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        share = np.where(H > 0, 2.0 * W / H, 1.0)
+        following = at * (1.0 - share) + share * np.sqrt(terms.scale[part] * W / worth)
+    return np.asarray(np.nan_to_num(following, nan=0.0))
 
 
 def find_price(spend: Callable[[float], float], target: float, start: float) -> float:

@@ -65,7 +65,7 @@ class TargetProblem:
 
     def missed(self, sizes: IntArray) -> BoolArray:
         """Which targets are missed."""
-        parts = stratum_variances(self.problem, sizes, finite_population=self.finite_population)
+        parts = stratum_variances(self.problem, sizes, finite_population=self.finite_population, planned=True)
         reached = [
             part.variances(*parts)[bound] for part, bound in zip(self.partitions, self.bound, strict=True)
         ]
