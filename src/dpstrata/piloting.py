@@ -80,11 +80,10 @@ def pilot(
     (150, 0.3, 1.0)
     """
     _require_pure(strata, options)
-    given = {"answers": (0, 1), **options}
     if isinstance(pilot_total, int) and pilot_total < 1:
         raise InputError(f"pilot_total must be at least 1, got pilot_total={pilot_total}.")
-    inputs = read_inputs(strata, {**given, "epsilon": pilot_epsilon, "total": pilot_total})
-    both = read_inputs(strata, {**given, "epsilon": epsilon, "total": total})
+    inputs = read_inputs(strata, {**options, "epsilon": pilot_epsilon, "total": pilot_total})
+    both = read_inputs(strata, {**options, "epsilon": epsilon, "total": total})
     assert inputs.epsilon is not None
     assert both.epsilon is not None
     assert both.total is not None
@@ -257,6 +256,8 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
         single=tuple(name for name in names if name in {*of_first.single, *of_main.single}),
         few=tuple(row.group for row in strata if row.answers < FEW),
         population=first.strata.population,
+        of=of_main.of,
+        notes=(*of_first.notes, *of_main.notes),
     )
 
 

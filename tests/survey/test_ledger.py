@@ -212,7 +212,7 @@ def test_a_release_that_never_came_does_not_count_when_another_takes_its_name(fi
     with monkeypatch.context() as patch:
         patch.setattr(releasing, "write_atomically", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            release(folder)
+            release(folder, accept_response=True)
     (folder / "answers.csv").write_text("".join(lines))
     result = release(folder)
     assert (result.spent.epsilon, result.known_before) == (1.0, 0)

@@ -42,11 +42,19 @@ def test_one_answer_at_a_time_and_several_questions():
     assert draws.std() == pytest.approx(plan.noise_sds[0], rel=0.08)
 
 
-def test_answers_are_clamped_and_other_units_scaled_back():
+def test_answers_are_clipped_if_the_design_says_so_and_other_units_scaled_back():
     strata = dps.Strata([100_000], [20.0], names=["a"])
-    plan = dps.design(strata, epsilon=30, total=100, answers=(100, 200))
+    survey = {"epsilon": 30, "total": 100, "answers": (100, 200)}
+    plan = dps.design(strata, **survey, clip=True)
     draws = dps.noise_answers(plan, "a", [1e9, -1e9, 150.0])
     assert draws == pytest.approx([200, 100, 150], abs=60 * plan.noise_sds[0])
+    with pytest.raises(dps.InputError, match=r"lie in \[100, 200\], got 2 of 3 outside.*clip=True"):
+        dps.noise_answers(dps.design(strata, **survey), "a", [1e9, -1e9, 150.0])
+    for answers in ("binary", (0, 100, 1), None):
+        with pytest.raises(dps.InputError, match="clip needs answers in an interval"):
+            dps.design(dps.Strata([900]), epsilon=1, total=9, answers=answers, clip=True)
+    with pytest.raises(dps.InputError, match="clip must be True or False, got 1"):
+        dps.design(strata, **survey, clip=1)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +66,9 @@ def test_answers_are_clamped_and_other_units_scaled_back():
         (design(), "a", 10**400, "every answer must be a number"),
         (design(), "a", 4321j, "every answer must be a number"),
         (design("discrete_laplace", (0, 1, 0.25)), "a", 0.4321, "must lie on the grid"),
+        (design("discrete_laplace", (0, 1, 0.25)), "a", 4321, r"must lie in .* got 1 of 1 outside"),
+        (design("randomized_response", "binary"), "a", -4321, r"must lie in .* got 1 of 1 outside"),
+        (design(), "a", 1.4321, r"must lie in \[0, 1\], got 1 of 1 outside"),
         (design(trust="curator"), "a", 0.4321, "the mean of a stratum is noised, not single answers"),
         ("plan", "a", 0.4321, "needs a Design, got str"),
     ],

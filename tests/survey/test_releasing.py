@@ -12,11 +12,12 @@ from commands import run
 from dpstrata.model.answers import parse_answers
 from dpstrata.survey import releasing
 from dpstrata.survey.frames import frame_strata, open_frame
-from dpstrata.survey.ledger import locked
+from dpstrata.survey.ledger import locked, loss_of_repeats
 from dpstrata.survey.noised import estimate, read_people
 from dpstrata.survey.noising import noise_mean
 from dpstrata.survey.records import draw, verify_draw
 from dpstrata.survey.releasing import privatize
+from dpstrata.survey.response import central_losses, fewest_willing
 from fielding import field_instead, release
 from problems import CASES, is_additive
 
@@ -25,7 +26,7 @@ def test_a_batch_is_noised_shuffled_and_without_ids(fielded):
     folder, plan = fielded
     result = release(folder)
     assert (result.answers, result.invited, result.known_before, result.spent.epsilon) == (40, 40, 0, 1.0)
-    assert not result.everyone_needed
+    assert result.response.fewer == 0
     text = (folder / "noised.csv").read_text()
     assert text.startswith("stratum,answer\n")
     assert "canary" not in text
@@ -190,11 +191,147 @@ def test_a_file_that_is_there_is_neither_replaced_nor_taken_for_the_release(fiel
     assert release(folder).spent.epsilon == 1.0
 
 
-def test_who_did_not_answer_is_remarked(fielded):
+def fewest(m, n, size):
+    return fewest_willing(np.array([m]), sample_sizes=np.array([n]), stratum_sizes=np.array([size]))[0]
+
+
+def keep(folder, number, out="few.csv"):
+    lines = (folder / "answers.csv").read_text().splitlines()
+    (folder / out).write_text("\n".join(lines[: number + 1]) + "\n")
+    return out
+
+
+def test_a_response_that_contradicts_the_design_is_refused_before_anything_is_spent(fielded):
+    """Everyone was to answer; 31 of 40 did. What holds is on the ledger, if it is accepted."""
+    folder, plan = fielded
+    few = keep(folder, 31)
+    with pytest.raises(
+        dps.InputError, match=r"up to epsilon = \d\.\d+ is lost instead of 1.*--accept-response"
+    ):
+        release(folder, answers=few)
+    assert not (folder / "ledger.json").exists()
+    result = release(folder, answers=few, accept_response=True)
+    counts = np.array(
+        [read_people(folder / few, "person", ("region",))[1].count(n) for n in plan.strata.names]
+    )
+    losses = [
+        math.log1p(m / fewest(m, n, N) * math.expm1(e))
+        for m, n, N, e in zip(counts, plan.sample_sizes, plan.strata.sizes, plan.local_epsilons, strict=True)
+        if m < n
+    ]
+    assert result.spent.epsilon == result.response.epsilon == pytest.approx(max(losses))
+    assert f"epsilon = {math.ceil(max(losses) * 1000) / 1000:.3f}" in result.notes[0]
+    entry = json.loads((folder / "ledger.json").read_text())["entries"][0]
+    assert entry["epsilon"] == pytest.approx(max(losses))
+
+
+def test_losses_of_few_answers_add_up_over_repeats_and_questions(fielded):
+    """What all releases of a sample lose together, with the shares that the fewest answers leave credible."""
+    folder, plan = fielded
+    few = keep(folder, 31)
+    first = release(folder, answers=few, out="a.csv", accept_response=True)
+    both = release(folder, answers=few, out="b.csv", accept_response=True, again=True)
+    twice = central_losses(first.response.shares, 2 * plan.local_epsilons).max()
+    assert both.spent.epsilon == pytest.approx(twice)
+    assert twice > loss_of_repeats(plan, 2)
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    for file in ("ledger.json", "a.csv", "b.csv"):
+        (folder / file).unlink()
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), questions=2)
+    field_instead(folder, frame, plan, {"income": 43210, "rent": 12})
+    files = {"sample": folder / "sample.csv", "key_file": folder / "draw.key"}
+    columns = {"id": "person", "stratum": "region"}
+    spent = []
+    for answer, number in (("income", 40), ("rent", 31)):
+        answers = folder / keep(folder, number)
+        found = privatize(
+            folder / "design.json",
+            answers,
+            **files,
+            **columns,
+            answer=answer,
+            out=folder / f"{answer}.csv",
+            accept_response=True,
+        )
+        spent.append((found.spent.epsilon, found.response.epsilon))
+    assert spent[0] == (1.0, 1.0)
+    assert spent[1][0] == pytest.approx(spent[1][1])
+    assert spent[1][0] > 1
+
+
+def test_a_promise_that_still_holds_is_said_and_counts_as_promised(fielded):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    counted = frame_strata(frame)
+    strata = dps.Strata(counted.sizes, names=counted.names, response_rates=[0.7, 0.7])
+    plan = dps.design(strata, epsilon=1, total=450, answers=(0, 100_000))
+    field_instead(folder, frame, plan, {"income": 43210})
+    header, *rows = (folder / "answers.csv").read_text().splitlines()
+    some = [row for name in plan.strata.names for row in [r for r in rows if f",{name}," in r][:80]]
+    (folder / "some.csv").write_text("\n".join([header, *some]) + "\n")
+    result = release(folder, answers="some.csv")
+    assert result.response.fewer == 2
+    assert "the promise of epsilon = 1 still holds" in result.notes[0]
+    assert result.spent.epsilon == 1.0
+
+
+def test_a_stratum_without_an_answer_is_found_before_anything_is_spent(fielded):
     folder, _ = fielded
     lines = (folder / "answers.csv").read_text().splitlines()
-    (folder / "few.csv").write_text("\n".join(lines[:31]) + "\n")
-    assert release(folder, answers="few.csv").everyone_needed
+    (folder / "north.csv").write_text("\n".join(line for line in lines if "south" not in line) + "\n")
+    with pytest.raises(dps.InputError, match="every stratum must have an answer, got none in 'south'"):
+        release(folder, answers="north.csv", accept_response=True)
+    assert not (folder / "ledger.json").exists()
+
+
+def test_answers_outside_the_range_are_refused_before_anything_is_spent(fielded):
+    """Incomes under a range of 0 to 1 gave a mean of 1.02; now they are counted and refused."""
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    for options, words in (
+        ({"answers": (0, 1)}, r"answers must lie in \[0, 1\], got 40 of 40 outside"),
+        ({"answers": "binary"}, r"answers must lie in \[0, 1\] in steps of 1, got 40 of 40 outside"),
+        ({}, "must state what can be answered before answers from a file are noised, got the default"),
+    ):
+        field_instead(
+            folder, frame, dps.design(frame_strata(frame), epsilon=1, total=40, **options), {"income": 43210}
+        )
+        with pytest.raises(dps.InputError, match=words) as caught:
+            release(folder)
+        assert "43210" not in str(caught.value)
+        assert not (folder / "ledger.json").exists()
+
+
+def test_clipped_answers_are_said_in_every_result(fielded):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 8000), clip=True)
+    field_instead(folder, frame, plan, {"income": 43210})
+    release(folder)
+    words = "ean of answers clipped to 0–8,000"
+    shown = run(folder, "estimate", "design.json", "noised.csv", "--out", "e.csv", "--plot", "chart.json")
+    assert shown.returncode == 0, shown.stderr
+    assert words in shown.stdout
+    assert words in (folder / "e.csv").read_text()
+    assert words in json.loads((folder / "chart.json").read_text())["title"]["text"]
+    assert words in json.loads(run(folder, "estimate", "design.json", "noised.csv", "--json").stdout)["of"]
+    assert words in str(plan)
+    report = dps.report_html(plan)
+    assert words in report
+    assert "answers are clipped to 0–8,000" in report
+    assert dps.load_design(folder / "design.json").inputs.clip
+
+
+def test_an_office_with_raw_answers_is_told_what_a_curator_would_give(fielded):
+    folder, plan = fielded
+    curator = dps.design(plan.strata, epsilon=1, total=40, answers=(0, 100_000), trust="curator")
+    options = {"epsilon": 1, "answers": (0, 100_000), "trust": "curator"}
+    same_sizes = dps.evaluate(plan.strata, plan.sample_sizes, **options)
+    said = f"standard error {same_sizes.standard_error:.4g} instead of {plan.standard_error:.4g}"
+    assert "Will the office see raw answers?" in str(plan)
+    assert said in str(plan)
+    assert said in release(folder).notes[-1]
+    assert "Will the office" not in str(curator)
 
 
 def test_crossed_and_boolean_strata_go_all_the_way(tmp_path):

@@ -218,7 +218,7 @@ export function fromFile(text) {
 
 // Options of the library that the page does not show, with the only value it can stand for.
 const WITHOUT_CONTROL = {
-  zcdp: null, gdp: null, domains: null, target_cv: null, min_fraction: 0, max_fraction: 1, finite_population: true,
+  zcdp: null, gdp: null, domains: null, target_cv: null, min_fraction: 0, max_fraction: 1, finite_population: true, clip: false,
 };
 
 function fromDocument(data) {

@@ -43,6 +43,8 @@ def design_command(
     for sentence in sentences(plan):
         print_paragraph(sentence)
     _say_where(out, plot)
+    if out is not None and plan.inputs.default_answers:
+        typer.echo("It is for planning: before the sample is drawn, state what can be answered (--answers).")
 
 
 @takes_options()

@@ -123,12 +123,28 @@ def privatize_command(
     again: Annotated[
         bool, typer.Option("--again", help="Release although something was released before: losses add up.")
     ] = False,
+    accept_response: Annotated[
+        bool,
+        typer.Option(
+            "--accept-response",
+            help="Release although so few answered that more is lost than promised: the ledger counts it.",
+        ),
+    ] = False,
 ) -> None:
-    """Noise answers: one at a time on the respondent's side, or a batch at the office."""
+    """Noise answers: one at a time on the respondent's side, or a batch at the office.
+
+    Will the office see raw answers? If not, noise each answer on the respondent's device (--stratum-value).
+    If it will, design with --trust curator: noising the mean of each stratum once is far more precise than
+    noising every answer, and promises everyone else the same.
+    """
     from dpstrata.errors import InputError
 
     batch = {"--sample": sample, "--id": id, "--stratum": stratum, "--answer": answer, "--out": out}
-    others = {"--key-file": key_file, "--again": again or None}
+    others = {
+        "--key-file": key_file,
+        "--again": again or None,
+        "--accept-response": accept_response or None,
+    }
     given = ["a table of answers"] * (answers is not None) + [
         name for name, value in (batch | others).items() if value is not None
     ]
@@ -144,7 +160,12 @@ def privatize_command(
         raise InputError(f"a batch of answers needs {', '.join(missing)}.")
     assert sample is not None and id is not None and stratum is not None  # noqa: PT018
     assert answer is not None and out is not None  # noqa: PT018
-    _batch(design, answers, sample, (id, stratum, answer), out, key_file or Path("draw.key"), again=again)
+    _batch(
+        (design, answers, sample, out, key_file or Path("draw.key")),
+        (id, stratum, answer),
+        again=again,
+        accept_response=accept_response,
+    )
 
 
 def _one_by_one(design: Path, stratum: str) -> None:
@@ -161,20 +182,18 @@ def _one_by_one(design: Path, stratum: str) -> None:
 
 
 def _batch(
-    design: Path,
-    answers: Path,
-    sample: Path,
+    files: tuple[Path, Path, Path, Path, Path],
     columns: tuple[str, list[str], str],
-    out: Path,
-    key_file: Path,
     *,
     again: bool,
+    accept_response: bool,
 ) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
     from dpstrata.survey.releasing import privatize
 
+    design, answers, sample, out, key_file = files
     id, stratum, answer = columns
     console = Console(stderr=True)
     bar = Progress(
@@ -192,6 +211,7 @@ def _batch(
             out=out,
             key_file=key_file,
             again=again,
+            accept_response=accept_response,
             progress=lambda number: bar.advance(task, number),
         )
     typer.echo(
@@ -199,11 +219,8 @@ def _batch(
         "the design."
     )
     typer.echo("Raw answers were seen here, so only the central promise holds, not the local one.")
-    if release.everyone_needed:
-        typer.echo(
-            f"{release.invited - release.answers:,} of those invited did not answer. The promise counts on "
-            "that not depending on the person; where it may, design with response rates."
-        )
+    for note in release.notes:
+        typer.echo(note)
     typer.echo(f"By the ledger, everyone in the frame has spent {release.spent.in_words} in all.")
     if release.known_before:
         typer.echo(
@@ -241,8 +258,8 @@ def estimate_command(
     check_chart_path(plot)
     require_apart(design, Path(noised), pilot, pilot_answers, out, plot)
     plan = read_design(design)
-    columns: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
-    result = estimate(plan, noised, **columns)
+    reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
+    result = estimate(plan, noised, **reading)
     if pilot is not None or pilot_answers is not None:
         from dpstrata.errors import InputError
         from dpstrata.piloting import combine_waves
@@ -250,27 +267,30 @@ def estimate_command(
         if pilot is None or pilot_answers is None:
             raise InputError("to combine two waves give both --pilot and --pilot-answers.")
         first = read_design(pilot)
-        result = combine_waves(first, plan, estimate(first, pilot_answers, **columns), result)
+        result = combine_waves(first, plan, estimate(first, pilot_answers, **reading), result)
     whole, *others = [
         {name: plain_cell(cell) for name, cell in asdict(row).items()}
         for row in (result.whole, result.total, *result.domains, *result.strata)
     ]
     rows = [whole, *others]
     if out is not None:
-        write_table({name: [row[name] for row in rows] for name in rows[0]}, out)
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        write_table(columns | {"of": [result.of] * len(rows)}, out)
     if plot is not None:
         means = [whole, *others[1:]]
-        intervals_chart(means[:MOST_BARS], confidence=plan.inputs.confidence).save(plot)
+        intervals_chart(means[:MOST_BARS], confidence=plan.inputs.confidence, of=result.of).save(plot)
         if len(means) > MOST_BARS and not json:
             typer.echo(f"The chart shows the first {MOST_BARS} of {len(means):,} means.")
     named = {"floored": result.floored, "single": result.single, "few": result.few}
     if json:
-        typer.echo(dumps({"estimates": rows, **named}, indent=1))
+        content = {"of": result.of, "estimates": rows, **named, "notes": result.notes}
+        typer.echo(dumps(content, indent=1, ensure_ascii=False))
         return
+    plain = result.of == "mean"
     level = f"{plan.inputs.confidence:.0%} interval"
     print_table(
         TextTable(
-            "Means from noised answers",
+            "Means from noised answers" if plain else f"{result.of.capitalize()}, from noised answers",
             ("mean of", "estimate", "standard error", level, "answers", "invited"),
             [
                 (
@@ -286,8 +306,10 @@ def estimate_command(
         )
     )
     total = result.total
+    of_clipped = result.of.removeprefix("mean")
     print_paragraph(
-        f"The population total is {total.estimate:,.6g}, {level} {total.lower:,.6g} to {total.upper:,.6g}."
+        f"The population total{of_clipped} is {total.estimate:,.6g}, {level} {total.lower:,.6g} to "
+        f"{total.upper:,.6g}."
     )
     for names, words in (
         (
@@ -301,3 +323,5 @@ def estimate_command(
             listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
             where = "1 stratum" if len(names) == 1 else f"{len(names):,} strata"
             print_paragraph(f"In {where} {words}: {listed}.")
+    for note in result.notes:
+        print_paragraph(note)

@@ -98,7 +98,16 @@ OPTIONS: dict[str, _Option] = {
         "relative to each stratum's own variance. custom: column coefficient.",
         SURVEY,
     ),
-    "answers": _Option(str, "0:1", "What can be answered: lower:upper, lower:upper:step or binary.", SURVEY),
+    "answers": _Option(
+        str | None,
+        None,
+        "What can be answered: lower:upper, lower:upper:step or binary. Left out, 0:1 for planning; answers "
+        "from a file need it.",
+        SURVEY,
+    ),
+    "clip": _Option(
+        bool, False, "Count answers outside the range as the nearer end; by default they are refused.", SURVEY
+    ),
     "finite_population": _Option(
         bool, True, "Count that a stratum asked completely has no sampling error.", SURVEY
     ),
@@ -187,14 +196,16 @@ def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, 
     from dpstrata.model.answers import parse_answers
     from dpstrata.model.strata import Strata
 
-    allowed = parse_answers(options["answers"])
+    stated = options["answers"]
+    allowed = parse_answers("0:1" if stated is None else stated)
     strata = Strata.from_file(path, answers=allowed)
     given = {
         name: value.value if isinstance(value, StrEnum) else value
         for name, value in options.items()
         if value is not None
     }
-    given["answers"] = allowed
+    if stated is not None:
+        given["answers"] = allowed
     if "domains" in given:
         given["domains"] = parse_domains(given["domains"], {"stratum", *strata.extra})
     return strata, given

@@ -21,7 +21,7 @@ class Answers:
     Parameters
     ----------
     lower, upper : float
-        lower < upper; answers outside are clamped when they are noised.
+        lower < upper; answers outside are refused, or clipped where the design says so.
     step : float or None
         Distance of two neighbouring answers; (upper - lower) / step must be a whole number.
     """

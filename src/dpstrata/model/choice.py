@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -68,18 +69,75 @@ def better_mechanism(plan: Design) -> tuple[str, float] | None:
     for name in valid_mechanisms(plan.inputs):
         if name == plan.inputs.mechanism:
             continue
-        other = replace(plan.inputs, mechanism=name, delta=0.0)
-        problem = replace(plan.problem, terms=other.terms(plan.strata))
-        parts = variance_parts(problem, plan.sample_sizes, finite_population=plan.inputs.finite_population)
-        if parts.total < least:
-            best, least = (problem.terms.mechanism.title, parts.total), parts.total
+        title, variance = _with_inputs(plan, replace(plan.inputs, mechanism=name, delta=0.0))
+        if variance < least:
+            best, least = (title, variance), variance
     return best
+
+
+def curator_instead(plan: Design) -> tuple[str, float] | None:
+    """Find what the same sample sizes would give if a curator noised the mean of each stratum.
+
+    With the design's own mechanism, or the best one that a curator can use.
+
+    Returns
+    -------
+    (title, variance) or None
+        ``None`` where that is not better, as for designs that have a curator.
+    """
+    if plan.inputs.trust == "curator":
+        return None
+    inputs = replace(plan.inputs, trust="curator", local_epsilon_cap=None)
+    names = [inputs.mechanism] if plan.mechanism.additive else valid_mechanisms(inputs)
+    found = (_with_inputs(plan, replace(inputs, mechanism=name)) for name in names)
+    title, variance = min(found, key=lambda row: row[1])
+    return (title, variance) if variance < plan.variance * (1.0 - 1e-9) else None
+
+
+def _with_inputs(plan: Design, inputs: Inputs) -> tuple[str, float]:
+    """Return the mechanism and the variance of the same sample sizes with other inputs; nothing is solved."""
+    problem = replace(plan.problem, terms=inputs.terms(plan.strata))
+    parts = variance_parts(problem, plan.sample_sizes, finite_population=inputs.finite_population)
+    return problem.terms.mechanism.title, parts.total
+
+
+def curator_in_words(plan: Design, *, released: bool = False) -> str | None:
+    """Say in one line what a curator's noised means would give, for offices that see raw answers.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    released : bool
+        Whether it is too late for this one: its answers were noised at the office.
+    """
+    found = curator_instead(plan)
+    if found is None:
+        return None
+    show, measure = _measure(plan)
+    title, variance = found
+    noise = "" if title == plan.mechanism.title else f" with {title} noise"
+    gives = f"the {measure} {show(variance):.4g} instead of {show(plan.variance):.4g}"
+    if released:
+        return (
+            f"An office that sees raw answers does better to noise the mean of each stratum once{noise}. "
+            f"Designed for a curator, the same sample sizes would have had {gives}, with the same promise to "
+            "everyone else."
+        )
+    return (
+        "Will the office see raw answers? Then design for a curator (trust='curator', --trust curator), who "
+        f"noises the mean of each stratum once{noise}: the same sample sizes would have {gives}."
+    )
+
+
+def _measure(plan: Design) -> tuple[Callable[[float], float], str]:
+    """Return how a variance is shown, and what it is called."""
+    return (math.sqrt, "standard error") if plan.inputs.objective == "mean" else (float, "objective")
 
 
 def in_words(plan: Design) -> str | None:
     """Say in one line that another mechanism would do better, or which was chosen and why."""
-    show = math.sqrt if plan.inputs.objective == "mean" else float
-    measure = "standard error" if plan.inputs.objective == "mean" else "objective"
+    show, measure = _measure(plan)
     if plan.choice is not None:
         others = [
             f"{row.mechanism} {show(row.variance):.4g} with {row.total:,} people"

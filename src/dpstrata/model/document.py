@@ -33,7 +33,10 @@ FORMAT = "dpstrata.design"
 VERSIONS = tuple(range(1, FORMULAS + 1))
 COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon")
 
-_NEW_OPTIONS: dict[str, Any] = {}  # those after version 1, with their defaults
+_NEW_OPTIONS: dict[str, Any] = {
+    "clip": False,
+    "default_answers": False,
+}  # those after version 1, with their defaults
 _PRIVACY_FACTS = ("central", "local", "spent_on_deviations", "central_in_all", "trust")
 
 Count = Annotated[int, Field(ge=1)]
@@ -78,6 +81,8 @@ class InputsPart(_Part):
     domains: dict[str, Real | dict[str, Real] | None] | None
     confidence: Real
     finite_population: bool
+    clip: bool = False
+    default_answers: bool = False
 
 
 class StratumPart(_Part):
@@ -261,9 +266,10 @@ def design_digest(plan: Design) -> str:
 
     Everything else in the document follows from these. It is left out, so that neither the layout of the file
     nor a processor that rounds a last digit otherwise changes the digest, and with it the sample of a key.
+    Nor does stating the default range of the answers, which can be made good after the draw.
     """
     content = {
-        "inputs": _options(plan.inputs),
+        "inputs": _options(replace(plan.inputs, default_answers=False)),
         "mechanism": plan.mechanism.name,
         "strata": [
             {name: cell for name, cell in row.items() if name not in COMPUTED} for row in _stratum_rows(plan)

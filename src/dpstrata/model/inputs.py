@@ -41,8 +41,9 @@ _NO_CAP = 200.0
 class Inputs:
     """The arguments of :func:`dpstrata.design`, as given, with the answers resolved.
 
-    ``formulas`` is not among them: it is the version of the design document whose formulas are used, so that
-    a document is checked, and everything derived from it computed, with what held when it was made.
+    Two fields are not among them. ``formulas`` is the version of the design document whose formulas are used,
+    so that a document is checked, and everything derived from it computed, with what held when it was made.
+    ``default_answers`` says that nobody stated what can be answered, so that no file of answers is noised.
     """
 
     epsilon: float | None = None
@@ -68,6 +69,8 @@ class Inputs:
     domains: Mapping[str, Target] | None = None
     confidence: float = 0.95
     finite_population: bool = True
+    clip: bool = False
+    default_answers: bool = False
     formulas: int = FORMULAS
 
     def __post_init__(self) -> None:
@@ -120,6 +123,16 @@ class Inputs:
         if self.zcdp is not None:
             return f"zCDP rho = {plain_number(self.zcdp)}"
         return f"GDP mu = {plain_number(self.gdp or 0.0)}"
+
+    @property
+    def mean_in_words(self) -> str:
+        """What is estimated: the mean, or that of clipped answers."""
+        return f"mean of answers {self.clipping}" if self.clip else "mean"
+
+    @property
+    def clipping(self) -> str:
+        """What is done to answers outside the range, for designs that clip them."""
+        return f"clipped to {_grouped(self.answers.lower)}–{_grouped(self.answers.upper)}"
 
     def _check_question(self) -> None:
         """Require one of total, at_most, budget and a precision target; a budget may join a target."""
@@ -208,8 +221,12 @@ class Inputs:
         if not isinstance(self.mechanism, str) or self.mechanism not in (*MECHANISMS, "best"):
             known = ", ".join((*MECHANISMS, "best"))
             raise InputError(f"mechanism must be one of {known}, got {self.mechanism!r}.")
-        if not isinstance(self.finite_population, bool):
-            raise InputError(f"finite_population must be True or False, got {self.finite_population!r}.")
+        for name in ("finite_population", "clip"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+        if self.clip and (self.answers.step is not None or self.default_answers):
+            got = "none stated" if self.default_answers else f"the grid {self.answers}"
+            raise InputError(f"clip needs answers in an interval, such as 0:8000, got {got}.")
         if not 1 <= self.questions <= 1000:
             raise InputError(
                 f"questions must be at least 1 and at most 1000, got questions={self.questions}."
@@ -419,6 +436,11 @@ def _fraction_of(sizes: IntArray, fraction: float | FloatArray, *, up: bool) -> 
     for i in np.flatnonzero(np.abs(rough - np.rint(rough)) <= 1e-12 * rough + 1e-9).tolist():
         whole[i] = rounding(Fraction(repr(float(shares[i]))) * int(sizes[i]))
     return whole
+
+
+def _grouped(value: float) -> str:
+    """Write an end of a range as people do: 8,000."""
+    return f"{value:,.10g}"
 
 
 def plain_number(value: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
+from dpstrata.model.choice import curator_in_words
 from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.comparison import OWN, Comparison
 from dpstrata.model.statement import round_up
@@ -139,7 +140,8 @@ def sentences(plan: Design) -> list[str]:
     if plan.standard_error is not None:
         result = (
             f"{plan.strata.counted(plan.total)} {give} a standard error of {plan.standard_error:.4g} for the "
-            f"population mean; {share:.1%} of the variance comes from privacy, the rest from sampling."
+            f"population {plan.inputs.mean_in_words}; {share:.1%} of the variance comes from privacy, the "
+            "rest from sampling."
         )
     else:
         result = (
@@ -160,9 +162,8 @@ def outcome_sentences(plan: Design) -> list[str]:
         outcome.append(_targets_in_words(plan))
     elif plan.outcome_in_words is not None:
         outcome.append(plan.outcome_in_words)
-    mechanism = choice_in_words(plan)
-    if mechanism is not None:
-        outcome.append(mechanism)
+    advice = choice_in_words(plan), curator_in_words(plan)
+    outcome += [sentence for sentence in advice if sentence is not None]
     if plan.mechanism.worst_case:
         outcome.append(
             f"{plan.mechanism.title} noise depends on the answer; figures are for the worst case, answers at "

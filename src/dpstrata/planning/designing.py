@@ -35,7 +35,8 @@ def design(
     | tuple[float, float, float]
     | Sequence[float]
     | Answers
-    | Literal["binary"] = (0, 1),
+    | Literal["binary"]
+    | None = None,
     questions: int = 1,
     trust: Trust = "local",
     local_epsilon_cap: float | None = None,
@@ -45,6 +46,7 @@ def design(
     domains: Mapping[str, Target] | Sequence[str] | None = None,
     confidence: float = 0.95,
     finite_population: bool = True,
+    clip: bool = False,
 ) -> Design:
     r"""Allocate a sample to strata so that the private estimate is as precise as it can be.
 
@@ -88,7 +90,8 @@ def design(
         Variance of the population mean; sum of the stratum variances; the same relative to each stratum's
         own variance; or the strata's own coefficients.
     answers : (lower, upper), (lower, upper, step) or "binary"
-        What can be answered; a step makes it a grid.
+        What can be answered; a step makes it a grid. Left out, the design is for planning with (0, 1) alone:
+        no file of answers is noised with it.
     questions : int
         How many questions the same people are asked; each answer spends its share of the local budget.
     trust : {"local", "curator"}
@@ -110,6 +113,9 @@ def design(
     finite_population : bool
         Whether the variance reported counts that a stratum asked completely has no sampling error. It never
         changes the sample sizes.
+    clip : bool
+        Whether answers outside an interval count as the nearer end of it, and every result is the mean of
+        clipped answers; by default they are refused.
 
     Returns
     -------
@@ -151,10 +157,12 @@ def read_inputs(strata: object, arguments: Mapping[str, Any]) -> Inputs:
             "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
         )
     given = {name: value for name, value in arguments.items() if name != "strata"}
-    unknown = set(given) - ({field.name for field in fields(Inputs)} - {"formulas"})
+    unknown = set(given) - ({field.name for field in fields(Inputs)} - {"formulas", "default_answers"})
     if unknown:
         raise InputError(f"a design has no option {min(unknown)!r}.")
-    given["answers"] = parse_answers(given.get("answers", (0, 1)))
+    answers = given.get("answers")
+    given["default_answers"] = answers is None
+    given["answers"] = parse_answers((0, 1) if answers is None else answers)
     given["domains"] = _as_mapping(given.get("domains"))
     return Inputs(**given)
 

@@ -244,7 +244,7 @@ def _fitting(name: str, answers: Answers) -> Mechanism | None:
     return None if mechanism.needs_delta else mechanism
 
 
-def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float) -> Chart:
+def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float, of: str = "mean") -> Chart:
     """Draw estimates with their intervals, one line each.
 
     Parameters
@@ -253,6 +253,8 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float) -> 
         With ``group``, ``estimate``, ``lower`` and ``upper``.
     confidence : float
         Level of the intervals.
+    of : str
+        What is estimated.
 
     Examples
     --------
@@ -265,13 +267,13 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float) -> 
         raise InputError("a chart needs at least one row of data.")
     values = [{name: row[name] for name in ("group", "estimate", "lower", "upper")} for row in rows]
     place = {"field": "group", "type": "nominal", "sort": None, "title": None}
-    axis = {"type": "quantitative", "title": "estimated mean", "scale": {"zero": False}}
+    axis = {"type": "quantitative", "title": f"estimated {of}", "scale": {"zero": False}}
     colour = COLOURS[0]
     return Chart(
         {
             "$schema": SCHEMA,
             "title": {
-                "text": "Estimates from noised answers",
+                "text": "Estimates from noised answers" if of == "mean" else of.capitalize(),
                 "subtitle": f"with {confidence:.0%} intervals",
             },
             "width": 560,

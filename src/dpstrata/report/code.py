@@ -61,11 +61,11 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
         Whether its mechanism was chosen as the best one.
     """
     plain = Inputs(epsilon=1.0, total=1)
-    without = {"epsilon": None, "total": None}
+    without = {"epsilon": None, "total": None, "answers": plain.answers if inputs.default_answers else None}
     options = {
         field.name: value
         for field in fields(Inputs)
-        if field.name != "formulas"
+        if field.name not in ("formulas", "default_answers")
         and (value := getattr(inputs, field.name)) != without.get(field.name, getattr(plain, field.name))
     }
     if best:

@@ -39,7 +39,7 @@ def options_table(plan: Design) -> TextTable:
         ("privacy promise", inputs.promise_in_words),
         ("noise", plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")),
         ("who noises", trust),
-        ("answers", str(inputs.answers)),
+        ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
         ("questions to each person", f"{inputs.questions:,}"),
         ("made as small as possible", OBJECTIVES[inputs.objective]),
     ]
@@ -117,7 +117,8 @@ def noise_in_words(plan: Design) -> str:
     """Say what the budgets of the strata are."""
     curator = plan.inputs.trust == "curator"
     start = plan.mechanism.in_words("the mean of a stratum" if curator else "an answer")
-    start += f"; answers lie in {plan.inputs.answers}. "
+    inputs = plan.inputs
+    start += f"; answers {f'are {inputs.clipping}' if inputs.clip else f'lie in {inputs.answers}'}. "
     if not plan.inputs.amplified:
         return f"{start}A secret sample does not strengthen this promise, so it does not change the noise."
     return (

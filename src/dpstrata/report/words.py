@@ -66,7 +66,8 @@ def measure_in_words(plan: Design) -> str:
     """Name the precision of a design and give its value."""
     if plan.standard_error is None:
         return f"an objective ({plan.inputs.objective}) of {three_digits(plan.variance)}"
-    return f"a standard error of {three_digits(plan.standard_error)}"
+    of = f" for the {plan.inputs.mean_in_words}" if plan.inputs.clip else ""
+    return f"a standard error of {three_digits(plan.standard_error)}{of}"
 
 
 def three_digits(value: float) -> str:

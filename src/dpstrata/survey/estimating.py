@@ -21,6 +21,7 @@ from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
 from dpstrata.survey.noising import noise_variance
+from dpstrata.survey.response import check_response
 
 FEW = 10
 
@@ -72,6 +73,10 @@ class Estimation:
         Strata with 2 to 9 answers, too few to rely on an interval of their own.
     population : int
         How many people there are.
+    of : str
+        What the means are of: "mean", or "mean of answers clipped to" the range of a design that clips them.
+    notes : tuple of str
+        What is to be said of the promise, in sentences: where fewer people answered than it counts on.
     """
 
     whole: Estimate
@@ -81,6 +86,8 @@ class Estimation:
     single: tuple[str, ...]
     few: tuple[str, ...]
     population: int
+    of: str = "mean"
+    notes: tuple[str, ...] = ()
 
     @property
     def rows(self) -> tuple[Estimate, ...]:
@@ -239,7 +246,19 @@ def _combine(
     ]
     strata = tuple(combined("stratum", name, everyone[i : i + 1]) for i, name in enumerate(names))
     whole = combined("all", "all", everyone)
-    return Estimation(whole, strata, tuple(domains), floored, single, few, plan.strata.population)
+    response = check_response(plan, parts.counts)
+    said = None if response is None else response.in_words
+    return Estimation(
+        whole,
+        strata,
+        tuple(domains),
+        floored,
+        single,
+        few,
+        plan.strata.population,
+        plan.inputs.mean_in_words,
+        () if said is None else (said,),
+    )
 
 
 def with_interval(

@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
+from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.output import write_atomically
 from dpstrata.survey.frames.files import file_digest
+from dpstrata.survey.response import ROUNDING, central_losses, planned_shares
 
 FORMAT = "dpstrata.ledger"
 _MOST = 1e9  # of any loss; far beyond what protects
@@ -134,7 +134,7 @@ class Ledger:
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path} is not a ledger of dpstrata.") from None
 
-    def begin(self, entry: Entry, plan: Design, *, again: bool) -> int:
+    def begin(self, entry: Entry, plan: Design, *, again: bool, shares: FloatArray | None = None) -> int:
         """Write a pending entry, unless more would be spent than was announced without ``again``.
 
         Releases of one design for several questions share its budget. A main wave was announced with its
@@ -148,6 +148,9 @@ class Ledger:
             Its design.
         again : bool
             Whether more may be spent.
+        shares : array, optional
+            The largest credible share of the willing people of each stratum who answered; by default what the
+            design counts on.
         """
         # What was to be this file and never came is not this file; it spent nothing.
         self.entries = [
@@ -164,7 +167,7 @@ class Ledger:
                 f"{Path(others[-1].output).name}, and this release spends more on top of it. Say so with "
                 "--again; surveys of other people belong in another folder."
             )
-        entry = _with_round(entry, own, plan, again=again)
+        entry = _with_round(entry, own, plan, again=again, shares=shares)
         resumed = next((i for i, known in enumerate(self.entries) if _is_resumed(known, entry)), None)
         if resumed is None:
             self.entries.append(entry)
@@ -225,7 +228,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def loss_of_repeats(plan: Design, times: int) -> float:
+def loss_of_repeats(plan: Design, times: int, shares: FloatArray | None = None) -> float:
     r"""Central loss of releasing one and the same sample several times.
 
     The budgets of one answer add up before the secret sample hides anyone, so this grows faster than times ε:
@@ -240,6 +243,9 @@ def loss_of_repeats(plan: Design, times: int) -> float:
         The design.
     times : int
         How often, >= 0.
+    shares : array, optional
+        q, the largest credible share of the willing people of each stratum who answered; by default what the
+        design counts on.
 
     Examples
     --------
@@ -248,14 +254,13 @@ def loss_of_repeats(plan: Design, times: int) -> float:
     >>> round(loss_of_repeats(plan, 1), 6), round(loss_of_repeats(plan, 2), 1)
     (1.0, 5.7)
     """
-    if times <= 1:
-        return times * float(plan.inputs.epsilon or 0.0)
-    rates = plan.problem.terms.response_rates
-    rate = plan.sample_sizes / (plan.strata.sizes * (1.0 if rates is None else rates))
-    with np.errstate(divide="ignore"):
-        losses = np.logaddexp(np.log1p(-rate), np.log(rate) + times * plan.local_epsilons)
+    promised = float(plan.inputs.epsilon or 0.0)
+    if times == 0 or (times == 1 and shares is None):
+        return times * promised
+    losses = central_losses(planned_shares(plan) if shares is None else shares, times * plan.local_epsilons)
     # Where a cap binds, less is spent than was promised; what was counted at first stays counted.
-    return max(float(losses.max()), float(plan.inputs.epsilon or 0.0))
+    loss = max(float(losses.max()), promised)
+    return promised if loss <= promised * (1 + ROUNDING) else loss
 
 
 def keyed_digest(key: bytes, person: object) -> str:
@@ -278,13 +283,21 @@ def _is_announced(others: list[Entry], plan: Design) -> bool:
     )
 
 
-def _with_round(entry: Entry, own: list[Entry], plan: Design, *, again: bool) -> Entry:
-    """Find which time this is that the budget of a sample is spent, and require ``again`` for a new one."""
+def _with_round(
+    entry: Entry, own: list[Entry], plan: Design, *, again: bool, shares: FloatArray | None
+) -> Entry:
+    """Find which time this is that the budget of a sample is spent, and require ``again`` for a new one.
+
+    What a release adds is what all releases of the sample lose together, less what is counted already.
+    """
     drawn = [known for known in own if known.key_commitment == entry.key_commitment]
     now = max((known.round for known in drawn), default=-1)
+    counted = math.fsum(known.epsilon for known in drawn)
     asked = {known.question for known in drawn if known.round == now}
     if drawn and entry.question not in asked and len(asked) < plan.inputs.questions:
-        return replace(entry, round=now, epsilon=0.0, delta=0.0, zcdp=0.0, gdp=0.0)
+        # The budget is shared; more is lost only where fewer answered this question than the others.
+        adds = max(loss_of_repeats(plan, now + 1, shares) - counted, 0.0) if plan.inputs.amplified else 0.0
+        return replace(entry, round=now, epsilon=adds, delta=0.0, zcdp=0.0, gdp=0.0)
     if own and not again:
         repeated = [known for known in own if known.question == entry.question]
         reason = (
@@ -299,7 +312,8 @@ def _with_round(entry: Entry, own: list[Entry], plan: Design, *, again: bool) ->
         )
     if not plan.inputs.amplified:  # the sample hides nobody, so that every release adds what it is
         return replace(entry, round=now + 1)
-    adds = loss_of_repeats(plan, now + 2) - loss_of_repeats(plan, now + 1)
+    before = min(loss_of_repeats(plan, now + 1, shares), counted)
+    adds = loss_of_repeats(plan, now + 2, shares) - before
     return replace(entry, round=now + 1, epsilon=adds)
 
 

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
-from dpstrata.model.answers import Answers
 from dpstrata.model.design_record import Design
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
@@ -22,10 +21,10 @@ _DOWN = 1.0 - 2.0**-48
 def noise_answer(plan: Design, stratum: str, answer: float) -> float:
     """Noise one answer, as a respondent's device would before anyone sees it.
 
-    The answer is clamped to the range of the design, put on a grid so fine that it cannot be seen beside the
-    noise (at random up or down, so that nothing is biased), noised with whole numbers from secure randomness,
-    and scaled back. Randomized response and piecewise noise are debiased. With several questions this is one
-    of the answers, at its share of the budget.
+    The answer is put on a grid so fine that it cannot be seen beside the noise (at random up or down, so that
+    nothing is biased), noised with whole numbers from secure randomness, and scaled back. Randomized response
+    and piecewise noise are debiased. With several questions this is one of the answers, at its share of the
+    budget. Where the design says ``clip=True``, an answer outside its range counts as the nearer end of it.
 
     Parameters
     ----------
@@ -44,8 +43,8 @@ def noise_answer(plan: Design, stratum: str, answer: float) -> float:
     Raises
     ------
     InputError
-        For an unknown stratum, an answer that is not a number or off the grid of the design, and designs in
-        which a curator noises means; no message shows the answer.
+        For an unknown stratum, an answer that is not a number, outside the range or off the grid of the
+        design, and designs in which a curator noises means; no message shows the answer.
 
     Notes
     -----
@@ -132,8 +131,8 @@ def _require_design(plan: object) -> None:
 
 
 def check_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
-    """Check answers: numbers, clamped, on the grid, and no more than were invited."""
-    values = _as_answers(answers, plan.inputs.answers)
+    """Check answers: numbers that the design allows, and no more than were invited."""
+    values = as_answers(plan, answers)
     most = int(plan.sample_sizes[plan.strata.names.index(stratum)])
     if len(values) > most:
         raise InputError(
@@ -152,7 +151,18 @@ def _noise_at(plan: Design, stratum: str) -> GridNoise:
     return _noise(plan.mechanism, e)
 
 
-def _as_answers(answers: npt.ArrayLike, allowed: Answers) -> FloatArray:
+def require_stated_answers(plan: Design) -> None:
+    """Require that someone said what can be answered; the default range is for planning alone."""
+    if plan.inputs.default_answers:
+        raise InputError(
+            "the design must state what can be answered before answers from a file are noised, got the "
+            "default range of 0 to 1. Design again with --answers: binary, 0:1 or the range of your question."
+        )
+
+
+def as_answers(plan: Design, answers: npt.ArrayLike) -> FloatArray:
+    """Check that answers are numbers that the design allows; clip them where it says so."""
+    allowed = plan.inputs.answers
     try:
         no_numbers = np.ma.is_masked(answers) or np.iscomplexobj(answers)
         values = np.full(1, np.nan) if no_numbers else np.asarray(answers, dtype=float)
@@ -160,12 +170,18 @@ def _as_answers(answers: npt.ArrayLike, allowed: Answers) -> FloatArray:
         raise InputError("every answer must be a number, got something else.") from None
     if values.ndim != 1 or not np.all(np.isfinite(values)):
         raise InputError("every answer must be a number, got something else.")
-    values = np.asarray(np.clip(values, allowed.lower, allowed.upper))
     if allowed.step is not None:
         steps = (values - allowed.lower) / allowed.step
-        if not np.all(np.abs(steps - np.rint(steps)) <= 1e-9 * np.maximum(steps, 1.0)):
+        if not np.all(np.abs(steps - np.rint(steps)) <= 1e-9 * np.maximum(np.abs(steps), 1.0)):
             raise InputError(f"answers must lie on the grid {allowed}, got one off it.")
-    return values
+    clipped = np.asarray(np.clip(values, allowed.lower, allowed.upper))
+    outside = int(np.sum(np.abs(values - clipped) > 1e-9 * allowed.range))
+    if outside and not plan.inputs.clip:
+        hint = ", or design again with clip=True (--clip)" if allowed.step is None else " or the design"
+        raise InputError(
+            f"answers must lie in {allowed}, got {outside:,} of {values.size:,} outside. Correct them{hint}."
+        )
+    return clipped
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpstrata.errors import InputError
+from dpstrata.model.choice import curator_in_words
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
 from dpstrata.model.output import (
@@ -23,8 +26,15 @@ from dpstrata.survey.frames.base import stratum_column
 from dpstrata.survey.keys import commitment, read_key, survey_key
 from dpstrata.survey.ledger import Entry, Ledger, Spent, keyed_digest, locked
 from dpstrata.survey.noised import ANSWER, COUNT, STRATUM, read_numbers, read_people
-from dpstrata.survey.noising import check_answers, noise_answers, noise_mean
+from dpstrata.survey.noising import (
+    as_answers,
+    check_answers,
+    noise_answers,
+    noise_mean,
+    require_stated_answers,
+)
 from dpstrata.survey.records import check_record
+from dpstrata.survey.response import Response, check_response
 
 CHUNK = 50_000
 
@@ -41,15 +51,19 @@ class Release:
         How many of those who answered had answered in an earlier release on the same ledger.
     spent : Spent
         What everyone in the frame has spent in all, centrally, by the ledger.
-    everyone_needed : bool
-        Whether the promise counts on everyone who was invited to answer, and not all did.
+    response : Response or None
+        What holds, given how many people answered; ``None`` where the promise does not depend on it.
+    notes : tuple of str
+        What is to be said of it, in sentences: about those who did not answer, and about raw answers that
+        were seen.
     """
 
     answers: int
     invited: int
     known_before: int
     spent: Spent
-    everyone_needed: bool
+    response: Response | None
+    notes: tuple[str, ...]
 
 
 def privatize(
@@ -63,13 +77,14 @@ def privatize(
     out: str | Path,
     key_file: str | Path,
     again: bool = False,
+    accept_response: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Release:
     """Noise the answers of a sample and write them, shuffled within strata and without ids.
 
     For a design with a curator, the mean of each stratum is noised instead. Whoever runs this holds raw
     answers, so only the central promise is left: the local one needs answers that are noised on the
-    respondent's side.
+    respondent's side. Whatever stands against a release is found before anything is spent.
 
     Parameters
     ----------
@@ -91,8 +106,18 @@ def privatize(
     again : bool
         Whether to release although something was released before: everyone's losses add up, and those of the
         same sample add up before it hides anyone.
+    accept_response : bool
+        Whether to release although so few people answered that more may be lost than the design promises; the
+        ledger counts that loss.
     progress : callable, optional
         Called with the number of answers noised since the last call.
+
+    Raises
+    ------
+    InputError
+        For answers of people who were not drawn, answers outside the range of the design, a design that does
+        not state its range, strata without an answer, a response that contradicts the design, and releases
+        that need ``again``; nobody and no answer is named, and nothing is spent.
     """
     design, out, sample = Path(design).resolve(), Path(out), Path(sample)
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
@@ -108,11 +133,11 @@ def privatize(
     people, strata = read_people(Path(answers), id, columns)
     values = read_numbers(Path(answers), answer)
     _require_drawn(drawn, people, strata)
-    by_stratum: dict[str, list[Any]] = {}
-    for name, value in zip(strata, values, strict=True):
-        by_stratum.setdefault(name, []).append(value)
-    for name, given in by_stratum.items():
-        check_answers(plan, name, given)
+    by_stratum = _by_stratum(plan, strata, values)
+    counts = np.array([len(by_stratum[name]) for name in plan.strata.names], dtype=np.int64)
+    response = check_response(plan, counts)
+    if response is not None and not accept_response:
+        response.require_promise()
     key = survey_key(secret, "ledger")
     entry = Entry(
         design_digest=plan.digest,
@@ -121,7 +146,7 @@ def privatize(
         output_digest=None,
         status="pending",
         epsilon=plan.inputs.epsilon or 0.0,
-        delta=plan.inputs.delta,
+        delta=plan.inputs.delta if response is None else response.delta,
         zcdp=plan.inputs.zcdp or 0.0,
         gdp=plan.inputs.gdp or 0.0,
         people=tuple(sorted(keyed_digest(key, person) for person in people)),
@@ -135,15 +160,36 @@ def privatize(
         if place is None:
             if out.exists():
                 raise InputError(f"{out} exists and is not replaced; a release has a file of its own.")
-            place = ledger.begin(entry, plan, again=again)
+            shares = None if response is None else response.shares
+            place = ledger.begin(entry, plan, again=again, shares=shares)
             noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
             content = table_content(noised(plan, by_stratum, progress or (lambda number: None)), out)
             ledger.expect(place, hashlib.sha256(content).hexdigest())
             write_atomically(out, content)
         ledger.finish(place)
         before = ledger.known_before(entry.people, but=place)
-    needed = plan.problem.terms.response_rates is None and len(people) < plan.total
-    return Release(len(people), plan.total, before, ledger.spent(), needed)
+    notes = None if response is None else response.in_words, curator_in_words(plan, released=True)
+    said = tuple(note for note in notes if note is not None)
+    return Release(len(people), plan.total, before, ledger.spent(), response, said)
+
+
+def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dict[str, list[float]]:
+    """Put answers together by stratum, once they can all be released and every stratum has one."""
+    require_stated_answers(plan)
+    as_answers(plan, values)
+    by_stratum: dict[str, list[float]] = {}
+    for name, value in zip(strata, values, strict=True):
+        by_stratum.setdefault(name, []).append(value)
+    empty = [name for name in plan.strata.names if name not in by_stratum]
+    if empty:
+        listed = ", ".join(map(repr, empty[:5])) + (", ..." if len(empty) > 5 else "")
+        raise InputError(
+            f"every stratum must have an answer, got none in {listed}, and nothing could be estimated. Wait "
+            "for answers from there, or merge strata in a new design with a new sample."
+        )
+    for name, given in by_stratum.items():
+        check_answers(plan, name, given)
+    return by_stratum
 
 
 def _noised_answers(

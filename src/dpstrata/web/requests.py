@@ -41,9 +41,10 @@ class Options(_Part):
     expected_mean: Real | None = Field(None, description="Mean that target_cv is relative to.")
     mechanism: Text = Field("laplace", description="What noises an answer, or best.")
     objective: Literal["mean", "trace", "unit_free", "custom"] = "mean"
-    answers: Text | Annotated[list[Real], Field(min_length=2, max_length=3)] = Field(
-        "0:1",
-        description='Lower and upper end, and the step of a grid; or text such as "0:100:1" or "binary".',
+    answers: Text | Annotated[list[Real], Field(min_length=2, max_length=3)] | None = Field(
+        None,
+        description='Lower and upper end, and the step of a grid; or text such as "0:100:1" or "binary". '
+        "Left out, 0 and 1 for planning.",
     )
     questions: Whole = Field(1, description="Questions asked of the same people.")
     trust: Literal["local", "curator"] = "local"
@@ -56,14 +57,16 @@ class Options(_Part):
     )
     confidence: Real = 0.95
     finite_population: bool = Field(True, strict=True)
+    clip: bool = Field(False, strict=True, description="Count answers outside the range as the nearer end.")
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of ``dpstrata.design``, those alone that were given."""
-        return {**self.model_dump(exclude_unset=True, exclude_none=True), "answers": self.allowed()}
+        given = self.model_dump(exclude_unset=True, exclude_none=True)
+        return given if self.answers is None else {**given, "answers": self.allowed()}
 
     def allowed(self) -> Answers:
         """Return what can be answered."""
-        return parse_answers(self.answers)
+        return parse_answers("0:1" if self.answers is None else self.answers)
 
 
 class DesignRequest(_Part):
