@@ -82,15 +82,13 @@ def stratum_variances(
     """Variance of each stratum's mean at ``sizes``, from sampling and from privacy."""
     terms = problem.terms
     answers = sizes.astype(float)
-    noise = terms.noise_variances(answers)
+    noise = terms.release_variances(answers)
     if terms.response_rates is not None:
         answers = answers * terms.response_rates
     sampling = terms.sds**2 / answers
     if finite_population:
         sampling = sampling * ((terms.sizes - answers) / terms.sizes)
-    if terms.curator:  # the mean is noised once
-        noise = noise / answers
-    return sampling, noise / answers
+    return sampling, noise if terms.curator else noise / answers
 
 
 def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool) -> FloatArray:

@@ -187,11 +187,8 @@ class Design:
     @property
     def noise_sds(self) -> FloatArray:
         """Standard deviation of the noise of one answer, or under a curator of the mean, in each stratum."""
-        terms, n = self.problem.terms, self.sample_sizes.astype(float)
-        noise = np.sqrt(terms.noise_variances(n))
-        if terms.curator:
-            noise /= n if terms.response_rates is None else n * terms.response_rates
-        return read_only(noise)
+        noise = self.problem.terms.release_variances(self.sample_sizes.astype(float))
+        return read_only(np.sqrt(noise))
 
     @property
     def variance_parts(self) -> VarianceParts:

@@ -208,6 +208,11 @@ class Terms:
         """v(e(n)): the noise variance of one answer."""
         return self._blockwise(lambda m, part: self.mechanism.variance_at(self.budgets(m, part)), n, rows)
 
+    def release_variances(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """Noise variance of what is noised once: an answer, or under a curator the mean of a stratum."""
+        noise = self.noise_variances(n, rows)
+        return noise / (self._rates(rows) * n) ** 2 if self.curator else noise
+
     def values(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """f(n), whole: with the tilt and without the finite population correction."""
 

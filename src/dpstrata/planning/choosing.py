@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from dpstrata.errors import InfeasibleError, InputError
@@ -17,7 +18,8 @@ def answer_best(strata: Strata, inputs: Inputs) -> Design:
     """Answer the question with the valid mechanism that does best.
 
     That is the least variance; for a precision target the least cost or the fewest people, then the least
-    variance. Ties go to the mechanism that comes first.
+    variance. Ties go to the mechanism that comes first. If none meets the question, the reason is that
+    of the one that comes closest.
     """
     plans: dict[str, Design] = {}
     reasons: list[InfeasibleError] = []
@@ -32,7 +34,7 @@ def answer_best(strata: Strata, inputs: Inputs) -> Design:
         plan = plans[name]
         rows.append(Choice(name, plan.total, plan.variance, plan.cost))
     if not plans:
-        raise reasons[-1]
+        raise min(reasons, key=lambda reason: reason.misses or (True, math.inf))
     targets = inputs.target_variance is not None or inputs.has_domain_targets
 
     def rank(name: str) -> tuple[float, ...]:

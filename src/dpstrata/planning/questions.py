@@ -79,7 +79,8 @@ def _check_budget(plan: Design) -> Design:
         at_least = "at least " if found else ""
         raise InfeasibleError(
             f"the precision asked for costs {at_least}{least:,.10g}{found}, more than budget={budget:,.10g}. "
-            "Ask for less precision, or for the budget alone to see what it gives."
+            "Ask for less precision, or for the budget alone to see what it gives.",
+            misses=(False, least / budget),
         )
     return plan
 
@@ -229,7 +230,8 @@ class _Search:
         asked = f"the target of {where}" if where else asked
         return InfeasibleError(
             f"{asked} asks for a standard error of {math.sqrt(target):.6g}, but the best possible under "
-            f"this privacy is {math.sqrt(best):.6g}, with {self.strata.counted(total)}."
+            f"this privacy is {math.sqrt(best):.6g}, with {self.strata.counted(total)}.",
+            misses=(True, best / target),
         )
 
     def _fewest(self, low: int, high: int, target: float) -> int:
@@ -281,12 +283,15 @@ class _Search:
         """Design for the least cost that meets every target."""
         inputs, problem, most = self.inputs, self._problem, self.best_sizes()
         parts = stratum_variances(problem, most, finite_population=inputs.finite_population)
+        missed = []
         for part in partitions:
             reached = part.variances(*parts)
             for i in np.flatnonzero(reached > part.limits).tolist():
                 where = "" if part.column is None else f"{part.column}={part.groups[i]}"
                 people = int(most[part.codes == i].sum())
-                raise self._out_of_reach(where, float(part.limits[i]), float(reached[i]), people)
+                missed.append((where, float(part.limits[i]), float(reached[i]), people))
+        if missed:  # the one that is missed by most
+            raise self._out_of_reach(*max(missed, key=lambda target: target[2] / target[1]))
         found = solve_targets(
             problem, self.strata.costs, partitions, most, finite_population=inputs.finite_population
         )

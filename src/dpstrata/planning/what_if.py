@@ -75,7 +75,7 @@ class Evaluation:
             "local_epsilon": terms.budgets(n).e.tolist()
             if self.best.inputs.amplified
             else [math.nan] * len(n),
-            "noise_sd": np.sqrt(terms.noise_variances(n)).tolist(),
+            "noise_sd": np.sqrt(terms.release_variances(n)).tolist(),
         }
 
     def to_dict(self) -> dict[str, Any]:
