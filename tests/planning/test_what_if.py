@@ -10,6 +10,31 @@ import dpstrata as dps
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
 
 
+FOR_ALL = {"response_rate": 0.6, "proportion": 0.08}
+FILLED = dps.Strata(PAPER.sizes).filled(**FOR_ALL)
+
+
+def test_one_value_for_all_strata_in_every_function(tmp_path):
+    bare, promise = dps.Strata(PAPER.sizes), {"epsilon": 1, "answers": "binary"}
+    plan = dps.design(bare, total=400, **promise, **FOR_ALL)
+    assert plan == dps.design(FILLED, total=400, **promise)
+    plan.save(tmp_path / "design.json")
+    assert dps.load_design(tmp_path / "design.json") == plan
+    given = dps.evaluate(bare, [100] * 4, **promise, **FOR_ALL)
+    assert given.variance == dps.evaluate(FILLED, [100] * 4, **promise).variance
+    waves = {"pilot_epsilon": 0.3, "total": 400, "pilot_total": 100}
+    assert dps.pilot(bare, **promise, **waves, **FOR_ALL) == dps.pilot(FILLED, **promise, **waves)
+    rows = dps.sweep(bare, response_rate=[0.6, 1.0], proportion=[0.08, 0.5], total=400, **promise)
+    assert [(row["response_rate"], row["proportion"]) for row in rows] == [
+        (0.6, 0.08),
+        (0.6, 0.5),
+        (1.0, 0.08),
+        (1.0, 0.5),
+    ]
+    assert rows[0]["variance"] == plan.variance
+    assert len({row["variance"] for row in rows}) == 4
+
+
 def test_a_curator_noises_the_mean_once_in_evaluate_too():
     score = dps.evaluate(PAPER, [100] * 4, epsilon=1, trust="curator")
     shown = np.array(score.table()["noise_sd"])

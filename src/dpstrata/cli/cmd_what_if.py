@@ -30,6 +30,8 @@ VARIED = (
     "objective",
     "local_epsilon_cap",
     "questions",
+    "response_rate",
+    "proportion",
 )
 _MOST_DESIGNS = 100_000
 

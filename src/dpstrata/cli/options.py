@@ -102,6 +102,15 @@ OPTIONS: dict[str, _Option] = {
     "finite_population": _Option(
         bool, True, "Count that a stratum asked completely has no sampling error.", SURVEY
     ),
+    "response_rate": _Option(
+        float | None, None, "Share of people who would answer, for all strata of a file without it.", SURVEY
+    ),
+    "proportion": _Option(
+        float | None,
+        None,
+        "Expected share of answers at the upper end, for all strata of a file without a spread.",
+        SURVEY,
+    ),
     "confidence": _Option(float, 0.95, "Level of intervals.", SURVEY),
     "min_per_stratum": _Option(
         int, 1, "Fewest people to invite in a stratum; smaller strata are taken whole.", BOUNDS
@@ -185,10 +194,12 @@ def _parameter(name: str, *, as_list: bool) -> inspect.Parameter:
 def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, Any]]:
     """Read the strata and turn the options into arguments of the library."""
     from dpstrata.model.answers import parse_answers
-    from dpstrata.model.strata import Strata
+    from dpstrata.model.columns import strata_from_columns
+    from dpstrata.model.tables import read_table
 
     allowed = parse_answers(options["answers"])
-    strata = Strata.from_file(path, answers=allowed)
+    follows = options["proportion"] is not None
+    strata = strata_from_columns(read_table(path), answers=allowed, spread_follows=follows)
     given = {
         name: value.value if isinstance(value, StrEnum) else value
         for name, value in options.items()

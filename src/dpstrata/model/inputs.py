@@ -346,7 +346,7 @@ def _would_answer(strata: Strata, rates: FloatArray) -> IntArray:
     if np.any(people < 1):
         i = int(np.argmin(people))
         raise InfeasibleError(
-            f"response_rate times size must be at least 1, so that someone would answer, got "
+            "the response rate times the size must be at least 1, so that someone would answer, got "
             f"{rates[i]:g} times {strata.sizes[i]:,} in stratum {strata.name(i)!r}."
         )
     return people

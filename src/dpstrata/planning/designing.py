@@ -14,6 +14,8 @@ from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective
 from dpstrata.planning.choosing import answer_any
 
+FOR_ALL_STRATA = ("response_rate", "proportion")  # options that fill a column of the strata
+
 
 def design(
     strata: Strata,
@@ -45,6 +47,8 @@ def design(
     domains: Mapping[str, Target] | Sequence[str] | None = None,
     confidence: float = 0.95,
     finite_population: bool = True,
+    response_rate: float | None = None,
+    proportion: float | None = None,
 ) -> Design:
     r"""Allocate a sample to strata so that the private estimate is as precise as it can be.
 
@@ -110,6 +114,9 @@ def design(
     finite_population : bool
         Whether the variance reported counts that a stratum asked completely has no sampling error. It never
         changes the sample sizes.
+    response_rate, proportion : float, optional
+        One value for all strata: the publicly known share of people who would answer; the expected share of
+        answers at the upper end, from which the standard deviations follow. For strata without their own.
 
     Returns
     -------
@@ -140,23 +147,32 @@ def design(
     >>> plan.certificate.optimal
     True
     """
-    return answer_any(strata, read_inputs(strata, locals()))
+    return answer_any(*read_survey(strata, locals()))
 
 
-def read_inputs(strata: object, arguments: Mapping[str, Any]) -> Inputs:
-    """Check the arguments of :func:`design`; those left out have their defaults."""
+def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, Inputs]:
+    """Check the arguments of :func:`design`; those left out have their defaults.
+
+    Returns
+    -------
+    strata : Strata
+        With what one value gives to all of them.
+    inputs : Inputs
+        All other arguments.
+    """
     if not isinstance(strata, Strata):
         raise InputError(
             f"strata must be a Strata, got {type(strata).__name__}. "
             "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
         )
     given = {name: value for name, value in arguments.items() if name != "strata"}
+    shared = {name: given.pop(name, None) for name in FOR_ALL_STRATA}
     unknown = set(given) - ({field.name for field in fields(Inputs)} - {"formulas"})
     if unknown:
         raise InputError(f"a design has no option {min(unknown)!r}.")
     given["answers"] = parse_answers(given.get("answers", (0, 1)))
     given["domains"] = _as_mapping(given.get("domains"))
-    return Inputs(**given)
+    return strata.filled(**shared), Inputs(**given)
 
 
 def _as_mapping(domains: Mapping[str, Target] | Sequence[str] | None) -> dict[str, Target] | None:

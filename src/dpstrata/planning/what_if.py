@@ -22,7 +22,7 @@ from dpstrata.model.statement import round_up
 from dpstrata.model.strata import Strata
 from dpstrata.model.summary import SHOWN_STRATA, TextTable, as_plain_text
 from dpstrata.planning.choosing import answer_any
-from dpstrata.planning.designing import read_inputs
+from dpstrata.planning.designing import read_survey
 
 _RESULTS = ("total", "variance", "standard_error", "privacy_share", "sample_sizes", "problem")
 
@@ -152,7 +152,8 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     questions = {*QUESTIONS, "expected_mean"} & set(options)
     if questions:
         raise InputError(f"evaluate takes the total from sample_sizes, got {min(questions)} too.")
-    best = answer_any(strata, read_inputs(strata, {**options, "total": int(sizes.sum())}), warn=False)
+    strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
+    best = answer_any(strata, inputs, warn=False)
     outside = np.flatnonzero((sizes < best.problem.lower) | (sizes > best.problem.upper))
     if outside.size:
         i = int(outside[0])
@@ -227,10 +228,10 @@ def sweep_rows(strata: Strata, options: Mapping[str, Any]) -> Iterator[dict[str,
     """Yield the rows of :func:`sweep` one by one."""
     posed: dict[tuple[Any, ...], Problem] = {}  # once for all totals
     for chosen in combinations(options):
-        inputs = read_inputs(strata, {**options, **chosen})
+        survey, inputs = read_survey(strata, {**options, **chosen})
         key = tuple(str(value) for name, value in chosen.items() if name not in QUESTIONS)
         try:
-            plan = answer_any(strata, inputs, posed.get(key), warn=False)
+            plan = answer_any(survey, inputs, posed.get(key), warn=False)
         except InfeasibleError as reason:
             yield {**chosen, **dict.fromkeys(_RESULTS), "total": inputs.total, "problem": str(reason)}
             continue

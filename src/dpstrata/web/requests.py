@@ -56,6 +56,10 @@ class Options(_Part):
     )
     confidence: Real = 0.95
     finite_population: bool = Field(True, strict=True)
+    response_rate: Real | None = Field(None, description="Share who would answer, the same in all strata.")
+    proportion: Real | None = Field(
+        None, description="Expected share of answers at the upper end, the same in all strata."
+    )
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of ``dpstrata.design``, those alone that were given."""
@@ -87,7 +91,8 @@ class DesignRequest(_Part):
             )
         columns = {name: list(cells) for name, cells in self.strata.items()}
         table = Table("the strata", columns, lambda row: f"row {row + 1}")
-        return strata_from_columns(table, answers=self.options.allowed())
+        follows = self.options.proportion is not None
+        return strata_from_columns(table, answers=self.options.allowed(), spread_follows=follows)
 
 
 class CompareRequest(_Part):
