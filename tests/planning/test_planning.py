@@ -294,6 +294,8 @@ def test_the_signature_is_pinned():
         "domains",
         "confidence",
         "finite_population",
+        "response_rate",
+        "proportion",
     ]
     assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "strata")
 

@@ -45,3 +45,42 @@ def test_a_curator_noises_the_mean_once_in_evaluate_too():
         plan = dps.design(strata, epsilon=1, total=400, trust="curator")
         same = dps.evaluate(strata, plan.sample_sizes, epsilon=1, trust="curator")
         assert same.table()["noise_sd"] == plan.noise_sds.tolist()
+
+
+COSTLY = dps.Strata(PAPER.sizes, PAPER.sds, costs=[12, 10, 11, 25])
+
+
+def test_an_allocation_is_compared_with_the_best_of_the_same_cost():
+    given = [50, 50, 50, 50]
+    score = dps.evaluate(COSTLY, given, epsilon=1)
+    best = dps.design(COSTLY, epsilon=1, budget=2900)
+    assert score.cost == 2900
+    assert score.total == 200 == score.to_dict()["total"]
+    assert score.best.sample_sizes.tolist() == best.sample_sizes.tolist()
+    assert score.ratio == score.variance / best.variance > 1
+    assert not score.certificate.optimal
+    assert score.certificate.lower_bound == best.certificate.lower_bound
+    assert "the best allocation of the same cost" in repr(score)
+    itself = dps.evaluate(COSTLY, best.sample_sizes, epsilon=1)
+    assert itself.ratio == 1
+    assert itself.certificate == best.certificate
+    same = dps.Strata(PAPER.sizes, PAPER.sds, costs=[3] * 4)
+    plain = dps.evaluate(same, given, epsilon=1)
+    assert plain.ratio == dps.evaluate(PAPER, given, epsilon=1).ratio
+    assert plain.sentences()[1] == "They cost 600."
+    assert dps.evaluate(PAPER, given, epsilon=1).cost is None
+
+
+def test_a_budget_is_compared_with_the_cost_of_an_allocation():
+    given = [50, 50, 50, 50]
+    over = dps.evaluate(COSTLY, given, epsilon=1, budget=2500)
+    assert over.within_budget is False
+    assert over.sentences()[1] == "They cost 2,900, which is 400 more than the budget of 2,500."
+    inside = dps.evaluate(COSTLY, given, epsilon=1, budget=2900)
+    assert inside.to_dict()["within_budget"] is True
+    assert inside.sentences()[1] == "They cost 2,900, within the budget of 2,900."
+    assert inside.ratio == over.ratio
+    with pytest.raises(dps.InputError, match="budget needs the cost of one invitation in every stratum"):
+        dps.evaluate(PAPER, given, epsilon=1, budget=2500)
+    with pytest.raises(dps.InputError, match="budget must be positive"):
+        dps.evaluate(COSTLY, given, epsilon=1, budget=-1)

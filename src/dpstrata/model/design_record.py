@@ -221,13 +221,27 @@ class Design:
             waves=self.waves,
         )
 
+    @property
+    def compares_costs(self) -> bool:
+        """Whether other allocations are compared at the same cost, and not with as many people.
+
+        That is so where people cost differently and the question leaves their number open.
+        """
+        asked = self.inputs.total is not None or self.inputs.at_most is not None
+        return self.inputs.formulas > 1 and not asked and self.strata.costs_differ
+
     def compare(self) -> tuple[Comparison, ...]:
-        """Score this design, Neyman, proportional and equal allocation under the same privacy."""
+        """Score this design, Neyman, proportional and equal allocation under the same privacy.
+
+        The others invite as many people, or cost as much where people cost differently and the question is
+        not about their number.
+        """
         return compare_designs(
             self.problem,
             self.sample_sizes,
             finite_population=self.inputs.finite_population,
             costs=self.strata.costs,
+            equal_cost=self.compares_costs,
         )
 
     # --- as tables, documents and files -------------------------------------------------------

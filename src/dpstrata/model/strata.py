@@ -263,6 +263,11 @@ class Strata:
         return counted(number, self.unit)
 
     @property
+    def costs_differ(self) -> bool:
+        """Whether people of different strata cost differently, so that money and numbers are two questions."""
+        return self.costs is not None and bool(np.any(self.costs != self.costs[0]))
+
+    @property
     def population(self) -> int:
         """People in all strata together."""
         return int(self.sizes.sum())

@@ -103,6 +103,7 @@ def comparison_table(plan: Design) -> TextTable:
         (
             TITLES[row.design],
             _short_sizes(row),
+            *((f"{row.total:,}",) if plan.compares_costs else ()),
             f"{row.variance if row.standard_error is None else row.standard_error:.4g}",
             f"{row.variance:.4g}",
             "1" if row.design == OWN else f"{row.ratio:.3f} times",
@@ -111,19 +112,26 @@ def comparison_table(plan: Design) -> TextTable:
         )
         for row in plan.compare()
     ]
-    asked = [
-        *(["costs"] if plan.inputs.budget is not None or plan.cost is not None else []),
-        *(["targets"] if plan.inputs.has_domain_targets else []),
-    ]
     return TextTable(
         "The same privacy with other allocations",
         (
-            *("allocation", "sample sizes", measure, "variance", "variance ratio", "effective size"),
+            *("allocation", "sample sizes", *(("people",) if plan.compares_costs else ())),
+            *(measure, "variance", "variance ratio", "effective size"),
             *(("cost",) if plan.cost is not None else ()),
         ),
         rows,
-        f"The others invite as many people, whatever their {' and '.join(asked)}." if asked else "",
+        _what_is_equal(plan),
     )
+
+
+def _what_is_equal(plan: Design) -> str:
+    """Say what the other allocations have in common with a design, where that needs saying."""
+    ignored = ["costs"] if plan.cost is not None and not plan.compares_costs else []
+    ignored += ["targets"] if plan.inputs.has_domain_targets else []
+    whatever = f", whatever their {' and '.join(ignored)}" if ignored else ""
+    if plan.compares_costs:
+        return f"The others cost as much, as nearly as whole people allow, and never more{whatever}."
+    return f"The others invite as many people{whatever}." if whatever else ""
 
 
 def _short_sizes(row: Comparison) -> str:

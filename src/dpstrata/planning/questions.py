@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpstrata.arrays import IntArray
+from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError
 from dpstrata.model.bound import Bound
 from dpstrata.model.comparison import stratum_variances, variance_parts
@@ -46,7 +46,7 @@ def answer(strata: Strata, inputs: Inputs, problem: Problem | None = None) -> De
     if inputs.target_variance is None and not inputs.has_domain_targets:
         assert inputs.budget is not None
         return search.with_budget(inputs.budget)
-    if inputs.has_domain_targets or not search.equal_costs:
+    if inputs.has_domain_targets or strata.costs_differ:
         plan = search.with_targets(find_partitions(strata, inputs))
     else:
         assert inputs.target_variance is not None
@@ -65,17 +65,25 @@ def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") 
     )
 
 
+def require_costs(strata: Strata) -> FloatArray:
+    """Return what one invitation costs in every stratum, which a budget needs."""
+    if strata.costs is None:
+        raise InputError(
+            "budget needs the cost of one invitation in every stratum (in a file the column cost), got none."
+        )
+    return strata.costs
+
+
 def _check_budget(plan: Design) -> Design:
     """Require that a design for a precision is within the budget, if there is one."""
     budget = plan.inputs.budget
     if budget is None:
         return plan
-    if plan.cost is None:
-        raise InputError("budget needs the cost of one invitation in every stratum, got none.")
-    assert plan.strata.costs is not None
-    if not fits_budget(plan.strata.costs, plan.sample_sizes, budget):
-        least = plan.certificate.lower_bound if isinstance(plan.certificate, Bound) else plan.cost
-        found = "" if least == plan.cost else f" (the cheapest design found costs {plan.cost:,.10g})"
+    costs = require_costs(plan.strata)
+    if not fits_budget(costs, plan.sample_sizes, budget):
+        cost = total_cost(costs, plan.sample_sizes)
+        least = plan.certificate.lower_bound if isinstance(plan.certificate, Bound) else cost
+        found = "" if least == cost else f" (the cheapest design found costs {cost:,.10g})"
         at_least = "at least " if found else ""
         raise InfeasibleError(
             f"the precision asked for costs {at_least}{least:,.10g}{found}, more than budget={budget:,.10g}. "
@@ -95,12 +103,6 @@ class _Search:
         self._best: IntArray | None = None
         self.solutions: dict[int, Solution] = {}
         self.variances: dict[int, float] = {}
-
-    @property
-    def equal_costs(self) -> bool:
-        """Whether everyone costs the same, so that fewest people and least cost are one question."""
-        costs = self.strata.costs
-        return costs is None or bool(np.all(costs == costs[0]))
 
     def problem(self, total: int) -> Problem:
         """Pose the problem for ``total``; terms and bounds are shared."""
@@ -180,18 +182,13 @@ class _Search:
 
     def with_budget(self, budget: float) -> Design:
         """Design for the least variance that the budget buys."""
-        costs = self.strata.costs
-        if costs is None:
-            raise InputError(
-                "budget needs the cost of one invitation in every stratum (in a file the column cost), "
-                "got none."
-            )
+        costs = require_costs(self.strata)
         least = total_cost(costs, self._problem.lower)
         if not fits_budget(costs, self._problem.lower, budget):
             raise InfeasibleError(
                 f"budget must cover the minimums, which cost {least:,.10g}, got budget={budget:,.10g}."
             )
-        if self.equal_costs:
+        if not self.strata.costs_differ:
             affordable = math.floor(Fraction(repr(budget)) / Fraction(repr(float(costs[0]))))
             best, best_variance = self.best()
             total = min(affordable, best)

@@ -84,14 +84,18 @@ def three_digits(value: float) -> str:
 
 
 def neyman_in_words(plan: Design, match: Match | None = None) -> str:
-    """Say what Neyman's allocation of as many interviews would give, and how many it would need."""
+    """Say what Neyman's allocation would give, and how many interviews it would need.
+
+    Where others are compared at the same cost, their number says little and is left out.
+    """
     neyman = next(row for row in plan.compare() if row.design == "neyman")
     shown = three_digits(neyman.variance if neyman.standard_error is None else neyman.standard_error)
     if np.array_equal(neyman.sample_sizes, plan.sample_sizes):
         return "Neyman's allocation is the same."
-    if neyman.ratio <= 1:
-        drawbacks = _drawbacks(plan, neyman)
-        return f"Neyman's allocation of as many would give {shown}{drawbacks}."
+    if neyman.ratio <= 1 or plan.compares_costs:
+        amount = "for the same cost" if plan.compares_costs else "of as many"
+        drawbacks = _drawbacks(plan, neyman) if neyman.ratio <= 1 else ""
+        return f"Neyman's allocation {amount} would give {shown}{drawbacks}."
     match = match_neyman(plan) if match is None else match
     start = f"Neyman's allocation would give {shown}; "
     if match.total is None:
@@ -127,6 +131,8 @@ def neyman_cost_in_words(plan: Design, match: Match) -> str | None:
     """Say what doing as well with Neyman's allocation would cost, where invitations have a price."""
     costs = plan.strata.costs
     if costs is None or match.total is None or plan.cost is None or match.total <= plan.total:
+        return None
+    if plan.compares_costs:
         return None
     sizes = baseline_sizes(replace(plan.problem, total=match.total), "neyman")
     return (
