@@ -69,7 +69,9 @@ OPTIONS: dict[str, _Option] = {
     "target_cv": _Option(
         float | None, None, "Standard error relative to --expected-mean to reach.", QUESTION
     ),
-    "expected_mean": _Option(float | None, None, "Mean that --target-cv is relative to.", QUESTION),
+    "expected_mean": _Option(
+        float | None, None, "Mean that --target-cv is relative to; else the column expected_mean.", QUESTION
+    ),
     "domains": _Option(
         list[str] | None,
         None,

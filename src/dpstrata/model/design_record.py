@@ -95,7 +95,7 @@ class Design:
         correct = inputs.finite_population
         if prices is None:
             proof = certify(problem, sizes)
-        elif inputs.target_variance is None and not inputs.has_domain_targets:
+        elif inputs.spends_budget:
             assert strata.costs is not None
             assert inputs.budget is not None
             proof = certify_budget(
@@ -106,6 +106,8 @@ class Design:
                 prices[0],
                 finite_population=correct,
                 searched=searched,
+                partitions=find_partitions(strata, inputs) if inputs.has_domain_targets else (),
+                target_prices=prices[1:],
             )
         else:
             parts = find_partitions(strata, inputs)
@@ -174,7 +176,9 @@ class Design:
         """What every domain gets, the whole population first; empty if none was asked for."""
         if self.inputs.domains is None:
             return ()
-        prices = self.certificate.prices if isinstance(self.certificate, Bound) else None
+        prices = None
+        if isinstance(self.certificate, Bound):  # where a budget is spent, its own price comes first
+            prices = self.certificate.prices[int(self.inputs.spends_budget) :]
         return describe_domains(
             find_partitions(self.strata, self.inputs),
             stratum_variances(

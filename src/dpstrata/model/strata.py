@@ -264,7 +264,7 @@ class Strata:
 
     @property
     def costs_differ(self) -> bool:
-        """Whether people of different strata cost differently, so that money and numbers are two questions."""
+        """Whether people of different strata cost differently, so that least cost is not fewest people."""
         return self.costs is not None and bool(np.any(self.costs != self.costs[0]))
 
     @property

@@ -75,6 +75,8 @@ def domain_table(plan: Design) -> TextTable:
     found = plan.domains
     priced = any(domain.shadow_price is not None for domain in found)
     saved = "saved by 1% less" if plan.cost is None else "cost saved by 1% less"
+    if plan.inputs.spends_budget:
+        saved = "variance saved by 1% less"
     rows = [
         (
             domain.group if domain.column == domain.group else f"{domain.column}: {domain.group}",
@@ -171,7 +173,9 @@ def outcome_sentences(plan: Design) -> list[str]:
         )
     if plan.inputs.has_domain_targets:
         outcome.append(_targets_in_words(plan))
-    elif plan.outcome_in_words is not None:
+    if plan.outcome_in_words is not None and not (
+        plan.inputs.has_domain_targets and plan.inputs.asks_for_least
+    ):
         outcome.append(plan.outcome_in_words)
     mechanism = choice_in_words(plan)
     if mechanism is not None:

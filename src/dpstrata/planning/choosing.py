@@ -35,7 +35,7 @@ def answer_best(strata: Strata, inputs: Inputs) -> Design:
         rows.append(Choice(name, plan.total, plan.variance, plan.cost))
     if not plans:
         raise min(reasons, key=lambda reason: reason.misses or (True, math.inf))
-    targets = inputs.target_variance is not None or inputs.has_domain_targets
+    targets = inputs.asks_for_least
 
     def rank(name: str) -> tuple[float, ...]:
         plan = plans[name]
@@ -85,7 +85,7 @@ class TrustComparison:
         if self.local is None or self.curator is None:
             other = "with a trusted curator it can" if self.curator is not None else "nor by a curator"
             return f"With noise on every answer the question cannot be met, {other}."
-        if self.local.inputs.target_variance is not None or self.local.inputs.has_domain_targets:
+        if self.local.inputs.asks_for_least:
             return (
                 f"Noise on every answer needs {self.local.strata.counted(self.local.total)}, a trusted "
                 f"curator {self.curator.strata.counted(self.curator.total)}."

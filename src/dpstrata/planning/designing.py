@@ -9,6 +9,7 @@ from typing import Any, Literal
 from dpstrata.errors import InputError
 from dpstrata.model.answers import Answers, parse_answers
 from dpstrata.model.design_record import Design
+from dpstrata.model.domains import expected_means
 from dpstrata.model.inputs import Inputs, Target, Trust
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective
@@ -82,9 +83,11 @@ def design(
     target_se, target_margin, target_cv : float
         Standard error of the population mean, margin of error at ``confidence``, or standard error relative
         to ``expected_mean``, to reach with as few people, or as little cost, as can be. Exactly one question
-        may be asked; a budget may join a target.
+        may be asked; a budget may join a target, and is then not to be exceeded. A budget with targets for
+        domains alone is spent for the least variance once they are met.
     expected_mean : float
-        The mean that ``target_cv`` is relative to.
+        The mean that ``target_cv`` is relative to; by default that of the column ``expected_mean`` of the
+        strata, which gives the mean expected in each and which targets of domains are relative to.
     mechanism : str
         What noises an answer: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``,
         ``staircase``, ``piecewise``, ``gaussian``, or ``best``: the valid one that does best.
@@ -172,6 +175,10 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
         raise InputError(f"a design has no option {min(unknown)!r}.")
     given["answers"] = parse_answers(given.get("answers", (0, 1)))
     given["domains"] = _as_mapping(given.get("domains"))
+    if given.get("target_cv") is not None and given.get("expected_mean") is None:
+        means = expected_means(strata)
+        if means is not None:
+            given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
     return strata.filled(**shared), Inputs(**given)
 
 

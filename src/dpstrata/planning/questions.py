@@ -14,6 +14,7 @@ import numpy as np
 from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError
 from dpstrata.model.bound import Bound
+from dpstrata.model.certificate import Certificate
 from dpstrata.model.comparison import stratum_variances, variance_parts
 from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
@@ -26,6 +27,7 @@ from dpstrata.solvers.budget import solve_budget
 from dpstrata.solvers.exact import solve_exactly
 from dpstrata.solvers.free import best_sizes
 from dpstrata.solvers.solution import Bounded, Solution
+from dpstrata.solvers.spending import solve_spending
 from dpstrata.solvers.targets import solve_targets
 
 _NEWTON_STEPS = 3
@@ -43,15 +45,19 @@ def answer(strata: Strata, inputs: Inputs, problem: Problem | None = None) -> De
         return search.with_total(inputs.total)
     if inputs.at_most is not None:
         return search.with_at_most(inputs.at_most)
-    if inputs.target_variance is None and not inputs.has_domain_targets:
+    if inputs.spends_budget:
         assert inputs.budget is not None
+        if inputs.has_domain_targets:
+            return search.with_budget_and_targets(inputs.budget, find_partitions(strata, inputs))
         return search.with_budget(inputs.budget)
     if inputs.has_domain_targets or strata.costs_differ:
         plan = search.with_targets(find_partitions(strata, inputs))
     else:
         assert inputs.target_variance is not None
         plan = search.with_target(inputs.target_variance)
-    return _check_budget(plan)
+    if inputs.budget is not None:
+        _check_budget(strata, inputs.budget, plan.sample_sizes, plan.certificate)
+    return plan
 
 
 def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") -> None:
@@ -74,23 +80,20 @@ def require_costs(strata: Strata) -> FloatArray:
     return strata.costs
 
 
-def _check_budget(plan: Design) -> Design:
-    """Require that a design for a precision is within the budget, if there is one."""
-    budget = plan.inputs.budget
-    if budget is None:
-        return plan
-    costs = require_costs(plan.strata)
-    if not fits_budget(costs, plan.sample_sizes, budget):
-        cost = total_cost(costs, plan.sample_sizes)
-        least = plan.certificate.lower_bound if isinstance(plan.certificate, Bound) else cost
-        found = "" if least == cost else f" (the cheapest design found costs {cost:,.10g})"
-        at_least = "at least " if found else ""
-        raise InfeasibleError(
-            f"the precision asked for costs {at_least}{least:,.10g}{found}, more than budget={budget:,.10g}. "
-            "Ask for less precision, or for the budget alone to see what it gives.",
-            misses=(False, least / budget),
-        )
-    return plan
+def _check_budget(strata: Strata, budget: float, sizes: IntArray, proof: Bound | Certificate) -> None:
+    """Require that the cheapest sizes for a precision are within the budget."""
+    costs = require_costs(strata)
+    if fits_budget(costs, sizes, budget):
+        return
+    cost = total_cost(costs, sizes)
+    least = proof.lower_bound if isinstance(proof, Bound) else cost
+    found = "" if least == cost else f" (the cheapest design found costs {cost:,.10g})"
+    at_least = "at least " if found else ""
+    raise InfeasibleError(
+        f"the precision asked for costs {at_least}{least:,.10g}{found}, more than budget={budget:,.10g}. "
+        "Ask for less precision, or for the budget alone to see what it gives.",
+        misses=(False, least / budget),
+    )
 
 
 class _Search:
@@ -197,6 +200,22 @@ class _Search:
         cost = total_cost(costs, found.sizes)
         return self.bounded(found, Outcome(*self.best(), budget=budget, cost=cost))
 
+    def with_budget_and_targets(self, budget: float, partitions: Sequence[Partition]) -> Design:
+        """Design for the least variance that the budget buys once every target is met."""
+        costs = require_costs(self.strata)
+        cheapest = self.cheapest(partitions)
+        _check_budget(self.strata, budget, cheapest.sizes, cheapest.bound)
+        found = solve_spending(
+            self._problem,
+            costs,
+            budget,
+            partitions,
+            cheapest.sizes,
+            finite_population=self.inputs.finite_population,
+        )
+        cost = total_cost(costs, found.sizes)
+        return self.bounded(found, Outcome(*self.best(), budget=budget, cost=cost))
+
     def _cost(self, total: int) -> float | None:
         """Cost of so many people, where all cost the same."""
         costs = self.strata.costs
@@ -278,6 +297,15 @@ class _Search:
 
     def with_targets(self, partitions: Sequence[Partition]) -> Design:
         """Design for the least cost that meets every target."""
+        found, inputs = self.cheapest(partitions), self.inputs
+        outcome = Outcome(*self.best(), target_variance=inputs.target_variance, budget=inputs.budget)
+        if self.strata.costs is not None:
+            cost = total_cost(self.strata.costs, found.sizes)
+            outcome = replace(outcome, cost=cost, least_cost=True)
+        return self.bounded(found, outcome)
+
+    def cheapest(self, partitions: Sequence[Partition]) -> Bounded:
+        """Find the least cost that meets every target, or say which one is out of reach."""
         inputs, problem, most = self.inputs, self._problem, self.best_sizes()
         parts = stratum_variances(problem, most, finite_population=inputs.finite_population)
         missed = []
@@ -289,11 +317,6 @@ class _Search:
                 missed.append((where, float(part.limits[i]), float(reached[i]), people))
         if missed:  # the one that is missed by most
             raise self._out_of_reach(*max(missed, key=lambda target: target[2] / target[1]))
-        found = solve_targets(
+        return solve_targets(
             problem, self.strata.costs, partitions, most, finite_population=inputs.finite_population
         )
-        outcome = Outcome(*self.best(), target_variance=inputs.target_variance, budget=inputs.budget)
-        if self.strata.costs is not None:
-            cost = total_cost(self.strata.costs, found.sizes)
-            outcome = replace(outcome, cost=cost, least_cost=True)
-        return self.bounded(found, outcome)

@@ -176,8 +176,8 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     sample_sizes : array of int
         People to invite in each stratum, within the bounds of the options.
     **options
-        As for :func:`design`, without ``total`` and the other questions. A ``budget`` is compared with what the
-        allocation costs.
+        As for :func:`design`, without ``total`` and the other questions. A ``budget`` is compared with what
+        the allocation costs.
 
     Returns
     -------

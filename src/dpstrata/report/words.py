@@ -184,8 +184,9 @@ def question_in_words(inputs: Inputs, unit: str = "interview") -> str:
     if inputs.at_most is not None:
         return f"Which allocation of at most {counted(inputs.at_most, unit)} {smallest}?"
     targets = [*_whole_target(inputs), *_domain_targets(inputs)]
-    if not targets:
-        return f"Which allocation that costs at most {inputs.budget:,.10g} {smallest}?"
+    if inputs.spends_budget:
+        reaching = f", of those that reach {'; and '.join(targets)}," if targets else ""
+        return f"Which allocation that costs at most {inputs.budget:,.10g}{reaching} {smallest}?"
     within = "" if inputs.budget is None else f", without costing more than {inputs.budget:,.10g}"
     return f"How few {unit}s, or how little cost, reach {'; and '.join(targets)}{within}?"
 
@@ -208,6 +209,7 @@ def _whole_target(inputs: Inputs) -> list[str]:
 
 def _domain_targets(inputs: Inputs) -> list[str]:
     kind = "margins of error" if inputs.target_margin is not None else "standard errors"
+    kind = kind if inputs.target_cv is None else "coefficients of variation"
     found = []
     for column, target in (inputs.domains or {}).items():
         if isinstance(target, Mapping):

@@ -38,7 +38,9 @@ class Options(_Part):
     target_se: Real | None = Field(None, description="Standard error to reach.")
     target_margin: Real | None = Field(None, description="Margin of error at confidence to reach.")
     target_cv: Real | None = Field(None, description="Standard error relative to expected_mean to reach.")
-    expected_mean: Real | None = Field(None, description="Mean that target_cv is relative to.")
+    expected_mean: Real | None = Field(
+        None, description="Mean that target_cv is relative to; else the column expected_mean."
+    )
     mechanism: Text = Field("laplace", description="What noises an answer, or best.")
     objective: Literal["mean", "trace", "unit_free", "custom"] = "mean"
     answers: Text | Annotated[list[Real], Field(min_length=2, max_length=3)] = Field(
