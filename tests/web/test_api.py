@@ -97,6 +97,13 @@ def test_one_value_for_all_strata(client, four):
     assert client.post("/api/design", json=four).json() == reply
 
 
+def test_a_useless_survey_says_so_in_the_headline(client, four):
+    del four["strata"]["sd"]
+    four["options"] |= {"epsilon": 0.1, "questions": 10, "proportion": 0.08, "answers": "binary"}
+    reply = client.post("/api/design", json=four).json()
+    assert "a share of 8% could not be told from 0% or " in reply["headline"]
+
+
 def test_a_total_beyond_the_best_is_warned_about(client, four):
     four["options"] = {"epsilon": 0.1, "total": 34000}
     (warning,) = client.post("/api/design", json=four).json()["warnings"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.comparison import OWN, Comparison
 from dpstrata.model.statement import round_up
+from dpstrata.model.usefulness import alarm
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
@@ -156,6 +157,7 @@ def sentences(plan: Design) -> list[str]:
             f"{plan.strata.counted(plan.total)} {give} an objective ({plan.inputs.objective}) of "
             f"{plan.variance:.4g}; {share:.1%} of it comes from privacy, the rest from sampling."
         )
+    result = " ".join([result, *([] if (useless := alarm(plan)) is None else [useless])])
     privacy = plan.privacy
     assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
     return [result, *outcome_sentences(plan), plan.certificate.in_words, privacy["in_words"], assumptions]

@@ -19,6 +19,7 @@ from dpstrata.model.inputs import Inputs, plain_number
 from dpstrata.model.matching import Match, match_neyman
 from dpstrata.model.outcome import counted
 from dpstrata.model.statement import factor_up, round_down, round_up
+from dpstrata.model.usefulness import alarm
 
 _LISTED_SIZES = 6
 _FALSE_ALARMS = 0.05
@@ -47,7 +48,9 @@ def headline(plan: Design, match: Match | None = None) -> str:
     >>> print(headline(dps.design(strata, epsilon=1.0, total=200)))
     62 + 43 + 45 + 50 = 200 interviews give a standard error of 0.0196. Neyman's allocation would give 0.0295; with it you would need 684 interviews to do as well. Proven optimal.
     """  # noqa: E501 - the sentence is shown whole
-    return " ".join([_result(plan), neyman_in_words(plan, match), _proof(plan)])
+    useless = alarm(plan)
+    said = [_result(plan), *([] if useless is None else [useless])]
+    return " ".join([*said, neyman_in_words(plan, match), _proof(plan)])
 
 
 def _result(plan: Design) -> str:
