@@ -53,3 +53,10 @@ def test_other_objectives_and_first_waves_have_no_alarm():
         STAFF, epsilon=1, pilot_epsilon=0.2, total=600, pilot_total=20, answers="binary", proportion=0.3
     )
     assert alarm(first) is None
+
+
+def test_expected_means_of_the_strata_count_and_other_cells_are_no_problem():
+    good, odd = (dps.Strata([700, 900], extra={"expected_mean": cells}) for cells in ([0.1, 0.1], ["?", ""]))
+    assert "a mean of 0.1 could not be told from 0 or " in alarm(dps.design(good, epsilon=1, total=30))
+    assert alarm(dps.design(odd, epsilon=1, total=300)) is None
+    assert "300 interviews" in repr(dps.design(odd, epsilon=1, total=300))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpstrata.errors import InputError
 from dpstrata.model.domains import expected_means
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ def _expected_mean(plan: Design) -> float | None:
     if plan.inputs.expected_mean is not None:
         return plan.inputs.expected_mean
     strata, answers = plan.strata, plan.inputs.answers
-    means = expected_means(strata)
+    try:
+        means = expected_means(strata)
+    except InputError:  # a column of that name that holds something else
+        means = None
     if means is None:
         sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
         if answers.steps != 1 or "bound" in sources:
