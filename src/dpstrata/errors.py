@@ -66,7 +66,18 @@ class StrataError(InputError):
 
 
 class InfeasibleError(InputError):
-    """Two requests that no design can meet together."""
+    """Two requests that no design can meet together.
+
+    Attributes
+    ----------
+    misses : tuple of (bool, float) or None
+        How far what is possible misses what was asked: whether the precision is out of reach (and not only
+        its cost), and by what factor. ``None`` where there is no such measure.
+    """
+
+    def __init__(self, message: str, *, misses: tuple[bool, float] | None = None) -> None:
+        super().__init__(message)
+        self.misses = misses
 
 
 class PrecisionError(DpstrataError, ArithmeticError):

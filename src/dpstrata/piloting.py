@@ -21,7 +21,7 @@ from dpstrata.model.inputs import QUESTIONS, Inputs
 from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves, what_is_left
 from dpstrata.planning.choosing import answer_any
-from dpstrata.planning.designing import read_inputs
+from dpstrata.planning.designing import read_survey
 from dpstrata.planning.questions import warn_beyond_the_best, warn_of_empty_strata
 from dpstrata.planning.spreads import noised_moments, pilot_spreads
 from dpstrata.survey.estimating import FEW, Estimate, Estimation, estimate_means, with_interval
@@ -82,8 +82,8 @@ def pilot(
     _require_pure(strata, options)
     if isinstance(pilot_total, int) and pilot_total < 1:
         raise InputError(f"pilot_total must be at least 1, got pilot_total={pilot_total}.")
-    inputs = read_inputs(strata, {**options, "epsilon": pilot_epsilon, "total": pilot_total})
-    both = read_inputs(strata, {**options, "epsilon": epsilon, "total": total})
+    _, both = read_survey(strata, {**options, "epsilon": epsilon, "total": total})
+    strata, inputs = read_survey(strata, {**options, "epsilon": pilot_epsilon, "total": pilot_total})
     assert inputs.epsilon is not None
     assert both.epsilon is not None
     assert both.total is not None

@@ -344,3 +344,41 @@ def test_plot_writes_a_chart(tmp_path):
     result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--plot", tmp_path / "a.png")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_one_value_for_all_strata(tmp_path):
+    (tmp_path / "bare.csv").write_text("stratum,size\nA,7000\nB,8000\n")
+    told = "stratum,size,proportion,response_rate\nA,7000,0.08,0.6\nB,8000,0.08,0.6\n"
+    (tmp_path / "told.csv").write_text(told)
+    options = ("--epsilon", 1, "--answers", "binary")
+    both = ("--response-rate", 0.6, "--proportion", 0.08)
+    for command in (
+        ("design", "--total", 300, "--json"),
+        ("compare", "--total", 300, "--json"),
+        ("evaluate", "--sample-sizes", "100,200", "--json"),
+        ("pilot", "--total", 300, "--pilot-total", 50, "--pilot-epsilon", 0.3, "--json"),
+    ):
+        filled = run(command[0], "bare.csv", *command[1:], *options, *both, cwd=tmp_path)
+        assert filled.stderr == ""
+        assert filled.stdout == run(command[0], "told.csv", *command[1:], *options, cwd=tmp_path).stdout
+    swept = run(
+        "sweep",
+        "bare.csv",
+        *options,
+        "--total",
+        300,
+        "--response-rate",
+        "0.5,0.6",
+        "--proportion",
+        0.08,
+        cwd=tmp_path,
+    )
+    assert swept.returncode == 0
+    assert "response rate" in swept.stdout
+    twice = run("design", "told.csv", *options, "--total", 300, "--response-rate", 0.6, cwd=tmp_path)
+    assert twice.stderr == (
+        "Error: --response-rate is for strata without response rates of their own, got some.\n"
+    )
+    (tmp_path / "wrong.csv").write_text(told.replace("0.6", "6"))
+    wrong = run("design", "wrong.csv", *options, "--total", 300, cwd=tmp_path)
+    assert "column 'response_rate': response_rate must be above 0 and at most 1, got 6." in wrong.stderr

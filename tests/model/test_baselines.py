@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpstrata.model.balance import balance
-from dpstrata.model.baselines import baseline_sizes, largest_remainders
+from dpstrata.model.baselines import baseline_sizes, baseline_sizes_at_cost, largest_remainders
+from dpstrata.model.costs import total_cost
 from problems import PAPER_SDS, PAPER_SIZES, make_problem
 
 
@@ -48,3 +49,34 @@ def test_spreads_too_small_to_be_squared():
         None, np.array([0.0, 9.27e-161]), None, np.array([1.0, 1.0]), np.array([2.0, 1.5]), total=3.0
     )
     assert shares.sum() == pytest.approx(3.0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_rivals_of_the_same_cost_never_cost_more(data):
+    k = data.draw(st.integers(1, 6))
+    sizes = np.array(data.draw(st.lists(st.integers(40, 4000), min_size=k, max_size=k)))
+    sds = np.array(data.draw(st.lists(st.floats(0, 0.5), min_size=k, max_size=k)))
+    costs = np.array(data.draw(st.lists(st.sampled_from([0.1, 0.3, 1.0, 7.0, 12.5]), min_size=k, max_size=k)))
+    own = np.array([data.draw(st.integers(1, 40)) for _ in range(k)])
+    problem = make_problem(sizes, sds, total=int(own.sum()))
+    cost = total_cost(costs, own)
+    for name in ("neyman", "proportional", "equal"):
+        rival = baseline_sizes_at_cost(problem, name, costs, cost)
+        assert np.all((rival >= 1) & (rival <= sizes))
+        assert total_cost(costs, rival) <= cost
+        assert cost - total_cost(costs, rival) < costs.sum()  # less than one more person everywhere
+
+
+def test_neyman_for_a_cost_is_the_best_without_noise():
+    """Against every allocation of the same cost: n ∝ N·S/√cost has the least variance without noise."""
+    sizes, sds, costs = np.array([700, 900]), np.array([0.4, 0.1]), np.array([9.0, 1.0])
+    problem = make_problem(sizes, sds, total=2)
+    first = np.arange(1, 111)
+    pairs = np.column_stack([first, 1000 - 9 * first])
+    variances = ((sizes * sds) ** 2 / pairs).sum(axis=1)
+    neyman = baseline_sizes_at_cost(problem, "neyman", costs, 1000.0)
+    assert neyman.tolist() == [100, 97]  # 100.36 and 96.77 before rounding
+    assert ((sizes * sds) ** 2 / neyman).sum() <= variances.min() * 1.01
+    assert variances[50] > variances.min() * 1.2
+    assert baseline_sizes_at_cost(problem, "equal", costs, 1000.0).tolist() == [100, 100]

@@ -164,3 +164,50 @@ def test_a_parquet_file_with_a_column_twice(tmp_path):
 )
 def test_where_not_everyone_answers_sizes_count_invitations(rates, words):
     assert dps.Strata(sizes=[5000, 5000], response_rates=rates).counted(1200) == words
+
+
+def test_one_value_for_all_strata_is_the_column_with_it():
+    frame = pd.DataFrame({"stratum": ["a", "b"], "size": [700, 1], "cost": [2, 3], "region": ["x", "y"]})
+    with pytest.warns(dps.DpstrataWarning, match="worst case"):
+        bare = dps.Strata.from_frame(frame)
+    told = dps.Strata.from_frame(frame.assign(response_rate=0.6, proportion=0.08))
+    filled = bare.filled(response_rate=0.6, proportion=0.08)
+    for answers in ((0, 1), (-5, 5)):
+        allowed = parse_answers(answers)
+        assert filled.spreads(allowed).tolist() == told.spreads(allowed).tolist()
+    assert filled.response_rates.tolist() == told.response_rates.tolist()
+    assert [filled.sd_source(i) for i in range(2)] == [told.sd_source(i) for i in range(2)] == ["prior"] * 2
+    assert filled.costs.tolist() == [2, 3]
+    assert dict(filled.extra) == {"region": ("x", "y")}
+    assert bare.filled() is bare
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"response_rate": 0}, "response_rate must be above 0 and at most 1, got response_rate=0."),
+        (
+            {"response_rate": float("nan")},
+            "response_rate must be above 0 and at most 1, got response_rate=nan.",
+        ),
+        ({"proportion": 1.5}, "proportion must lie between 0 and 1, got proportion=1.5."),
+        ({"proportion": "8%"}, "proportion must be a number, got '8%'."),
+        ({"response_rate": True}, "response_rate must be a number, got True."),
+    ],
+)
+def test_one_value_for_all_strata_must_be_a_share(given, words):
+    with pytest.raises(dps.InputError) as caught:
+        dps.Strata([700, 900]).filled(**given)
+    assert str(caught.value) == words
+
+
+def test_one_value_for_all_strata_does_not_overrule_a_column():
+    strata = dps.Strata([700, 900], [0.1, 0.2], response_rates=[1, 1])
+    with pytest.raises(
+        dps.InputError, match="proportion is for strata without standard deviations of their own"
+    ):
+        strata.filled(proportion=0.1)
+    with pytest.raises(
+        dps.InputError, match="response_rate is for strata without response rates of their own"
+    ):
+        strata.filled(response_rate=0.6)

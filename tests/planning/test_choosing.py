@@ -92,6 +92,26 @@ def test_best_leaves_out_what_no_design_meets_and_says_why_if_none_does():
         dps.design(PAPER, epsilon=0.1, target_se=0.001, mechanism="best")
 
 
+def test_the_reason_is_that_of_the_mechanism_that_comes_closest():
+    def reason(**question):
+        with pytest.raises(dps.InfeasibleError) as caught:
+            dps.design(strata, epsilon=0.1, answers="binary", **question)
+        return str(caught.value)
+
+    strata = dps.Strata(PAPER.sizes, PAPER.sds, costs=[12, 10, 11, 25], extra={"half": list("aabb")})
+    for question in (
+        {"target_se": 0.01},  # 0.0181 with 303 people by randomized response, 0.0237 with 842 by piecewise
+        {"domains": {"half": {"a": 0.02, "b": 0.001}}},
+        {"target_se": 0.03, "budget": 100},  # reached by all, at different costs
+        {"target_se": 0.02, "budget": 100},  # reached by randomized response alone
+    ):
+        assert reason(mechanism="best", **question) == reason(mechanism="randomized_response", **question)
+        assert reason(mechanism="best", **question) != reason(mechanism="piecewise", **question)
+    plain = dps.Strata(PAPER.sizes, PAPER.sds)
+    with pytest.raises(dps.InfeasibleError, match=r"best possible .* is 0\.0180728, with 303 interviews\."):
+        dps.design(plain, epsilon=0.1, answers="binary", target_se=0.01, mechanism="best")
+
+
 def test_what_local_protection_costs():
     plan = dps.design(PAPER, epsilon=1, total=200)
     trust = dps.compare_trust(plan)

@@ -250,7 +250,7 @@ def test_fractions_are_taken_as_written():
         (
             {"domains": {"stratum": 0.1}, "target_cv": 0.1, "expected_mean": 0.5},
             dps.InputError,
-            "standard errors or margins, got target_cv",
+            "needs a column 'expected_mean' of the strata",
         ),
     ],
 )
@@ -294,6 +294,8 @@ def test_the_signature_is_pinned():
         "domains",
         "confidence",
         "finite_population",
+        "response_rate",
+        "proportion",
     ]
     assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "strata")
 

@@ -458,3 +458,41 @@ def test_sweeps_take_any_sequence_and_report_what_is_out_of_reach():
     assert [row["total"] is None for row in rows] == [True, False]
     assert "best possible" in rows[0]["problem"]
     assert len(dps.sweep(PAPER, epsilon=1, total=range(100, 400, 100))) == 3
+
+
+# --- coefficients of variation ---------------------------------------------------------------
+
+
+def test_domains_have_coefficients_of_variation_relative_to_their_own_means(tmp_path):
+    means = [0.5, "0,2", 0.1, 0.05]
+    strata = costly([12, 10, 11, 25], extra={"half": list("xxyy"), "expected_mean": means})
+    plan = dps.design(strata, epsilon=1, target_cv=0.1, domains={"half": 0.2})
+    assert plan.inputs.expected_mean == pytest.approx((3500 + 1600 + 900 + 500) / 34_000)
+    by_group = {domain.group: domain for domain in plan.domains}
+    assert by_group["all"].target == pytest.approx(0.1 * plan.inputs.expected_mean)
+    assert by_group["x"].target == pytest.approx(0.2 * (3500 + 1600) / 15_000)
+    assert by_group["y"].target == pytest.approx(0.2 * (900 + 500) / 19_000)
+    assert all(domain.standard_error <= domain.target for domain in plan.domains)
+    plan.save(tmp_path / "design.json")
+    assert dps.load_design(tmp_path / "design.json") == plan
+    plain = dps.design(strata, epsilon=1, target_cv=0.1)
+    assert (
+        plain.cost
+        == dps.design(costly([12, 10, 11, 25]), epsilon=1, target_se=plain.inputs.expected_mean / 10).cost
+    )
+
+
+@pytest.mark.parametrize(
+    ("means", "words"),
+    [
+        (None, "target_cv with targets for domains needs a column 'expected_mean' of the strata"),
+        (["x", 1, 1, 1], "column 'expected_mean' must be a number, got 'x' in stratum '1'"),
+        ([0, 0, 1, 1], "the mean expected in half=x must not be 0"),
+    ],
+)
+def test_coefficients_of_variation_of_domains_need_their_means(means, words):
+    extra = {"half": list("xxyy")} | ({} if means is None else {"expected_mean": means})
+    with pytest.raises(dps.InputError, match=words):
+        dps.design(
+            costly([1] * 4, extra=extra), epsilon=1, target_cv=0.1, expected_mean=0.2, domains={"half": 0.2}
+        )

@@ -104,6 +104,17 @@ def test_nothing_that_is_a_default_is_written():
     assert "costs" not in python_code_with_strata(plan)
 
 
+def test_one_value_for_all_strata_is_written_stratum_by_stratum(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bare = dps.Strata([7000, 8000], names=["a", "b"])
+    plan = dps.design(
+        bare, epsilon=1, total=200, response_rate=0.6, proportion=0.08, answers=(0, 10, 1), mechanism="best"
+    )
+    assert run_python(python_code_with_strata(plan)) == plan
+    write_table(strata_columns(plan), tmp_path / "strata.csv")
+    assert run_python(python_code(plan)) == plan
+
+
 def test_names_cannot_leave_their_quotes():
     wicked = ['"]); raise SystemExit("out") #', "\n import os", "\\", "\u2028", "'; rm -rf ~; '", "\x7f\x01"]
     strata = dps.Strata([700] * 6, [0.3] * 6, names=wicked)

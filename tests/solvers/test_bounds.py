@@ -1,6 +1,7 @@
 """Budgets and several targets against trying every allocation."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import dpstrata as dps
 from dpstrata.model.bound import certify_budget, certify_targets
 from dpstrata.model.comparison import mean_variances
 from dpstrata.model.domains import find_partitions
+from dpstrata.planning.questions import answer
 from dpstrata.solvers.budget import solve_budget
 from dpstrata.solvers.free import best_sizes
 from dpstrata.solvers.target_problem import TargetProblem
@@ -264,3 +266,76 @@ def test_least_cost_is_not_called_the_fewest():
     words = repr(dps.design(strata, epsilon=1, target_se=0.02))
     assert "the fewest" not in words
     assert "the least that was found" in words
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("search", [True, False])
+def test_a_budget_with_targets_equals_exhaustive_or_is_within_its_gap(seed, search, monkeypatch):
+    rng = np.random.default_rng([24, seed])
+    k = int(rng.integers(2, 5))
+    sizes = rng.integers(30, 3000, k)
+    strata = dps.Strata(
+        sizes,
+        rng.uniform(0.02, 0.45, k),
+        costs=rng.choice([1.0, 2.0, 3.5, 0.7, 10.0], k),
+        maxs=np.minimum(sizes, rng.integers(4, 12, k)),
+        extra={"half": rng.choice(["x", "y"], k).tolist(), "other": rng.choice(["u", "v"], k).tolist()},
+    )
+    if not search:
+        for module in ("budget", "targets"):
+            monkeypatch.setattr(f"dpstrata.solvers.{module}.candidates_within", lambda *_: None)
+    fpc = bool(rng.random() < 0.5)
+    options = {"epsilon": float(rng.choice([0.3, 1.0, 3.0])), "finite_population": fpc}
+    widest = dps.design(strata, at_most=10**6, domains=["half", "other"], **options)
+    groups = {}
+    for domain in widest.domains[1:]:
+        if rng.random() < 0.7:
+            target = domain.standard_error * float(rng.uniform(1.0, 1.8))
+            groups.setdefault(domain.column, {})[domain.group] = target
+    groups = groups or {"half": {strata.extra["half"][0]: 9.0}}
+    cheapest = dps.design(strata, domains=groups, **options)
+    budget = float(cheapest.cost + (strata.costs * strata.maxs - strata.costs).sum() * rng.random() * 0.7)
+    plan = dps.design(strata, domains=groups, budget=budget, **options)
+    rows = every_allocation(plan.problem.lower, plan.problem.upper)
+    variances = variances_of(plan.problem, rows, finite_population=fpc)
+    allowed = (rows * strata.costs).sum(axis=1) <= budget * (1 + 1e-12)
+    for part in find_partitions(strata, plan.inputs):
+        for group, limit in enumerate(part.limits):
+            inside = part.codes == group
+            allowed &= (variances[:, inside] * part.weights[inside]).sum(axis=1) <= limit * (1 + 1e-12)
+    whole = (variances * (sizes / sizes.sum()) ** 2).sum(axis=1)
+    least = float(whole[allowed].min())
+    proof = plan.certificate
+    assert plan.cost <= budget
+    assert all(domain.standard_error <= (domain.target or 9) * (1 + 1e-12) for domain in plan.domains)
+    assert proof.lower_bound <= least * (1 + 1e-9)
+    assert plan.variance <= (cheapest.variance * (1 + 1e-12))
+    if proof.optimal:
+        assert plan.variance == pytest.approx(least, rel=1e-9)
+    assert proof.optimal or not search
+
+
+def test_a_budget_is_spent_once_the_targets_are_met(tmp_path):
+    strata = dps.Strata(
+        [120_000, 90_000, 200_000, 150_000],
+        [0.4, 0.3, 0.45, 0.25],
+        costs=[12, 10, 11, 9],
+        extra={"region": ["north", "north", "south", "south"]},
+    )
+    domains = {"region": {"north": 0.012}}
+    cheapest = dps.design(strata, epsilon=1, domains=domains)
+    plan = dps.design(strata, epsilon=1, domains=domains, budget=100_000)
+    assert cheapest.cost < 60_000 < 99_990 < plan.cost <= 100_000
+    assert plan.standard_error < cheapest.standard_error
+    free = dps.design(strata, epsilon=1, budget=100_000)
+    assert free.variance <= plan.variance
+    assert next(each for each in plan.domains if each.group == "north").standard_error <= 0.012
+    assert plan.certificate.measure == "variance"
+    assert plan.certificate.relative_gap < 1e-4
+    assert len(plan.certificate.prices) == 2
+    plan.save(tmp_path / "design.json")
+    assert dps.load_design(tmp_path / "design.json") == plan
+    with pytest.raises(dps.InfeasibleError, match=r"the precision asked for costs .* more than budget=1,000"):
+        dps.design(strata, epsilon=1, domains=domains, budget=1000)
+    old = replace(plan.inputs, formulas=1)
+    assert answer(strata, old).cost == cheapest.cost

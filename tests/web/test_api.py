@@ -1,6 +1,7 @@
 """Every endpoint answers what the library answers."""
 
 import csv
+import inspect
 import io
 import json
 
@@ -81,6 +82,26 @@ def test_curves_hold_the_plan_and_the_best_number(client, four):
     assert {200, 972} <= {row["total"] for row in rows}
     chart = client.post("/api/epsilon", json=four).json()["chart"]
     assert 0.1 in {row["epsilon"] for layer in chart["layer"] for row in layer["data"]["values"]}
+
+
+def test_one_value_for_all_strata(client, four):
+    del four["strata"]["sd"]
+    rows = len(four["strata"]["size"])
+    four["options"] |= {"response_rate": 0.6, "proportion": 0.08, "answers": "binary"}
+    reply = client.post("/api/design", json=four).json()
+    assert reply["warnings"] == []
+    assert reply["strata"]["response_rate"] == [0.6] * rows
+    four["strata"] |= {"response_rate": [0.6] * rows, "proportion": [0.08] * rows}
+    assert client.post("/api/design", json=four).status_code == 422
+    del four["options"]["response_rate"], four["options"]["proportion"]
+    assert client.post("/api/design", json=four).json() == reply
+
+
+def test_a_useless_survey_says_so_in_the_headline(client, four):
+    del four["strata"]["sd"]
+    four["options"] |= {"epsilon": 0.1, "questions": 10, "proportion": 0.08, "answers": "binary"}
+    reply = client.post("/api/design", json=four).json()
+    assert "a share of 8% could not be told from 0% or " in reply["headline"]
 
 
 def test_a_total_beyond_the_best_is_warned_about(client, four):
@@ -211,13 +232,11 @@ def _references(part):
 
 
 def test_options_are_those_of_the_library():
-    from dataclasses import fields
-
-    from dpstrata.model.inputs import Inputs
+    from dpstrata.cli.options import OPTIONS
     from dpstrata.web.requests import Options
 
-    derived = {"formulas", "default_answers"}
-    assert set(Options.model_fields) == {field.name for field in fields(Inputs)} - derived
+    arguments = set(inspect.signature(dps.design).parameters) - {"strata"}
+    assert set(Options.model_fields) == set(OPTIONS) == arguments
 
 
 def test_answers_of_csv_cells_survive_a_spreadsheet_round(client, four):

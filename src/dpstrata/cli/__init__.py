@@ -68,7 +68,7 @@ def _options_given() -> list[str]:
 
 def main() -> None:
     """Run the command line; a user sees one clear message, never a traceback."""
-    from dpstrata.errors import DpstrataError, DpstrataWarning
+    from dpstrata.errors import DpstrataError, DpstrataWarning, StrataError
 
     def show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
         typer.echo(f"Warning: {as_typed(str(message), _options_given())}", err=True)
@@ -82,7 +82,9 @@ def main() -> None:
         typer.echo(f"Error: {usage_in_words(error)}", err=True)
         sys.exit(2)
     except DpstrataError as error:
-        typer.echo(f"Error: {as_typed(str(error), _options_given())}", err=True)
+        # What is wrong with strata names their columns, which may be called like options.
+        names = [] if isinstance(error, StrataError) else _options_given()
+        typer.echo(f"Error: {as_typed(str(error), names)}", err=True)
         sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -30,11 +30,13 @@ VARIED = (
     "objective",
     "local_epsilon_cap",
     "questions",
+    "response_rate",
+    "proportion",
 )
 _MOST_DESIGNS = 100_000
 
 
-@takes_options(*QUESTION_NAMES)
+@takes_options(*(name for name in QUESTION_NAMES if name != "budget"))
 def evaluate_command(
     strata: StrataFile,
     sample_sizes: Annotated[
@@ -65,7 +67,7 @@ def evaluate_command(
         write_table(columns, out)
     if plot is not None:
         series = {"given": result.sample_sizes, "best": result.best.sample_sizes}
-        asked = survey.counted(result.best.total)
+        asked = survey.counted(result.total)
         allocations(result.best, series, f"The given {asked} beside the best").save(plot)
     if json:
         typer.echo(dumps(result.to_dict(), indent=1))

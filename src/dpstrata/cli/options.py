@@ -69,7 +69,9 @@ OPTIONS: dict[str, _Option] = {
     "target_cv": _Option(
         float | None, None, "Standard error relative to --expected-mean to reach.", QUESTION
     ),
-    "expected_mean": _Option(float | None, None, "Mean that --target-cv is relative to.", QUESTION),
+    "expected_mean": _Option(
+        float | None, None, "Mean that --target-cv is relative to; else the column expected_mean.", QUESTION
+    ),
     "domains": _Option(
         list[str] | None,
         None,
@@ -110,6 +112,15 @@ OPTIONS: dict[str, _Option] = {
     ),
     "finite_population": _Option(
         bool, True, "Count that a stratum asked completely has no sampling error.", SURVEY
+    ),
+    "response_rate": _Option(
+        float | None, None, "Share of people who would answer, for all strata of a file without it.", SURVEY
+    ),
+    "proportion": _Option(
+        float | None,
+        None,
+        "Expected share of answers at the upper end, for all strata of a file without a spread.",
+        SURVEY,
     ),
     "confidence": _Option(float, 0.95, "Level of intervals.", SURVEY),
     "min_per_stratum": _Option(
@@ -194,11 +205,13 @@ def _parameter(name: str, *, as_list: bool) -> inspect.Parameter:
 def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, Any]]:
     """Read the strata and turn the options into arguments of the library."""
     from dpstrata.model.answers import parse_answers
-    from dpstrata.model.strata import Strata
+    from dpstrata.model.columns import strata_from_columns
+    from dpstrata.model.tables import read_table
 
     stated = options["answers"]
     allowed = parse_answers("0:1" if stated is None else stated)
-    strata = Strata.from_file(path, answers=allowed)
+    follows = options["proportion"] is not None
+    strata = strata_from_columns(read_table(path), answers=allowed, spread_follows=follows)
     given = {
         name: value.value if isinstance(value, StrEnum) else value
         for name, value in options.items()

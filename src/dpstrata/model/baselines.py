@@ -4,6 +4,7 @@ import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.model.balance import balance
+from dpstrata.model.costs import total_cost
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
 
@@ -17,17 +18,59 @@ def baseline_sizes(problem: Problem, name: str) -> IntArray:
     N·S where everyone answers; if no stratum has any spread, n ∝ N); ``proportional`` is n ∝ N; ``equal`` the
     same everywhere.
     """
-    terms = problem.terms
-    match name:
-        case "neyman":
-            weights = neyman_weights(terms)
-            if not weights.any():
-                weights = terms.sizes.astype(float)
-        case "proportional":
-            weights = terms.sizes.astype(float)
-        case _:
-            weights = np.ones(len(terms))
-    return largest_remainders(weights, problem.lower, problem.upper, problem.total)
+    return largest_remainders(_weights(problem.terms, name), problem.lower, problem.upper, problem.total)
+
+
+def baseline_sizes_at_cost(problem: Problem, name: str, costs: FloatArray, most: float) -> IntArray:
+    """Sample sizes of a classical allocation that cost at most ``most``, and nearly that.
+
+    As :func:`baseline_sizes`, with the money for a total: what is optimal without noise is then
+    n ∝ a·S/√(r·cost). Shares are rounded down, and what is left goes to the largest fractions that it still
+    pays for.
+
+    Parameters
+    ----------
+    problem : Problem
+        Terms and bounds; its total is not used.
+    name : str
+        One of the classical allocations.
+    costs : array
+        Cost of one person, > 0.
+    most : float
+        The cost to keep to; the minimums cost no more.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.3], costs=[1, 4]), epsilon=1, budget=100)
+    >>> baseline_sizes_at_cost(plan.problem, "equal", plan.strata.costs, 100.0).tolist()
+    [20, 20]
+    """
+    weights = _weights(problem.terms, name)
+    if name == "neyman":
+        weights = weights / np.sqrt(costs)
+    lower, upper = problem.lower, problem.upper
+    spent, _ = balance(None, costs * weights, None, costs * lower, costs * upper, most)
+    shares = _without_rounding(spent / costs)
+    sizes = np.clip(np.floor(shares), lower, upper).astype(np.int64)
+    left = most - total_cost(costs, sizes)
+    waiting = np.argsort(-(shares - sizes), kind="stable")
+    waiting = waiting[(shares > sizes)[waiting] & (sizes < upper)[waiting]]
+    while (waiting := waiting[costs[waiting] <= left]).size:
+        together = np.cumsum(costs[waiting])
+        count = int(np.searchsorted(together, left, side="right"))
+        sizes[waiting[:count]] += 1
+        left -= float(together[count - 1])
+        waiting = waiting[count:]
+    return sizes
+
+
+def _weights(terms: Terms, name: str) -> FloatArray:
+    """Return what the sizes of a classical allocation are proportional to, whatever people cost."""
+    if name == "equal":
+        return np.ones(len(terms))
+    weights = neyman_weights(terms) if name == "neyman" else terms.sizes.astype(float)
+    return weights if weights.any() else terms.sizes.astype(float)
 
 
 def neyman_weights(terms: Terms) -> FloatArray:
@@ -48,9 +91,7 @@ def largest_remainders(weights: FloatArray, lower: IntArray, upper: IntArray, to
     [5, 3, 2]
     """
     shares, _ = balance(None, weights, None, lower.astype(float), upper.astype(float), float(total))
-    # A share that is whole but for rounding must not be rounded down by one.
-    near = np.rint(shares)
-    shares = np.where(np.abs(shares - near) <= 1e-12 * near, near, shares)
+    shares = _without_rounding(shares)
     sizes = np.clip(np.floor(shares), lower, upper).astype(np.int64)
     left = total - int(sizes.sum())
     fractions = shares - sizes
@@ -63,3 +104,9 @@ def largest_remainders(weights: FloatArray, lower: IntArray, upper: IntArray, to
         fractions[chosen] -= direction
         left -= direction * len(chosen)
     return sizes
+
+
+def _without_rounding(shares: FloatArray) -> FloatArray:
+    """Make whole what is whole but for rounding, so that it is not rounded down by one."""
+    near = np.rint(shares)
+    return np.where(np.abs(shares - near) <= 1e-12 * near, near, shares)

@@ -6,6 +6,8 @@ g the variance of a stratum's mean, w its weights, c its costs and λ, μ >= 0:
 
 .. math::
     \text{within a budget:}\quad & \min_n \sum_i \left(w_i g_i(n) + \lambda c_i n\right) - \lambda B \\
+    \text{and with targets:}\quad & \min_n \sum_i \left((w_i + \textstyle\sum_d \mu_d w_{di})\, g_i(n)
+    + \lambda c_i n\right) - \lambda B - \sum_d \mu_d T_d \\
     \text{for targets:}\quad & \min_n \sum_i \left(c_i n + \textstyle\sum_d \mu_d w_{di}\, g_i(n)\right)
     - \sum_d \mu_d T_d .
 
@@ -41,8 +43,9 @@ class Bound:
     ----------
     optimal : bool
         Whether no design is better at all.
-    measure : {"variance", "cost", "total"}
-        What is as small as can be.
+    measure : {"variance", "planned_variance", "cost", "total"}
+        What is as small as can be. The planned variance is a bound on the variance that is convex where the
+        number of answers is random.
     value : float
         What this design has of it.
     lower_bound : float
@@ -50,12 +53,13 @@ class Bound:
     searched : bool
         Whether all candidates that the bound leaves were tried and none was better.
     prices : tuple of float
-        The prices that prove the bound: of the budget, in variance for a unit of cost; or of each target,
-        in cost for a unit of variance.
+        The prices that prove the bound: of the budget, in variance for a unit of cost, then of each target
+        beside it, in variance of the whole for a unit of its own; or of each target alone, in cost for a unit
+        of variance.
     """
 
     optimal: bool
-    measure: Literal["variance", "cost", "total"]
+    measure: Literal["variance", "planned_variance", "cost", "total"]
     value: float
     lower_bound: float
     searched: bool
@@ -74,16 +78,16 @@ class Bound:
     @property
     def in_words(self) -> str:
         """The proof in one sentence."""
-        least = f"{self.lower_bound:,.6g}"
+        least, measure = f"{self.lower_bound:,.6g}", self.measure.replace("_", " ")
         if self.optimal and self.searched and self.lower_bound < self.value:
             return (
-                f"Proven optimal: prices prove that no design has a smaller {self.measure} than {least}, and "
+                f"Proven optimal: prices prove that no design has a smaller {measure} than {least}, and "
                 "every candidate that they leave was tried."
             )
         if self.optimal:
-            return f"Proven optimal: prices prove that no design has a smaller {self.measure} than this one."
+            return f"Proven optimal: prices prove that no design has a smaller {measure} than this one."
         return (
-            f"Proven within {self.relative_gap:.2g} of the best: this design has a {self.measure} of "
+            f"Proven within {self.relative_gap:.2g} of the best: this design has a {measure} of "
             f"{self.value:,.6g}, and prices prove that none has one below {least}."
         )
 
@@ -97,24 +101,33 @@ def certify_budget(
     *,
     finite_population: bool,
     searched: bool = False,
+    partitions: Sequence[Partition] = (),
+    target_prices: Sequence[float] = (),
 ) -> Bound:
-    """Bound the variance of every design within a budget by that of ``price``."""
-    weights = problem.terms.coefficients**2
+    """Bound the variance of every design within a budget, with or without targets, by that of the prices."""
+    weights, lower, upper = problem.terms.coefficients**2, problem.lower, problem.upper
+    unit, priced, allowed = unit_terms(problem.terms), weights, 0.0
 
-    def variance(n: IntArray) -> FloatArray:
-        return weights * mean_variances(problem, n, finite_population=finite_population)
+    def variances(n: IntArray) -> FloatArray:
+        return mean_variances(problem, n, finite_population=finite_population)
 
-    best = best_at_prices(
-        unit_terms(problem.terms), weights, price * costs, problem.lower, problem.upper, sizes
-    )
-    value, spread = float(variance(sizes).sum()), float(variance(best).sum())
+    if partitions:
+        priced = weights + combined_weights(partitions, target_prices)
+        allowed = float(np.dot(target_prices, _limits(partitions)))
+        free = _free_sizes(problem, unit, sizes)
+        lower = needed_sizes(problem, partitions, free, finite_population=finite_population)
+        upper = np.maximum(free, lower)
+    best = best_at_prices(unit, priced, price * costs, lower, upper, sizes)
+    value, spread = float((weights * variances(sizes)).sum()), float((priced * variances(best)).sum())
     spent = float((costs * best).sum())
-    bound = spread + price * (spent - budget)
-    bound -= _ROUNDING * (problem.objective(best) + price * (spent + budget))
-    bound = min(max(bound, 0.0), value)
-    return Bound(
-        searched or value <= bound * (1 + 1e-11), "variance", value, bound, searched, (float(price),)
+    bound = spread + price * (spent - budget) - allowed
+    bound -= _ROUNDING * (float((priced * unit.values(best.astype(float))).sum()) + price * (spent + budget))
+    bound = min(max(bound - _ROUNDING * allowed, 0.0), value)
+    prices = tuple(float(each) for each in (price, *target_prices))
+    measure: Literal["variance", "planned_variance"] = (
+        "planned_variance" if problem.terms.random_answers else "variance"
     )
+    return Bound(searched or value <= bound * (1 + 1e-11), measure, value, bound, searched, prices)
 
 
 def certify_targets(
@@ -131,14 +144,11 @@ def certify_targets(
     every = np.ones(len(sizes)) if costs is None else costs
     weights = combined_weights(partitions, prices)
     unit = unit_terms(problem.terms)
-    free = best_at_prices(
-        unit, np.ones(len(sizes)), np.zeros(len(sizes)), problem.lower, problem.upper, sizes
-    )
+    free = _free_sizes(problem, unit, sizes)
     lower = needed_sizes(problem, partitions, free, finite_population=finite_population)
     best = best_at_prices(unit, weights, every, lower, np.maximum(free, lower), sizes)
     variances = mean_variances(problem, best, finite_population=finite_population)
-    limits = np.concatenate([part.limits[np.isfinite(part.limits)] for part in partitions])
-    spent, allowed = float((every * best).sum()), float(np.dot(prices, limits))
+    spent, allowed = float((every * best).sum()), float(np.dot(prices, _limits(partitions)))
     reached = float((weights * variances).sum())
     bound = spent + reached - allowed - _ROUNDING * (spent + reached + allowed)
     value = total_cost(every, sizes)
@@ -149,6 +159,17 @@ def certify_targets(
     optimal = searched or value <= bound * (1 + 1e-12)
     measure: Literal["cost", "total"] = "total" if costs is None else "cost"
     return Bound(optimal, measure, value, bound, searched, tuple(float(price) for price in prices))
+
+
+def _limits(partitions: Sequence[Partition]) -> FloatArray:
+    """Variances that the domains with a target may have, in the order of their prices."""
+    return np.concatenate([part.limits[np.isfinite(part.limits)] for part in partitions])
+
+
+def _free_sizes(problem: Problem, unit: Terms, guess: IntArray) -> IntArray:
+    """Sizes with the least variance of every stratum's mean."""
+    ones = np.ones(len(guess))
+    return best_at_prices(unit, ones, 0.0 * ones, problem.lower, problem.upper, guess)
 
 
 def needed_sizes(

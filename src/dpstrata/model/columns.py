@@ -15,7 +15,7 @@ from dpstrata.arrays import FloatArray
 from dpstrata.errors import CellProblem, DpstrataWarning, StrataError
 from dpstrata.model.answers import Answers
 from dpstrata.model.checks import COLUMN_OF, Finding, find_large_spreads, find_problems
-from dpstrata.model.strata import Strata
+from dpstrata.model.strata import Strata, spread_of_proportions
 from dpstrata.model.tables import Table, text_of
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
@@ -25,8 +25,13 @@ _COUNTS = ("size", "min", "max")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f]\d{3})+")
 
 
-def strata_from_columns(table: Table, *, answers: Answers | None = None) -> Strata:
-    """Build strata from a table, or report everything that is wrong with it."""
+def strata_from_columns(
+    table: Table, *, answers: Answers | None = None, spread_follows: bool = False
+) -> Strata:
+    """Build strata from a table, or report everything that is wrong with it.
+
+    ``spread_follows`` says that a table without any spread is no reason to warn of the worst case.
+    """
     known = _Columns(table)
     spread = known.spread()
     if known.problems:
@@ -65,7 +70,7 @@ def strata_from_columns(table: Table, *, answers: Answers | None = None) -> Stra
             if finding.row is not None
         ]
         raise StrataError(problems, source=table.source, cells=cells)
-    if spread is None:
+    if spread is None and not spread_follows:
         warnings.warn(
             f"{table.source}: no column says the spread (sd, variance, proportion, or sd_low and sd_high), "
             "so the worst case of the answer range is used.",
@@ -249,8 +254,7 @@ def _standard_deviations(known: _Columns, spread: str, sizes: FloatArray) -> Flo
     values = np.where(wrong, 0.0, values)
     if spread == "variance":
         return np.sqrt(values)
-    people = np.maximum(np.where(np.isfinite(sizes), sizes, 2.0), 1.0)
-    return np.sqrt(values * (1 - values) * np.where(people > 1, people / np.maximum(people - 1, 1), 0.0))
+    return spread_of_proportions(values, np.maximum(np.where(np.isfinite(sizes), sizes, 2.0), 1.0))
 
 
 def _any_text(cells: Sequence[Any]) -> bool:

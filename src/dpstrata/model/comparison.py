@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
-from dpstrata.model.baselines import BASELINES, baseline_sizes, neyman_weights
+from dpstrata.model.baselines import BASELINES, baseline_sizes, baseline_sizes_at_cost, neyman_weights
 from dpstrata.model.costs import total_cost
 from dpstrata.model.problem import Problem
 
@@ -44,7 +44,7 @@ class Comparison:
     design : str
         ``this_design``, ``neyman``, ``proportional`` or ``equal``.
     sample_sizes : array of int
-        Its sample sizes, with the design's total and bounds.
+        Its sample sizes, within the design's bounds, with its total or for its cost.
     variance : float
         Of the estimator (for objectives other than ``mean`` the objective's value).
     ratio : float
@@ -66,6 +66,11 @@ class Comparison:
     """Root of the variance for the population mean, ``None`` for other objectives."""
     cost: float | None = None
     """What the sizes cost, where the strata say what an invitation does."""
+
+    @property
+    def total(self) -> int:
+        """People invited in all strata together."""
+        return int(self.sample_sizes.sum())
 
 
 def variance_parts(problem: Problem, sizes: IntArray, *, finite_population: bool) -> VarianceParts:
@@ -98,13 +103,24 @@ def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_pop
 
 
 def compare_designs(
-    problem: Problem, sizes: IntArray, *, finite_population: bool, costs: FloatArray | None = None
+    problem: Problem,
+    sizes: IntArray,
+    *,
+    finite_population: bool,
+    costs: FloatArray | None = None,
+    equal_cost: bool = False,
 ) -> tuple[Comparison, ...]:
-    """Score ``sizes`` as this design, then the classical allocations of the same total."""
+    """Score ``sizes`` as this design, then the classical allocations of the same total, or cost."""
     reference = variance_parts(problem, sizes, finite_population=finite_population).total
+
+    def rival(name: str) -> IntArray:
+        if costs is None or not equal_cost:
+            return baseline_sizes(problem, name)
+        return baseline_sizes_at_cost(problem, name, costs, total_cost(costs, sizes))
+
     rows = []
     for name in (OWN, *BASELINES):
-        allocation = sizes if name == OWN else read_only(baseline_sizes(problem, name))
+        allocation = sizes if name == OWN else read_only(rival(name))
         parts = variance_parts(problem, allocation, finite_population=finite_population)
         rows.append(
             Comparison(

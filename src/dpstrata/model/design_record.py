@@ -96,7 +96,7 @@ class Design:
         correct = inputs.finite_population
         if prices is None:
             proof = certify(problem, sizes)
-        elif inputs.target_variance is None and not inputs.has_domain_targets:
+        elif inputs.spends_budget:
             assert strata.costs is not None
             assert inputs.budget is not None
             proof = certify_budget(
@@ -107,6 +107,8 @@ class Design:
                 prices[0],
                 finite_population=correct,
                 searched=searched,
+                partitions=find_partitions(strata, inputs) if inputs.has_domain_targets else (),
+                target_prices=prices[1:],
             )
         else:
             parts = find_partitions(strata, inputs)
@@ -201,7 +203,9 @@ class Design:
         """What every domain gets, the whole population first; empty if none was asked for."""
         if self.inputs.domains is None:
             return ()
-        prices = self.certificate.prices if isinstance(self.certificate, Bound) else None
+        prices = None
+        if isinstance(self.certificate, Bound):  # where a budget is spent, its own price comes first
+            prices = self.certificate.prices[int(self.inputs.spends_budget) :]
         return describe_domains(
             find_partitions(self.strata, self.inputs),
             stratum_variances(
@@ -214,11 +218,8 @@ class Design:
     @property
     def noise_sds(self) -> FloatArray:
         """Standard deviation of the noise of one answer, or under a curator of the mean, in each stratum."""
-        terms, n = self.problem.terms, self.sample_sizes.astype(float)
-        noise = np.sqrt(terms.noise_variances(n))
-        if terms.curator:
-            noise /= n if terms.response_rates is None else n * terms.response_rates
-        return read_only(noise)
+        noise = self.problem.terms.release_variances(self.sample_sizes.astype(float))
+        return read_only(np.sqrt(noise))
 
     @property
     def variance_parts(self) -> VarianceParts:
@@ -251,13 +252,27 @@ class Design:
             waves=self.waves,
         )
 
+    @property
+    def compares_costs(self) -> bool:
+        """Whether other allocations are compared at the same cost, and not with as many people.
+
+        That is so where people cost differently and the question leaves their number open.
+        """
+        asked = self.inputs.total is not None or self.inputs.at_most is not None
+        return self.inputs.formulas > 1 and not asked and self.strata.costs_differ
+
     def compare(self) -> tuple[Comparison, ...]:
-        """Score this design, Neyman, proportional and equal allocation under the same privacy."""
+        """Score this design, Neyman, proportional and equal allocation under the same privacy.
+
+        The others invite as many people, or cost as much where people cost differently and the question is
+        not about their number.
+        """
         return compare_designs(
             self.problem,
             self.sample_sizes,
             finite_population=self.inputs.finite_population,
             costs=self.strata.costs,
+            equal_cost=self.compares_costs,
         )
 
     # --- as tables, documents and files -------------------------------------------------------

@@ -122,7 +122,7 @@ class BoundPart(_Part):
     """What no design can beat, where exchanges prove nothing."""
 
     optimal: bool
-    measure: Literal["variance", "cost", "total"]
+    measure: Literal["variance", "planned_variance", "cost", "total"]
     value: Real
     lower_bound: Real
     searched: bool
@@ -409,10 +409,9 @@ def _waves(part: WavesPart, plan: Design) -> Waves:
 
 def _check_prices(bound: BoundPart, strata: Strata, inputs: Inputs, path: Path) -> None:
     """Require prices that can prove something: one for the budget or for each target, none negative."""
-    if inputs.target_variance is None and not inputs.has_domain_targets:
-        needed = 1 if inputs.budget is not None and strata.costs is not None else 0
-    else:
-        needed = sum(int(np.isfinite(part.limits).sum()) for part in find_partitions(strata, inputs))
+    needed = 1 if inputs.spends_budget and strata.costs is not None else 0
+    if inputs.target_variance is not None or inputs.has_domain_targets:
+        needed += sum(int(np.isfinite(part.limits).sum()) for part in find_partitions(strata, inputs))
     if len(bound.prices) != needed or needed == 0 or min(bound.prices) < 0:
         raise InputError(
             f"{path}: the prices of the certificate do not fit the question; the file was changed."

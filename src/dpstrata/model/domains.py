@@ -15,6 +15,7 @@ from dpstrata.model.strata import Strata
 from dpstrata.model.tables import text_of
 
 WHOLE = "all"
+EXPECTED = "expected_mean"
 _MOST_TARGETS = 2000
 
 
@@ -72,8 +73,8 @@ class Domain:
     target : float or None
         The standard error to reach.
     shadow_price : float or None
-        What a target looser by 1% in the standard error would save, in interviews or cost; 0 where the
-        target does not bind.
+        What a target looser by 1% in the standard error would save, in interviews or cost, or in variance of
+        the whole where a budget is spent; 0 where the target does not bind.
     """
 
     column: str
@@ -103,20 +104,52 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
     found = [_partition(strata, None, [WHOLE] * len(strata), {} if target is None else {WHOLE: target})]
     for column, given in (inputs.domains or {}).items():
         cells = _cells(strata, column)
-        if given is None:
-            targets = {}
-        elif isinstance(given, Mapping):
-            targets = {group: inputs.variance_of(value) for group, value in given.items()}
-        else:
-            targets = dict.fromkeys(cells, inputs.variance_of(given))
-        unknown = [group for group in targets if group not in set(cells)]
+        goals = given if isinstance(given, Mapping) else dict.fromkeys(cells, given)
+        wanted = {group: goal for group, goal in goals.items() if goal is not None}
+        unknown = [group for group in wanted if group not in set(cells)]
         if unknown:
             raise InputError(f"column {column!r} must have the domain {unknown[0]!r}, which has a target.")
+        means = _group_means(strata, column, cells) if wanted and inputs.target_cv is not None else {}
+        targets = {group: inputs.variance_of(goal, means.get(group)) for group, goal in wanted.items()}
         found.append(_partition(strata, column, cells, targets))
     number = sum(int(np.isfinite(part.limits).sum()) for part in found)
     if number > _MOST_TARGETS:
         raise InputError(f"a design can meet at most {_MOST_TARGETS:,} targets, got {number:,}.")
     return tuple(found)
+
+
+def expected_means(strata: Strata) -> FloatArray | None:
+    """Read the mean that is expected in each stratum, from the column ``expected_mean`` if there is one."""
+    cells = strata.extra.get(EXPECTED)
+    if cells is None:
+        return None
+    means = np.empty(len(strata))
+    for row, cell in enumerate(cells):
+        try:
+            means[row] = float(text_of(cell).replace(",", "."))
+        except ValueError:
+            means[row] = math.nan
+        if not math.isfinite(means[row]):
+            place = f"in stratum {strata.name(row)!r}"
+            raise InputError(f"column {EXPECTED!r} must be a number, got {text_of(cell)!r} {place}.")
+    return means
+
+
+def _group_means(strata: Strata, column: str, cells: Sequence[str]) -> dict[str, float]:
+    """Return the mean that is expected in every domain of a column: that of its strata, by size."""
+    means = expected_means(strata)
+    if means is None:
+        raise InputError(
+            f"target_cv with targets for domains needs a column {EXPECTED!r} of the strata, the mean that is "
+            "expected in each, got none."
+        )
+    part = _partition(strata, column, cells, {})
+    sums = np.bincount(part.codes, weights=strata.sizes * means)
+    by_group = dict(zip(part.groups, (sums / part.populations).tolist(), strict=True))
+    for group, mean in by_group.items():
+        if mean == 0:
+            raise InputError(f"the mean expected in {column}={group} must not be 0, got 0.")
+    return by_group
 
 
 def describe_domains(

@@ -163,18 +163,14 @@ class Inputs:
         mean = self.expected_mean
         if (self.target_cv is None) != (mean is None):
             raise InputError(
-                "target_cv needs expected_mean, the mean it is relative to, and nothing else does; "
+                "target_cv needs expected_mean, the mean it is relative to (or that column of the strata), "
+                "and nothing else does; "
                 f"got {'target_cv' if mean is None else 'expected_mean'} alone."
             )
         if mean is not None and (not self.answers.lower <= mean <= self.answers.upper or mean == 0):
             raise InputError(
                 f"expected_mean must lie among the answers ({self.answers}) and not be 0, "
                 f"got expected_mean={mean:g}."
-            )
-        if self.target_cv is not None and self.has_domain_targets:
-            raise InputError(
-                "targets for domains are standard errors or margins, got target_cv. "
-                "Use target_se or target_margin."
             )
 
     @property
@@ -183,15 +179,34 @@ class Inputs:
         return any(target is not None and target != {} for target in (self.domains or {}).values())
 
     @property
+    def spends_budget(self) -> bool:
+        """Whether the least variance within a budget is asked for, and not the least cost of a precision.
+
+        Targets of domains must then be met too; under version 1 they asked for the least cost.
+        """
+        if self.budget is None or self.target_variance is not None:
+            return False
+        return self.formulas > 1 or not self.has_domain_targets
+
+    @property
+    def asks_for_least(self) -> bool:
+        """Whether the fewest people, or the least cost, that reach a precision are asked for."""
+        return not self.spends_budget and (self.target_variance is not None or self.has_domain_targets)
+
+    @property
     def target_variance(self) -> float | None:
         """Variance of the population mean to reach, if a precision was asked for."""
         target = next((value for name in TARGETS if (value := getattr(self, name)) is not None), None)
         return None if target is None else self.variance_of(target)
 
-    def variance_of(self, target: float) -> float:
-        """Variance that a target of the kind asked for means; standard errors unless said otherwise."""
-        if self.target_cv is not None and self.expected_mean is not None:
-            target *= abs(self.expected_mean)
+    def variance_of(self, target: float, mean: float | None = None) -> float:
+        """Variance that a target of the kind asked for means; standard errors unless said otherwise.
+
+        A coefficient of variation is relative to ``mean``, by default that of the whole population.
+        """
+        mean = self.expected_mean if mean is None else mean
+        if self.target_cv is not None and mean is not None:
+            target *= abs(mean)
         elif self.target_margin is not None:
             target /= self.z
         # The largest number whose root is the target, so that a design's own standard error can be asked for.
@@ -364,7 +379,7 @@ def _would_answer(strata: Strata, rates: FloatArray) -> IntArray:
     if np.any(people < 1):
         i = int(np.argmin(people))
         raise InfeasibleError(
-            f"response_rate times size must be at least 1, so that someone would answer, got "
+            "the response rate times the size must be at least 1, so that someone would answer, got "
             f"{rates[i]:g} times {strata.sizes[i]:,} in stratum {strata.name(i)!r}."
         )
     return people

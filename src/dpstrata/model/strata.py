@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
-from dpstrata.errors import StrataError
+from dpstrata.errors import InputError, StrataError
 from dpstrata.model.answers import Answers, parse_answers
 from dpstrata.model.checks import find_large_spreads, find_problems
 from dpstrata.model.outcome import counted
@@ -181,6 +183,60 @@ class Strata:
         table = table_from_frame(frame)
         return strata_from_columns(table, answers=None if answers is None else parse_answers(answers))
 
+    def filled(self, *, response_rate: float | None = None, proportion: float | None = None) -> Strata:
+        """Return the same strata with one response rate, or one expected proportion, for all of them.
+
+        Parameters
+        ----------
+        response_rate : float, optional
+            Publicly known share of people who would answer, above 0 and at most 1.
+        proportion : float, optional
+            Expected share of answers at the upper end, the others being at the lower one, from 0 to 1: prior
+            knowledge that gives every standard deviation.
+
+        Raises
+        ------
+        InputError
+            If the value is not such a share, or the strata have their own.
+
+        Examples
+        --------
+        >>> strata = Strata(sizes=[7000, 8000]).filled(response_rate=0.6, proportion=0.08)
+        >>> strata.response_rates.tolist(), strata.sds.round(4).tolist(), strata.sd_source(0)
+        ([0.6, 0.6], [0.2713, 0.2713], 'prior')
+        """
+        if response_rate is None and proportion is None:
+            return self
+        rates, sds, sources, shares = self.response_rates, self.sds, self.sd_sources, self.sds_are_shares
+        if response_rate is not None:
+            rule = "response_rate must be above 0 and at most 1"
+            rate = _as_share("response_rate", response_rate, rule, least=math.ulp(0.0))
+            if rates is not None:
+                raise InputError("response_rate is for strata without response rates of their own, got some.")
+            rates = np.full(len(self), rate)
+        if proportion is not None:
+            share = _as_share("proportion", proportion, "proportion must lie between 0 and 1", least=0.0)
+            if sds is not None:
+                raise InputError(
+                    "proportion is for strata without standard deviations of their own, got some."
+                )
+            sds = spread_of_proportions(np.full(len(self), share), self.sizes.astype(float))
+            sources, shares = "prior", True
+        return Strata(
+            self.sizes,
+            sds,
+            self._names,
+            self.coefficients,
+            self.costs,
+            self.mins,
+            self.maxs,
+            rates,
+            sd_sources=sources,
+            sd_epsilons=self.sd_epsilons,
+            sds_are_shares=shares,
+            extra=self.extra,
+        )
+
     def __len__(self) -> int:
         return len(self.sizes)
 
@@ -205,6 +261,11 @@ class Strata:
     def counted(self, number: int) -> str:
         """Write a number of interviews or invitations."""
         return counted(number, self.unit)
+
+    @property
+    def costs_differ(self) -> bool:
+        """Whether people of different strata cost differently, so that least cost is not fewest people."""
+        return self.costs is not None and bool(np.any(self.costs != self.costs[0]))
 
     @property
     def population(self) -> int:
@@ -232,6 +293,28 @@ class Strata:
         if found:
             raise StrataError([finding.at_stratum(self.name) for finding in found])
         return sds
+
+
+def spread_of_proportions(proportions: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return the standard deviations (divisor N - 1), in answer ranges, of answers at two ends.
+
+    Examples
+    --------
+    >>> spread_of_proportions(np.array([0.5, 0.5]), np.array([1.0, 2.0])).round(4).tolist()
+    [0.0, 0.7071]
+    """
+    correction = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 0.0)
+    return np.sqrt(proportions * (1 - proportions) * correction)
+
+
+def _as_share(name: str, value: object, rule: str, *, least: float) -> float:
+    """Take a plain number that is a share."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputError(f"{name} must be a number, got {value!r}.")
+    number = float(value)
+    if not least <= number <= 1:
+        raise InputError(f"{rule}, got {name}={number:g}.")
+    return number
 
 
 def _sources(sd_sources: str | Sequence[str] | None, worst_case: bool) -> str | tuple[str, ...]:

@@ -10,6 +10,7 @@ from dpstrata.model.choice import curator_in_words
 from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.comparison import OWN, Comparison
 from dpstrata.model.statement import round_up
+from dpstrata.model.usefulness import alarm
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
@@ -76,6 +77,8 @@ def domain_table(plan: Design) -> TextTable:
     found = plan.domains
     priced = any(domain.shadow_price is not None for domain in found)
     saved = "saved by 1% less" if plan.cost is None else "cost saved by 1% less"
+    if plan.inputs.spends_budget:
+        saved = "variance saved by 1% less"
     rows = [
         (
             domain.group if domain.column == domain.group else f"{domain.column}: {domain.group}",
@@ -104,6 +107,7 @@ def comparison_table(plan: Design) -> TextTable:
         (
             TITLES[row.design],
             _short_sizes(row),
+            *((f"{row.total:,}",) if plan.compares_costs else ()),
             f"{row.variance if row.standard_error is None else row.standard_error:.4g}",
             f"{row.variance:.4g}",
             "1" if row.design == OWN else f"{row.ratio:.3f} times",
@@ -112,19 +116,26 @@ def comparison_table(plan: Design) -> TextTable:
         )
         for row in plan.compare()
     ]
-    asked = [
-        *(["costs"] if plan.inputs.budget is not None or plan.cost is not None else []),
-        *(["targets"] if plan.inputs.has_domain_targets else []),
-    ]
     return TextTable(
         "The same privacy with other allocations",
         (
-            *("allocation", "sample sizes", measure, "variance", "variance ratio", "effective size"),
+            *("allocation", "sample sizes", *(("people",) if plan.compares_costs else ())),
+            *(measure, "variance", "variance ratio", "effective size"),
             *(("cost",) if plan.cost is not None else ()),
         ),
         rows,
-        f"The others invite as many people, whatever their {' and '.join(asked)}." if asked else "",
+        _what_is_equal(plan),
     )
+
+
+def _what_is_equal(plan: Design) -> str:
+    """Say what the other allocations have in common with a design, where that needs saying."""
+    ignored = ["costs"] if plan.cost is not None and not plan.compares_costs else []
+    ignored += ["targets"] if plan.inputs.has_domain_targets else []
+    whatever = f", whatever their {' and '.join(ignored)}" if ignored else ""
+    if plan.compares_costs:
+        return f"The others cost as much, as nearly as whole people allow, and never more{whatever}."
+    return f"The others invite as many people{whatever}." if whatever else ""
 
 
 def _short_sizes(row: Comparison) -> str:
@@ -148,6 +159,7 @@ def sentences(plan: Design) -> list[str]:
             f"{plan.strata.counted(plan.total)} {give} an objective ({plan.inputs.objective}) of "
             f"{plan.variance:.4g}; {share:.1%} of it comes from privacy, the rest from sampling."
         )
+    result = " ".join([result, *([] if (useless := alarm(plan)) is None else [useless])])
     privacy = plan.privacy
     assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
     return [result, *outcome_sentences(plan), plan.certificate.in_words, privacy["in_words"], assumptions]
@@ -160,7 +172,9 @@ def outcome_sentences(plan: Design) -> list[str]:
         outcome.append(plan.response_in_words)
     if plan.inputs.has_domain_targets:
         outcome.append(_targets_in_words(plan))
-    elif plan.outcome_in_words is not None:
+    if plan.outcome_in_words is not None and not (
+        plan.inputs.has_domain_targets and plan.inputs.asks_for_least
+    ):
         outcome.append(plan.outcome_in_words)
     advice = choice_in_words(plan), curator_in_words(plan)
     outcome += [sentence for sentence in advice if sentence is not None]

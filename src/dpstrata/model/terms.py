@@ -263,6 +263,11 @@ class Terms:
             self.sizes, rates, n, squared=True
         ) if self.curator else answers
 
+    def release_variances(self, n: FloatArray) -> FloatArray:
+        """Noise variance of what is noised once: an answer, or under a curator the mean of a stratum."""
+        noise = self.noise_variances(n)
+        return noise / self.mean_divisors(n, planned=False)[1] if self.curator else noise
+
     def values(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """f(n), whole: with the tilt and without the finite population correction."""
 

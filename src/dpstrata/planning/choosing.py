@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from dpstrata.errors import InfeasibleError, InputError
@@ -17,7 +18,8 @@ def answer_best(strata: Strata, inputs: Inputs) -> Design:
     """Answer the question with the valid mechanism that does best.
 
     That is the least variance; for a precision target the least cost or the fewest people, then the least
-    variance. Ties go to the mechanism that comes first.
+    variance. Ties go to the mechanism that comes first. If none meets the question, the reason is that
+    of the one that comes closest.
     """
     plans: dict[str, Design] = {}
     reasons: list[InfeasibleError] = []
@@ -32,8 +34,8 @@ def answer_best(strata: Strata, inputs: Inputs) -> Design:
         plan = plans[name]
         rows.append(Choice(name, plan.total, plan.variance, plan.cost))
     if not plans:
-        raise reasons[-1]
-    targets = inputs.target_variance is not None or inputs.has_domain_targets
+        raise min(reasons, key=lambda reason: reason.misses or (True, math.inf))
+    targets = inputs.asks_for_least
 
     def rank(name: str) -> tuple[float, ...]:
         plan = plans[name]
@@ -84,7 +86,7 @@ class TrustComparison:
         if self.local is None or self.curator is None:
             other = "with a trusted curator it can" if self.curator is not None else "nor by a curator"
             return f"With noise on every answer the question cannot be met, {other}."
-        if self.local.inputs.target_variance is not None or self.local.inputs.has_domain_targets:
+        if self.local.inputs.asks_for_least:
             return (
                 f"Noise on every answer needs {self.local.strata.counted(self.local.total)}, a trusted "
                 f"curator {self.curator.strata.counted(self.curator.total)}."

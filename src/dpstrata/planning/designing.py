@@ -9,10 +9,13 @@ from typing import Any, Literal
 from dpstrata.errors import InputError
 from dpstrata.model.answers import Answers, parse_answers
 from dpstrata.model.design_record import Design
+from dpstrata.model.domains import expected_means
 from dpstrata.model.inputs import Inputs, Target, Trust
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective
 from dpstrata.planning.choosing import answer_any
+
+FOR_ALL_STRATA = ("response_rate", "proportion")  # options that fill a column of the strata
 
 
 def design(
@@ -47,6 +50,8 @@ def design(
     confidence: float = 0.95,
     finite_population: bool = True,
     clip: bool = False,
+    response_rate: float | None = None,
+    proportion: float | None = None,
 ) -> Design:
     r"""Allocate a sample to strata so that the private estimate is as precise as it can be.
 
@@ -80,9 +85,11 @@ def design(
     target_se, target_margin, target_cv : float
         Standard error of the population mean, margin of error at ``confidence``, or standard error relative
         to ``expected_mean``, to reach with as few people, or as little cost, as can be. Exactly one question
-        may be asked; a budget may join a target.
+        may be asked; a budget may join a target, and is then not to be exceeded. A budget with targets for
+        domains alone is spent for the least variance once they are met.
     expected_mean : float
-        The mean that ``target_cv`` is relative to.
+        The mean that ``target_cv`` is relative to; by default that of the column ``expected_mean`` of the
+        strata, which gives the mean expected in each and which targets of domains are relative to.
     mechanism : str
         What noises an answer: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``,
         ``staircase``, ``piecewise``, ``gaussian``, or ``best``: the valid one that does best.
@@ -116,6 +123,9 @@ def design(
     clip : bool
         Whether answers outside an interval count as the nearer end of it, and every result is the mean of
         clipped answers; by default they are refused.
+    response_rate, proportion : float, optional
+        One value for all strata: the publicly known share of people who would answer; the expected share of
+        answers at the upper end, from which the standard deviations follow. For strata without their own.
 
     Returns
     -------
@@ -146,17 +156,26 @@ def design(
     >>> plan.certificate.optimal
     True
     """
-    return answer_any(strata, read_inputs(strata, locals()))
+    return answer_any(*read_survey(strata, locals()))
 
 
-def read_inputs(strata: object, arguments: Mapping[str, Any]) -> Inputs:
-    """Check the arguments of :func:`design`; those left out have their defaults."""
+def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, Inputs]:
+    """Check the arguments of :func:`design`; those left out have their defaults.
+
+    Returns
+    -------
+    strata : Strata
+        With what one value gives to all of them.
+    inputs : Inputs
+        All other arguments.
+    """
     if not isinstance(strata, Strata):
         raise InputError(
             f"strata must be a Strata, got {type(strata).__name__}. "
             "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
         )
     given = {name: value for name, value in arguments.items() if name != "strata"}
+    shared = {name: given.pop(name, None) for name in FOR_ALL_STRATA}
     unknown = set(given) - ({field.name for field in fields(Inputs)} - {"formulas", "default_answers"})
     if unknown:
         raise InputError(f"a design has no option {min(unknown)!r}.")
@@ -164,7 +183,11 @@ def read_inputs(strata: object, arguments: Mapping[str, Any]) -> Inputs:
     given["default_answers"] = answers is None
     given["answers"] = parse_answers((0, 1) if answers is None else answers)
     given["domains"] = _as_mapping(given.get("domains"))
-    return Inputs(**given)
+    if given.get("target_cv") is not None and given.get("expected_mean") is None:
+        means = expected_means(strata)
+        if means is not None:
+            given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
+    return strata.filled(**shared), Inputs(**given)
 
 
 def _as_mapping(domains: Mapping[str, Target] | Sequence[str] | None) -> dict[str, Target] | None:

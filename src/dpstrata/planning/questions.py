@@ -11,9 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpstrata.arrays import IntArray
+from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError
 from dpstrata.model.bound import Bound
+from dpstrata.model.certificate import Certificate
 from dpstrata.model.comparison import stratum_variances, variance_parts
 from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
@@ -27,6 +28,7 @@ from dpstrata.solvers.budget import solve_budget
 from dpstrata.solvers.exact import solve_exactly
 from dpstrata.solvers.free import best_sizes
 from dpstrata.solvers.solution import Bounded, Solution
+from dpstrata.solvers.spending import solve_spending
 from dpstrata.solvers.targets import solve_targets
 
 _NEWTON_STEPS = 3
@@ -44,15 +46,19 @@ def answer(strata: Strata, inputs: Inputs, problem: Problem | None = None) -> De
         return search.with_total(inputs.total)
     if inputs.at_most is not None:
         return search.with_at_most(inputs.at_most)
-    if inputs.target_variance is None and not inputs.has_domain_targets:
+    if inputs.spends_budget:
         assert inputs.budget is not None
+        if inputs.has_domain_targets:
+            return search.with_budget_and_targets(inputs.budget, find_partitions(strata, inputs))
         return search.with_budget(inputs.budget)
-    if inputs.has_domain_targets or not search.equal_costs:
+    if inputs.has_domain_targets or strata.costs_differ:
         plan = search.with_targets(find_partitions(strata, inputs))
     else:
         assert inputs.target_variance is not None
         plan = search.with_target(inputs.target_variance)
-    return _check_budget(plan)
+    if inputs.budget is not None:
+        _check_budget(strata, inputs.budget, plan.sample_sizes, plan.certificate)
+    return plan
 
 
 def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") -> None:
@@ -72,23 +78,29 @@ def warn_of_empty_strata(plan: Design, *, stacklevel: int) -> None:
         warnings.warn(plan.response_in_words, DpstrataWarning, stacklevel=stacklevel + 1)
 
 
-def _check_budget(plan: Design) -> Design:
-    """Require that a design for a precision is within the budget, if there is one."""
-    budget = plan.inputs.budget
-    if budget is None:
-        return plan
-    if plan.cost is None:
-        raise InputError("budget needs the cost of one invitation in every stratum, got none.")
-    assert plan.strata.costs is not None
-    if not fits_budget(plan.strata.costs, plan.sample_sizes, budget):
-        least = plan.certificate.lower_bound if isinstance(plan.certificate, Bound) else plan.cost
-        found = "" if least == plan.cost else f" (the cheapest design found costs {plan.cost:,.10g})"
-        at_least = "at least " if found else ""
-        raise InfeasibleError(
-            f"the precision asked for costs {at_least}{least:,.10g}{found}, more than budget={budget:,.10g}. "
-            "Ask for less precision, or for the budget alone to see what it gives."
+def require_costs(strata: Strata) -> FloatArray:
+    """Return what one invitation costs in every stratum, which a budget needs."""
+    if strata.costs is None:
+        raise InputError(
+            "budget needs the cost of one invitation in every stratum (in a file the column cost), got none."
         )
-    return plan
+    return strata.costs
+
+
+def _check_budget(strata: Strata, budget: float, sizes: IntArray, proof: Bound | Certificate) -> None:
+    """Require that the cheapest sizes for a precision are within the budget."""
+    costs = require_costs(strata)
+    if fits_budget(costs, sizes, budget):
+        return
+    cost = total_cost(costs, sizes)
+    least = proof.lower_bound if isinstance(proof, Bound) else cost
+    found = "" if least == cost else f" (the cheapest design found costs {cost:,.10g})"
+    at_least = "at least " if found else ""
+    raise InfeasibleError(
+        f"the precision asked for costs {at_least}{least:,.10g}{found}, more than budget={budget:,.10g}. "
+        "Ask for less precision, or for the budget alone to see what it gives.",
+        misses=(False, least / budget),
+    )
 
 
 class _Search:
@@ -101,12 +113,6 @@ class _Search:
         self._best: IntArray | None = None
         self.solutions: dict[int, Solution] = {}
         self.variances: dict[int, float] = {}
-
-    @property
-    def equal_costs(self) -> bool:
-        """Whether everyone costs the same, so that fewest people and least cost are one question."""
-        costs = self.strata.costs
-        return costs is None or bool(np.all(costs == costs[0]))
 
     def problem(self, total: int) -> Problem:
         """Pose the problem for ``total``; terms and bounds are shared."""
@@ -186,23 +192,34 @@ class _Search:
 
     def with_budget(self, budget: float) -> Design:
         """Design for the least variance that the budget buys."""
-        costs = self.strata.costs
-        if costs is None:
-            raise InputError(
-                "budget needs the cost of one invitation in every stratum (in a file the column cost), "
-                "got none."
-            )
+        costs = require_costs(self.strata)
         least = total_cost(costs, self._problem.lower)
         if not fits_budget(costs, self._problem.lower, budget):
             raise InfeasibleError(
                 f"budget must cover the minimums, which cost {least:,.10g}, got budget={budget:,.10g}."
             )
-        if self.equal_costs:
+        if not self.strata.costs_differ:
             affordable = math.floor(Fraction(repr(budget)) / Fraction(repr(float(costs[0]))))
             best, best_variance = self.best()
             total = min(affordable, best)
             return self.design(total, Outcome(best, best_variance, budget=budget, cost=self._cost(total)))
         found = solve_budget(self._problem, costs, budget, finite_population=self.inputs.finite_population)
+        cost = total_cost(costs, found.sizes)
+        return self.bounded(found, Outcome(*self.best(), budget=budget, cost=cost))
+
+    def with_budget_and_targets(self, budget: float, partitions: Sequence[Partition]) -> Design:
+        """Design for the least variance that the budget buys once every target is met."""
+        costs = require_costs(self.strata)
+        cheapest = self.cheapest(partitions)
+        _check_budget(self.strata, budget, cheapest.sizes, cheapest.bound)
+        found = solve_spending(
+            self._problem,
+            costs,
+            budget,
+            partitions,
+            cheapest.sizes,
+            finite_population=self.inputs.finite_population,
+        )
         cost = total_cost(costs, found.sizes)
         return self.bounded(found, Outcome(*self.best(), budget=budget, cost=cost))
 
@@ -236,7 +253,8 @@ class _Search:
         asked = f"the target of {where}" if where else asked
         return InfeasibleError(
             f"{asked} asks for a standard error of {math.sqrt(target):.6g}, but the best possible under "
-            f"this privacy is {math.sqrt(best):.6g}, with {self.strata.counted(total)}."
+            f"this privacy is {math.sqrt(best):.6g}, with {self.strata.counted(total)}.",
+            misses=(True, best / target),
         )
 
     def _fewest(self, low: int, high: int, target: float) -> int:
@@ -286,19 +304,26 @@ class _Search:
 
     def with_targets(self, partitions: Sequence[Partition]) -> Design:
         """Design for the least cost that meets every target."""
-        inputs, problem, most = self.inputs, self._problem, self.best_sizes()
-        parts = stratum_variances(problem, most, finite_population=inputs.finite_population, planned=True)
-        for part in partitions:
-            reached = part.variances(*parts)
-            for i in np.flatnonzero(reached > part.limits).tolist():
-                where = "" if part.column is None else f"{part.column}={part.groups[i]}"
-                people = int(most[part.codes == i].sum())
-                raise self._out_of_reach(where, float(part.limits[i]), float(reached[i]), people)
-        found = solve_targets(
-            problem, self.strata.costs, partitions, most, finite_population=inputs.finite_population
-        )
+        found, inputs = self.cheapest(partitions), self.inputs
         outcome = Outcome(*self.best(), target_variance=inputs.target_variance, budget=inputs.budget)
         if self.strata.costs is not None:
             cost = total_cost(self.strata.costs, found.sizes)
             outcome = replace(outcome, cost=cost, least_cost=True)
         return self.bounded(found, outcome)
+
+    def cheapest(self, partitions: Sequence[Partition]) -> Bounded:
+        """Find the least cost that meets every target, or say which one is out of reach."""
+        inputs, problem, most = self.inputs, self._problem, self.best_sizes()
+        parts = stratum_variances(problem, most, finite_population=inputs.finite_population, planned=True)
+        missed = []
+        for part in partitions:
+            reached = part.variances(*parts)
+            for i in np.flatnonzero(reached > part.limits).tolist():
+                where = "" if part.column is None else f"{part.column}={part.groups[i]}"
+                people = int(most[part.codes == i].sum())
+                missed.append((where, float(part.limits[i]), float(reached[i]), people))
+        if missed:  # the one that is missed by most
+            raise self._out_of_reach(*max(missed, key=lambda target: target[2] / target[1]))
+        return solve_targets(
+            problem, self.strata.costs, partitions, most, finite_population=inputs.finite_population
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ import numpy.typing as npt
 
 from dpstrata.arrays import IntArray, read_only
 from dpstrata.errors import InfeasibleError, InputError
+from dpstrata.model.bound import Bound, certify_budget
 from dpstrata.model.certificate import Certificate, certify
 from dpstrata.model.comparison import VarianceParts, variance_parts
+from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import QUESTIONS
 from dpstrata.model.problem import Problem
@@ -22,7 +24,8 @@ from dpstrata.model.statement import round_up
 from dpstrata.model.strata import Strata
 from dpstrata.model.summary import SHOWN_STRATA, TextTable, as_plain_text
 from dpstrata.planning.choosing import answer_any
-from dpstrata.planning.designing import read_inputs
+from dpstrata.planning.designing import read_survey
+from dpstrata.planning.questions import require_costs
 
 _RESULTS = ("total", "variance", "standard_error", "privacy_share", "sample_sizes", "problem")
 
@@ -37,16 +40,39 @@ class Evaluation:
         The allocation.
     variance_parts : VarianceParts
         Its variance by cause.
-    certificate : Certificate
-        Whether it is optimal for its total, and if not, what moving one person would gain.
+    certificate : Certificate or Bound
+        Whether it is optimal for its total, and if not, what moving one person would gain; where people cost
+        differently, how close it comes to the best of the same cost.
     best : Design
-        The best design with the same total.
+        The best design with the same total, or of the same cost where people cost differently.
+    budget : float or None
+        The most that the allocation may cost, if that was given.
     """
 
     sample_sizes: IntArray
     variance_parts: VarianceParts
-    certificate: Certificate
+    certificate: Certificate | Bound
     best: Design
+    budget: float | None = None
+
+    @property
+    def total(self) -> int:
+        """People invited in all strata together."""
+        return int(self.sample_sizes.sum())
+
+    @property
+    def cost(self) -> float | None:
+        """What they cost, if the strata say what one does."""
+        costs = self.best.strata.costs
+        return None if costs is None else total_cost(costs, self.sample_sizes)
+
+    @property
+    def within_budget(self) -> bool | None:
+        """Whether the budget pays for them; ``None`` without one."""
+        costs = self.best.strata.costs
+        if self.budget is None or costs is None:
+            return None
+        return fits_budget(costs, self.sample_sizes, self.budget)
 
     @property
     def variance(self) -> float:
@@ -60,7 +86,7 @@ class Evaluation:
 
     @property
     def ratio(self) -> float:
-        """Variance over that of the best design with the same total; 1 is best."""
+        """Variance over that of the best design; 1 is best."""
         return self.variance / self.best.variance if self.best.variance > 0 else 1.0
 
     def table(self) -> dict[str, list[Any]]:
@@ -75,13 +101,16 @@ class Evaluation:
             "local_epsilon": terms.budgets(n).e.tolist()
             if self.best.inputs.amplified
             else [math.nan] * len(n),
-            "noise_sd": np.sqrt(terms.noise_variances(n)).tolist(),
+            "noise_sd": np.sqrt(terms.release_variances(n)).tolist(),
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as plain data."""
         return {
-            "total": self.best.total,
+            "total": self.total,
+            "cost": self.cost,
+            "budget": self.budget,
+            "within_budget": self.within_budget,
             "sample_sizes": self.sample_sizes.tolist(),
             "variance": self.variance,
             "standard_error": self.standard_error,
@@ -101,7 +130,7 @@ class Evaluation:
         ]
         left = len(rows) - SHOWN_STRATA
         return TextTable(
-            f"{self.best.strata.counted(self.best.total)} as given, beside the best allocation of as many",
+            f"{self.best.strata.counted(self.total)} as given, beside the best allocation {self._as_large}",
             ("stratum", "size", "given", "best", "local epsilon", "noise sd"),
             rows[:SHOWN_STRATA],
             f"{left:,} more strata are not shown." if left > 0 else "",
@@ -115,10 +144,23 @@ class Evaluation:
             for value in (self.variance, self.best.variance)
         )
         return [
-            f"As given they have a {name} of {given:.4g}, the best allocation of as many {best:.4g}: "
+            f"As given they have a {name} of {given:.4g}, the best allocation {self._as_large} {best:.4g}: "
             f"{self.ratio:.4g} times its variance.",
+            *([] if self.cost is None else [self._cost_in_words(self.cost)]),
             self.certificate.in_words,
         ]
+
+    @property
+    def _as_large(self) -> str:
+        return "of the same cost" if self.best.strata.costs_differ else "of as many"
+
+    def _cost_in_words(self, cost: float) -> str:
+        if self.budget is None:
+            return f"They cost {cost:,.10g}."
+        if self.within_budget:
+            return f"They cost {cost:,.10g}, within the budget of {self.budget:,.10g}."
+        over = f"{cost - self.budget:,.10g}"
+        return f"They cost {cost:,.10g}, which is {over} more than the budget of {self.budget:,.10g}."
 
     def __repr__(self) -> str:
         return "\n".join([as_plain_text(self.text_table()), "", *self.sentences()])
@@ -134,7 +176,13 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     sample_sizes : array of int
         People to invite in each stratum, within the bounds of the options.
     **options
-        As for :func:`design`, without ``total`` and the other questions.
+        As for :func:`design`, without ``total`` and the other questions. A ``budget`` is compared with what
+        the allocation costs.
+
+    Returns
+    -------
+    Evaluation
+        Beside the best design with the same total; where people cost differently, of the same cost.
 
     Raises
     ------
@@ -149,19 +197,50 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     1.015
     """
     sizes = _as_sizes(sample_sizes, strata)
-    questions = {*QUESTIONS, "expected_mean"} & set(options)
+    questions = ({*QUESTIONS, "expected_mean"} - {"budget"}) & set(options)
     if questions:
         raise InputError(f"evaluate takes the total from sample_sizes, got {min(questions)} too.")
-    best = answer_any(strata, read_inputs(strata, {**options, "total": int(sizes.sum())}), warn=False)
-    outside = np.flatnonzero((sizes < best.problem.lower) | (sizes > best.problem.upper))
+    budget = options.pop("budget", None)
+    strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
+    if budget is not None:
+        require_costs(strata)
+        budget = replace(inputs, total=None, budget=budget).budget
+    _require_inside(sizes, strata, *inputs.bounds(strata))
+    if strata.costs_differ and strata.costs is not None:
+        inputs = replace(inputs, total=None, budget=total_cost(strata.costs, sizes))
+    best = answer_any(strata, inputs, warn=False)
+    parts = variance_parts(best.problem, sizes, finite_population=best.inputs.finite_population)
+    return Evaluation(sizes, parts, _proof(best, sizes), best, budget)
+
+
+def _proof(best: Design, sizes: IntArray) -> Certificate | Bound:
+    """Say how good sizes are beside the best design of the same total, or of the same cost."""
+    found = best.certificate
+    if not isinstance(found, Bound):
+        return certify(best.problem, sizes)
+    assert best.strata.costs is not None
+    assert best.inputs.budget is not None
+    proof = certify_budget(
+        best.problem,
+        best.strata.costs,
+        best.inputs.budget,
+        sizes,
+        found.prices[0],
+        finite_population=best.inputs.finite_population,
+    )
+    # What trying everything has shown of the best design holds for sizes that are as good.
+    searched = found.searched and proof.value <= found.value * (1 + 1e-12)
+    return replace(proof, searched=searched, optimal=proof.optimal or searched)
+
+
+def _require_inside(sizes: IntArray, strata: Strata, lower: IntArray, upper: IntArray) -> None:
+    outside = np.flatnonzero((sizes < lower) | (sizes > upper))
     if outside.size:
         i = int(outside[0])
         raise InputError(
-            f"sample_size must lie between {best.problem.lower[i]:,} and {best.problem.upper[i]:,}, "
+            f"sample_size must lie between {lower[i]:,} and {upper[i]:,}, "
             f"got {sizes[i]:,} in stratum {strata.name(i)!r}."
         )
-    parts = variance_parts(best.problem, sizes, finite_population=best.inputs.finite_population)
-    return Evaluation(sizes, parts, certify(best.problem, sizes), best)
 
 
 def _as_sizes(sample_sizes: npt.ArrayLike, strata: Strata) -> IntArray:
@@ -227,10 +306,10 @@ def sweep_rows(strata: Strata, options: Mapping[str, Any]) -> Iterator[dict[str,
     """Yield the rows of :func:`sweep` one by one."""
     posed: dict[tuple[Any, ...], Problem] = {}  # once for all totals
     for chosen in combinations(options):
-        inputs = read_inputs(strata, {**options, **chosen})
+        survey, inputs = read_survey(strata, {**options, **chosen})
         key = tuple(str(value) for name, value in chosen.items() if name not in QUESTIONS)
         try:
-            plan = answer_any(strata, inputs, posed.get(key), warn=False)
+            plan = answer_any(survey, inputs, posed.get(key), warn=False)
         except InfeasibleError as reason:
             yield {**chosen, **dict.fromkeys(_RESULTS), "total": inputs.total, "problem": str(reason)}
             continue

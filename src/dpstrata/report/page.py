@@ -125,8 +125,8 @@ def _neyman(plan: Design, match: Match) -> str:
     )
     chart = figure(
         parts_chart(plan),
-        "Variance from sampling and from privacy, for this design and for the usual allocations of as many "
-        f"{plan.strata.unit}s.",
+        "Variance from sampling and from privacy, for this design and for the usual allocations "
+        + ("of the same cost." if plan.compares_costs else f"of as many {plan.strata.unit}s."),
     )
     return (
         paragraphs(words)

@@ -156,7 +156,7 @@ def parts_chart(plan: Design) -> Chart:
     Parameters
     ----------
     plan : Design
-        The design; its rivals invite as many people under the same privacy.
+        The design; its rivals invite as many people, or cost as much, under the same privacy.
 
     Examples
     --------
@@ -203,7 +203,12 @@ def parts_chart(plan: Design) -> Chart:
         {"y": place, "x": amount, "color": colours, "order": order},
         titled(
             "Where the error comes from",
-            f"{plan.strata.counted(plan.total).capitalize()}, the same privacy for all",
+            (
+                f"A cost of {plan.cost:,.6g}"
+                if plan.compares_costs
+                else plan.strata.counted(plan.total).capitalize()
+            )
+            + ", the same privacy for all",
         ),
         height=180,
     )

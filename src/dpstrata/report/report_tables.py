@@ -133,13 +133,14 @@ def certificate_table(plan: Design) -> TextTable:
     proof = plan.certificate
     if isinstance(proof, Bound):
         prices = proof.prices
-        priced = "price of budget" if proof.measure == "variance" else "price of target"
+        titles = ["price of budget 1"] if proof.measure in ("variance", "planned_variance") else []
+        titles += [f"price of target {i}" for i in range(1, len(prices) - len(titles) + 1)]
         rows = [
             (f"{proof.measure} of this design", f"{proof.value:.12g}"),
             (f"{proof.measure} that no design can beat", f"{proof.lower_bound:.12g}"),
             ("relative gap", f"{proof.relative_gap:.3g}"),
             ("all candidates within the gap tried", "yes" if proof.searched else "no"),
-            *((f"{priced} {i}", f"{price:.12g}") for i, price in enumerate(prices[:10], start=1)),
+            *((title, f"{price:.12g}") for title, price in list(zip(titles, prices, strict=True))[:10]),
         ]
         left = f"{len(prices) - 10:,} more prices are in the design document." if len(prices) > 10 else ""
         return TextTable("Figures of the certificate", ("figure", "value"), rows, left)

@@ -19,6 +19,7 @@ from dpstrata.model.inputs import Inputs, plain_number
 from dpstrata.model.matching import Match, match_neyman
 from dpstrata.model.outcome import counted
 from dpstrata.model.statement import factor_up, round_down, round_up
+from dpstrata.model.usefulness import alarm
 
 _LISTED_SIZES = 6
 _FALSE_ALARMS = 0.05
@@ -47,7 +48,9 @@ def headline(plan: Design, match: Match | None = None) -> str:
     >>> print(headline(dps.design(strata, epsilon=1.0, total=200)))
     62 + 43 + 45 + 50 = 200 interviews give a standard error of 0.0196. Neyman's allocation would give 0.0295; with it you would need 684 interviews to do as well. Proven optimal.
     """  # noqa: E501 - the sentence is shown whole
-    return " ".join([_result(plan), neyman_in_words(plan, match), _proof(plan)])
+    useless = alarm(plan)
+    said = [_result(plan), *([] if useless is None else [useless])]
+    return " ".join([*said, neyman_in_words(plan, match), _proof(plan)])
 
 
 def _result(plan: Design) -> str:
@@ -85,14 +88,18 @@ def three_digits(value: float) -> str:
 
 
 def neyman_in_words(plan: Design, match: Match | None = None) -> str:
-    """Say what Neyman's allocation of as many interviews would give, and how many it would need."""
+    """Say what Neyman's allocation would give, and how many interviews it would need.
+
+    Where others are compared at the same cost, their number says little and is left out.
+    """
     neyman = next(row for row in plan.compare() if row.design == "neyman")
     shown = three_digits(neyman.variance if neyman.standard_error is None else neyman.standard_error)
     if np.array_equal(neyman.sample_sizes, plan.sample_sizes):
         return "Neyman's allocation is the same."
-    if neyman.ratio <= 1:
-        drawbacks = _drawbacks(plan, neyman)
-        return f"Neyman's allocation of as many would give {shown}{drawbacks}."
+    if neyman.ratio <= 1 or plan.compares_costs:
+        amount = "for the same cost" if plan.compares_costs else "of as many"
+        drawbacks = _drawbacks(plan, neyman) if neyman.ratio <= 1 else ""
+        return f"Neyman's allocation {amount} would give {shown}{drawbacks}."
     match = match_neyman(plan) if match is None else match
     start = f"Neyman's allocation would give {shown}; "
     if match.total is None:
@@ -128,6 +135,8 @@ def neyman_cost_in_words(plan: Design, match: Match) -> str | None:
     """Say what doing as well with Neyman's allocation would cost, where invitations have a price."""
     costs = plan.strata.costs
     if costs is None or match.total is None or plan.cost is None or match.total <= plan.total:
+        return None
+    if plan.compares_costs:
         return None
     sizes = baseline_sizes(replace(plan.problem, total=match.total), "neyman")
     return (
@@ -179,8 +188,9 @@ def question_in_words(inputs: Inputs, unit: str = "interview") -> str:
     if inputs.at_most is not None:
         return f"Which allocation of at most {counted(inputs.at_most, unit)} {smallest}?"
     targets = [*_whole_target(inputs), *_domain_targets(inputs)]
-    if not targets:
-        return f"Which allocation that costs at most {inputs.budget:,.10g} {smallest}?"
+    if inputs.spends_budget:
+        reaching = f", of those that reach {'; and '.join(targets)}," if targets else ""
+        return f"Which allocation that costs at most {inputs.budget:,.10g}{reaching} {smallest}?"
     within = "" if inputs.budget is None else f", without costing more than {inputs.budget:,.10g}"
     return f"How few {unit}s, or how little cost, reach {'; and '.join(targets)}{within}?"
 
@@ -203,6 +213,7 @@ def _whole_target(inputs: Inputs) -> list[str]:
 
 def _domain_targets(inputs: Inputs) -> list[str]:
     kind = "margins of error" if inputs.target_margin is not None else "standard errors"
+    kind = kind if inputs.target_cv is None else "coefficients of variation"
     found = []
     for column, target in (inputs.domains or {}).items():
         if isinstance(target, Mapping):

@@ -11,12 +11,13 @@ import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.model.bound import Bound, certify_budget, unit_terms
+from dpstrata.model.comparison import mean_variances
 from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.problem import Problem
 from dpstrata.solvers.free import best_sizes
 from dpstrata.solvers.priced import find_price, real_sizes
 from dpstrata.solvers.primitive import sizes_at_prices
-from dpstrata.solvers.search import best_combination, candidates_within
+from dpstrata.solvers.search import Candidates, best_combination, candidates_within
 from dpstrata.solvers.solution import Bounded
 
 _HALVINGS = 60
@@ -38,11 +39,11 @@ def solve_budget(problem: Problem, costs: FloatArray, budget: float, *, finite_p
     finite_population : bool
         Whether variances count the finite population correction.
     """
-    return _Budget(problem, costs, budget, finite_population).solve()
+    return BudgetProblem(problem, costs, budget, finite_population).solve()
 
 
-class _Budget:
-    """One problem with its costs."""
+class BudgetProblem:
+    """One problem with its costs; parameters as of :func:`solve_budget`."""
 
     def __init__(self, problem: Problem, costs: FloatArray, budget: float, finite_population: bool) -> None:
         self.problem = problem
@@ -54,19 +55,23 @@ class _Budget:
         self.most = best_sizes(problem)  # beyond these more people hurt
         self.unit = unit_terms(problem.terms)
         self.weights = problem.terms.coefficients**2
+        self.priced = self.weights  # what a unit of variance of each stratum's mean costs, in variance
 
     def solve(self) -> Bounded:
         """Search, spend what is left, prove."""
         if self.fits(self.most):  # nobody more would help: the price is zero
             return Bounded(self.most, self.most.astype(float), self.certify(self.most, 0.0))
         price, relaxed = self.relax()
-        sizes = self.raised(self.lower, self.most, price, np.floor(relaxed).astype(np.int64))
-        sizes = self.exchange(self.fill(sizes, price))
+        sizes = self.exchange(self.fill(self.rounded(price, relaxed), price))
         bound = self.certify(sizes, price)
         if not bound.optimal:
             sizes, complete = self.try_all(sizes, price, bound)
             bound = self.certify(sizes, price, searched=complete)
         return Bounded(sizes, relaxed, bound)
+
+    def rounded(self, price: float, relaxed: FloatArray) -> IntArray:
+        """Return whole sizes that fit, near the best real ones."""
+        return self.raised(self.lower, self.most, price, np.floor(relaxed).astype(np.int64))
 
     def fits(self, sizes: IntArray) -> bool:
         """Whether the budget pays for them."""
@@ -197,19 +202,32 @@ class _Budget:
     def try_all(self, sizes: IntArray, price: float, bound: Bound) -> tuple[IntArray, bool]:
         """Try every allocation that the bound leaves, if those are few."""
         prices = price * self.costs
-        best = sizes_at_prices(self.unit, self.weights, prices, self.lower, self.most, sizes)
-        room = (bound.value - bound.lower_bound) * (1 + 1e-6) + 1e-12 * bound.value
-        found = candidates_within(self.unit, self.weights, prices, self.lower, self.most, best, room)
+        best = sizes_at_prices(self.unit, self.priced, prices, self.lower, self.most, sizes)
+        room = (bound.value - self.proven(best, price)) * (1 + 1e-6) + 1e-12 * bound.value
+        found = candidates_within(self.unit, self.priced, prices, self.lower, self.most, best, room)
         if found is None:
             return sizes, False
         complete, better = best_combination(
             [part.sizes for part in found],
             [weight * part.variances for weight, part in zip(self.weights, found, strict=True)],
             [part.excess for part in found],
-            [(cost * part.sizes)[:, None] for cost, part in zip(self.costs, found, strict=True)],
-            np.array([self.budget]),
+            [self.uses(i, part) for i, part in enumerate(found)],
+            self.limits(),
             best=self.problem.objective(sizes) * (1 - 1e-14),
             room=room,
             accept=self.fits,
         )
         return (sizes if better is None else better), complete
+
+    def proven(self, best: IntArray, price: float) -> float:
+        """Return the bound that the prices prove, at the best sizes for them."""
+        spread = self.weights * mean_variances(self.problem, best, finite_population=self.finite_population)
+        return float(spread.sum()) + price * (float((self.costs * best).sum()) - self.budget)
+
+    def limits(self) -> FloatArray:
+        """Return what an allocation may use of everything that is limited."""
+        return np.array([self.budget])
+
+    def uses(self, row: int, part: Candidates) -> FloatArray:
+        """Return what sizes of one stratum use of it, a row for each of them."""
+        return np.reshape(self.costs[row] * part.sizes, (-1, 1))

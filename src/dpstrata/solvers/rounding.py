@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.model.bound import combined_weights
 from dpstrata.solvers.target_problem import TargetProblem
 
 _PEOPLE = 2000
@@ -103,7 +102,7 @@ def _people_near_the_margin(
     problem: TargetProblem, near: IntArray, prices: FloatArray, wanted: int
 ) -> tuple[IntArray, IntArray]:
     """List people by stratum and by how many come before them: the closest of each target and of all."""
-    weights = combined_weights(problem.partitions, prices)
+    weights = problem.weights(prices)
     reach = int(np.clip(wanted // len(near), 1, 2 * len(problem.limits) + 4))
     offsets = np.arange(-reach, reach)
     rows = np.repeat(np.arange(len(near)), len(offsets))
@@ -144,7 +143,7 @@ def meet_targets(problem: TargetProblem, prices: FloatArray, sizes: IntArray) ->
 def trim(problem: TargetProblem, sizes: IntArray, prices: FloatArray) -> IntArray:
     """Leave out people while every target stays met: first those whose loss is least for their cost."""
     sizes = sizes.copy()
-    weights = combined_weights(problem.partitions, prices)
+    weights = problem.weights(prices)
     while not problem.missed(sizes).any():
         room = problem.limits - problem.sums(problem.variances(sizes))
         can = sizes > problem.lower

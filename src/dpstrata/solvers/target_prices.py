@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.model.bound import combined_weights
 from dpstrata.solvers.priced import real_sizes
 from dpstrata.solvers.target_problem import TargetProblem
 
@@ -18,10 +17,10 @@ _NEWTON_STEPS = 60
 _HALVINGS = 30
 
 
-def best_prices(problem: TargetProblem) -> tuple[FloatArray, FloatArray]:
-    """Find the best prices of the targets, and the best real sizes at them."""
+def best_prices(problem: TargetProblem, near: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Find the best prices of the targets, from prices ``near`` them if given, and the best real sizes."""
     search = _Prices(problem)
-    prices = search.climb(search.start())
+    prices = search.climb(search.start() if near is None else near)
     return prices, search.real(prices)[0]
 
 
@@ -36,7 +35,7 @@ class _Prices:
     def real(self, prices: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Best real sizes at prices, with what they miss of the targets, and the weights."""
         problem = self.problem
-        weights = combined_weights(problem.partitions, prices)
+        weights = problem.weights(prices)
         self.x = real_sizes(
             problem.unit, problem.costs, scale=weights, lower=self.lower, upper=self.most, start=self.x
         )
@@ -44,7 +43,8 @@ class _Prices:
 
     def value(self, prices: FloatArray, x: FloatArray, miss: FloatArray) -> float:
         """Return the bound that the prices prove for real sizes."""
-        return self.problem.cost(x) + float(np.dot(prices, miss))
+        beside = float((self.problem.base * self.problem.variances(x)).sum())
+        return self.problem.cost(x) + beside + float(np.dot(prices, miss))
 
     def start(self) -> FloatArray:
         """Begin with prices that would do for each target alone, scaled by how much each is missed.

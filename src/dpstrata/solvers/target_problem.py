@@ -52,6 +52,12 @@ class TargetProblem:
         self.lower = needed_sizes(problem, partitions, most, finite_population=finite_population)
         self.finite_population = finite_population
         self.unit = unit_terms(problem.terms)
+        self.base: FloatArray = np.zeros(len(most))
+        """What a unit of variance of each stratum's mean costs beside the targets."""
+
+    def weights(self, prices: FloatArray) -> FloatArray:
+        """Return what a unit of variance of each stratum's mean costs at prices of the targets."""
+        return self.base + combined_weights(self.partitions, prices)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Add up a value of each stratum in every target."""
@@ -77,8 +83,13 @@ class TargetProblem:
 
     def at(self, prices: FloatArray, guess: IntArray) -> IntArray:
         """Best whole sizes at prices of the targets."""
-        weights = combined_weights(self.partitions, prices)
-        return sizes_at_prices(self.unit, weights, self.costs, self.lower, self.most, guess)
+        return sizes_at_prices(self.unit, self.weights(prices), self.costs, self.lower, self.most, guess)
+
+    def uses(self, row: int, variances: FloatArray) -> FloatArray:
+        """Return what variances of one stratum's mean, without the correction, use of every target."""
+        terms = self.problem.terms
+        correction = terms.sds[row] ** 2 / terms.sizes[row] if self.finite_population else 0.0
+        return np.outer(variances - correction, self.shares(np.array([row])))
 
     def shares(self, rows: IntArray) -> FloatArray:
         """Weight of some strata in every target."""

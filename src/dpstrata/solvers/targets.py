@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.model.bound import Bound, certify_targets, combined_weights
+from dpstrata.model.bound import Bound, certify_targets
 from dpstrata.model.domains import Partition
 from dpstrata.model.problem import Problem
 from dpstrata.solvers.rounding import meet_targets, round_people, trim
@@ -86,7 +86,7 @@ def _try_all(
     problem: TargetProblem, sizes: IntArray, prices: FloatArray, bound: Bound
 ) -> tuple[IntArray, bool]:
     """Try every allocation that the bound leaves, if those are few."""
-    weights = combined_weights(problem.partitions, prices)
+    weights = problem.weights(prices)
     best = problem.at(prices, sizes)
     proven = problem.cost(best) + float(
         np.dot(prices, problem.sums(problem.variances(best)) - problem.limits)
@@ -95,17 +95,11 @@ def _try_all(
     found = candidates_within(problem.unit, weights, problem.costs, problem.lower, problem.most, best, room)
     if found is None:
         return sizes, False
-    correction = (
-        problem.problem.terms.sds**2 / problem.problem.terms.sizes
-        if problem.finite_population
-        else 0.0 * weights
-    )
-    shares = problem.shares(np.arange(len(sizes)))
     complete, better = best_combination(
         [part.sizes for part in found],
         [cost * part.sizes for cost, part in zip(problem.costs, found, strict=True)],
         [part.excess for part in found],
-        [np.outer(part.variances - correction[i], shares[i]) for i, part in enumerate(found)],
+        [problem.uses(i, part.variances) for i, part in enumerate(found)],
         problem.limits,
         best=bound.value * (1 - 1e-12),
         room=room,

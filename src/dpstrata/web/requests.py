@@ -38,7 +38,9 @@ class Options(_Part):
     target_se: Real | None = Field(None, description="Standard error to reach.")
     target_margin: Real | None = Field(None, description="Margin of error at confidence to reach.")
     target_cv: Real | None = Field(None, description="Standard error relative to expected_mean to reach.")
-    expected_mean: Real | None = Field(None, description="Mean that target_cv is relative to.")
+    expected_mean: Real | None = Field(
+        None, description="Mean that target_cv is relative to; else the column expected_mean."
+    )
     mechanism: Text = Field("laplace", description="What noises an answer, or best.")
     objective: Literal["mean", "trace", "unit_free", "custom"] = "mean"
     answers: Text | Annotated[list[Real], Field(min_length=2, max_length=3)] | None = Field(
@@ -58,6 +60,10 @@ class Options(_Part):
     confidence: Real = 0.95
     finite_population: bool = Field(True, strict=True)
     clip: bool = Field(False, strict=True, description="Count answers outside the range as the nearer end.")
+    response_rate: Real | None = Field(None, description="Share who would answer, the same in all strata.")
+    proportion: Real | None = Field(
+        None, description="Expected share of answers at the upper end, the same in all strata."
+    )
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of ``dpstrata.design``, those alone that were given."""
@@ -90,7 +96,8 @@ class DesignRequest(_Part):
             )
         columns = {name: list(cells) for name, cells in self.strata.items()}
         table = Table("the strata", columns, lambda row: f"row {row + 1}")
-        return strata_from_columns(table, answers=self.options.allowed())
+        follows = self.options.proportion is not None
+        return strata_from_columns(table, answers=self.options.allowed(), spread_follows=follows)
 
 
 class CompareRequest(_Part):

@@ -1,0 +1,78 @@
+"""Whether the result of a survey could tell anything apart, in a sentence for its headline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpstrata.errors import InputError
+from dpstrata.model.domains import expected_means
+
+if TYPE_CHECKING:
+    from dpstrata.model.design_record import Design
+
+LARGE_MARGIN = 0.25  # of the answer range
+
+
+def alarm(plan: Design) -> str | None:
+    """Say what the result could not tell apart, where that makes it useless; otherwise ``None``.
+
+    That is so where the margin of error, at the confidence of the design, is a quarter of the answer range or
+    more, or where it reaches from the mean that is expected beyond the nearest end of the range: the result
+    could then not tell it from nobody, or everybody, giving that answer. What is expected is
+    ``expected_mean``, the column of that name, or for two answers the share that the standard deviations
+    imply. A first wave of two is left out, since its estimate is not the result.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata([700, 900])
+    >>> alarm(dps.design(strata, epsilon=0.2, total=90, answers="binary", proportion=0.08))[-47:]
+    'a share of 8% could not be told from 0% or 27%.'
+    """
+    if plan.standard_error is None or (plan.waves is not None and plan.waves.first):
+        return None
+    answers = plan.inputs.answers
+    margin, mean = plan.inputs.z * plan.standard_error, _expected_mean(plan)
+    reaches_the_end = mean is not None and margin >= min(mean - answers.lower, answers.upper - mean)
+    if not reaches_the_end and margin < LARGE_MARGIN * answers.range:
+        return None
+    confidence = f"{100 * plan.inputs.confidence:.10g}% confidence"
+    start = f"Too imprecise: with a margin of error of {margin:#.2g} ({confidence})"
+    if mean is None:
+        return f"{start} means could not be told apart that differ by less than that."
+    shares = answers.steps == 1 and (answers.lower, answers.upper) == (0, 1)
+    what, show = ("share", _percent) if shares else ("mean", _number)
+    ends = max(mean - margin, answers.lower), min(mean + margin, answers.upper)
+    return f"{start} a {what} of {show(mean)} could not be told from {show(ends[0])} or {show(ends[1])}."
+
+
+def _expected_mean(plan: Design) -> float | None:
+    """Return the mean that is expected, as far as someone said so."""
+    if plan.inputs.expected_mean is not None:
+        return plan.inputs.expected_mean
+    strata, answers = plan.strata, plan.inputs.answers
+    try:
+        means = expected_means(strata)
+    except InputError:  # a column of that name that holds something else
+        means = None
+    if means is None:
+        sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
+        if answers.steps != 1 or "bound" in sources:
+            return None
+        # S² = p(1 − p)N/(N − 1), in squared ranges; of p and 1 − p the smaller.
+        spread = (plan.sds / answers.range) ** 2 * (strata.sizes - 1) / strata.sizes
+        shares = (1 - np.sqrt(np.maximum(1 - 4 * spread, 0.0))) / 2
+        means = answers.lower + answers.range * shares
+    mean = float((strata.sizes * means).sum() / strata.population)
+    return mean if answers.lower < mean < answers.upper else None
+
+
+def _percent(share: float) -> str:
+    digits = 0 if share == 0 or share >= 0.01 else 1
+    return f"{100 * share:.{digits}f}%"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
