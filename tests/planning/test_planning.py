@@ -294,6 +294,7 @@ def test_the_signature_is_pinned():
         "domains",
         "confidence",
         "finite_population",
+        "clip",
         "response_rate",
         "proportion",
     ]
