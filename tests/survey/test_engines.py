@@ -73,6 +73,7 @@ def test_spark_draws_the_very_sample_that_duckdb_draws(people, id, stratum):
     plan = dps.design(strata, epsilon=1, total=200, min_per_stratum=3)
     sample, same = draw_sample(plan, here, KEY), draw_sample(plan, there, KEY)
     assert (sample.ids, sample.strata, sample.method) == (same.ids, same.strata, same.method)
+    assert sample.frame_digest == same.frame_digest
     assert len(set(sample.ids)) == 200
 
 
@@ -90,8 +91,9 @@ def test_csv_and_data_frames_and_tables_on_spark(people, tmp_path):
     spark.read.parquet(str(write(tmp_path, rows))).createOrReplaceTempView("everyone")
     frames.append(open_frame("everyone", engine="spark", **names))
     plan = dps.design(frame_strata(frames[0]), epsilon=3, total=4)
-    samples = [draw_sample(plan, frame, KEY).ids for frame in frames]
-    assert samples == [samples[0]] * 4
+    samples = [draw_sample(plan, frame, KEY) for frame in frames]
+    assert [sample.ids for sample in samples] == [samples[0].ids] * 4
+    assert len({sample.frame_digest for sample in samples}) == 1
     folder = tmp_path / "parts.parquet"
     spark.read.parquet(str(people)).repartition(5).write.parquet(str(folder))
     parts = open_frame(folder, id="whole", stratum="region", engine="spark")
@@ -167,7 +169,7 @@ def test_draws_are_recorded_verified_and_estimated_on_every_engine(engine, peopl
     plan.save(tmp_path / "design.json")
     files = {"key_file": tmp_path / "draw.key"}
     record = draw(tmp_path / "design.json", frame, out=tmp_path / "sample.parquet", **files)
-    assert record["frame_digest_of"] == {"duckdb": "file", "spark": "rows"}[engine]
+    assert record["frame_digest_of"] == "id and stratum, keyed"
     for other in ENGINES:
         again = open_frame(people, id="text", stratum="region", engine=other)
         verify_draw(tmp_path / "design.json", again, sample=tmp_path / "sample.parquet", **files)

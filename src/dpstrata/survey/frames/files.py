@@ -92,7 +92,7 @@ class FileFrame(Frame):
         return {name: float(sd) for name, sd, _ in rows if name is not None}
 
     def digest(self) -> tuple[str, str]:
-        """Return the digest of the file."""
+        """Return the digest of the file, as records of version 1 hold it."""
         return "file", file_digest(self.path)
 
     def _rows(self, sql: str, *columns: str) -> list[tuple[Any, ...]]:

@@ -101,10 +101,10 @@ class SparkFrame(Frame):
         yield from map_in_arrow(people, sift, kept, self.name)
 
     def digest(self) -> tuple[str, str]:
-        """Return a digest of ids and strata that does not depend on the order of rows or on partitions.
+        """Return the digest of ids and strata that records of version 1 hold.
 
-        Rows are hashed and told apart by the first digits of their hashes; the sorted hashes of each part are
-        hashed together, and then the parts.
+        It does not depend on the order of rows or on partitions. Rows are hashed and told apart by the first
+        digits of their hashes; the sorted hashes of each part are hashed together, and then the parts.
         """
         from pyspark.sql import functions as F  # noqa: N812
 
