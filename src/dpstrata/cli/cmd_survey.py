@@ -210,6 +210,15 @@ def _batch(
             f"{release.known_before:,} of those who answered did so in an earlier release too; against "
             "whoever knows that, their local budgets add up."
         )
+    if release.untold_releases:
+        typer.echo(
+            f"In {_earlier(release.untold_releases)} nobody can be recognised, because the digests on the "
+            "ledger were made with another key: more of those who answered may have done so before."
+        )
+
+
+def _earlier(releases: int) -> str:
+    return "one earlier release" if releases == 1 else f"{releases:,} earlier releases"
 
 
 def estimate_command(

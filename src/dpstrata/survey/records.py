@@ -23,7 +23,7 @@ from dpstrata.model.tables import read_table, text_of
 from dpstrata.survey.drawing import Sample, draw_sample, require_sizes
 from dpstrata.survey.frames.base import Frame, stratum_column
 from dpstrata.survey.frames.files import file_digest
-from dpstrata.survey.keys import commitment, new_key, read_key, survey_key
+from dpstrata.survey.keys import commitment, read_key, read_or_make_key, survey_key
 from dpstrata.version import __version__
 
 FORMAT = "dpstrata.draw"
@@ -75,7 +75,7 @@ def draw(
     counted = np.array([summary.sizes.get(name, 0) for name in names], dtype=np.int64)
     unknown = {name: number for name, number in summary.sizes.items() if name not in set(names)}
     require_sizes(counted, names, plan.strata.sizes, unknown)
-    key = read_key(key_file) if key_file.exists() else new_key(key_file)
+    key = read_or_make_key(key_file)
     sample = _draw(plan, frame, key)
     if out.exists() and not _is_sample(out, sample, frame):
         raise InputError(f"{out} exists and is another sample; it is not replaced.")

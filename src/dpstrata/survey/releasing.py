@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,14 @@ from dpstrata.model.document import read_design
 from dpstrata.model.output import (
     remove_unfinished,
     require_apart,
+    require_room,
     require_table_path,
     table_content,
     write_atomically,
 )
 from dpstrata.survey.frames.base import stratum_column
-from dpstrata.survey.keys import commitment, read_key, survey_key
-from dpstrata.survey.ledger import Entry, Ledger, Spent, keyed_digest, locked
+from dpstrata.survey.keys import commitment, read_key, read_or_make_key
+from dpstrata.survey.ledger import Entry, Ledger, Recognition, Spent, keyed_digest, locked
 from dpstrata.survey.noised import ANSWER, COUNT, STRATUM, read_numbers, read_people
 from dpstrata.survey.noising import check_answers, noise_answers, noise_mean
 from dpstrata.survey.records import check_record
@@ -38,11 +39,15 @@ class Release:
     answers, invited : int
         How many noised answers there are, and how many people were invited.
     known_before : int
-        How many of those who answered had answered in an earlier release on the same ledger.
+        How many of those who answered had answered in an earlier release on the same ledger, whichever key
+        drew them.
     spent : Spent
         What everyone in the frame has spent in all, centrally, by the ledger.
     everyone_needed : bool
         Whether the promise counts on everyone who was invited to answer, and not all did.
+    untold_releases : int
+        Earlier releases in which nobody can be recognised: 0.1.0 made them with the key of another draw, or
+        the ledger's key was lost.
     """
 
     answers: int
@@ -50,6 +55,7 @@ class Release:
     known_before: int
     spent: Spent
     everyone_needed: bool
+    untold_releases: int = 0
 
 
 def privatize(
@@ -74,7 +80,8 @@ def privatize(
     Parameters
     ----------
     design : path
-        The design document; the ledger ``ledger.json`` is kept beside it.
+        The design document; the ledger ``ledger.json`` is kept beside it, with the key ``ledger.key`` by
+        which it recognises people.
     answers : path
         Table with the columns ``id``, ``stratum`` and ``answer``.
     sample : path
@@ -87,7 +94,7 @@ def privatize(
         Noised answers (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum`` and ``answer``; for a
         curator one noised mean a stratum, with the number of its ``answers``. It must not exist yet.
     key_file : path
-        The key of the draw; people are recognised on the ledger by digests that need it.
+        The key of the draw.
     again : bool
         Whether to release although something was released before: everyone's losses add up, and those of the
         same sample add up before it hides anyone.
@@ -97,7 +104,8 @@ def privatize(
     design, out, sample = Path(design).resolve(), Path(out), Path(sample)
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     ledger_path, record = design.with_name("ledger.json"), sample.with_name("draw.json")
-    require_apart(design, Path(answers), sample, record, Path(key_file), ledger_path, out)
+    ledger_key = design.with_name("ledger.key")
+    require_apart(design, Path(answers), sample, record, Path(key_file), ledger_path, ledger_key, out)
     require_table_path(out)
     if len({id, answer, *columns}) < 2 + len(columns):
         raise InputError("id, stratum and answer must be different columns.")
@@ -113,7 +121,6 @@ def privatize(
         by_stratum.setdefault(name, []).append(value)
     for name, given in by_stratum.items():
         check_answers(plan, name, given)
-    key = survey_key(secret, "ledger")
     entry = Entry(
         design_digest=plan.digest,
         key_commitment=commitment(secret),
@@ -124,26 +131,35 @@ def privatize(
         delta=plan.inputs.delta,
         zcdp=plan.inputs.zcdp or 0.0,
         gdp=plan.inputs.gdp or 0.0,
-        people=tuple(sorted(keyed_digest(key, person) for person in people)),
+        people=(),
         question=answer,
         pilot=plan.waves is not None and plan.waves.first,
     )
     with locked(ledger_path):
         ledger = Ledger(ledger_path)
-        remove_unfinished(out, ledger_path)  # it would be a second release of the same answers
-        place = ledger.in_place(entry) if out.exists() else None
+        # They would be a second release of the same answers, or another key.
+        remove_unfinished(out, ledger_path, ledger_key)
+        key = read_or_make_key(ledger_key)
+        who = Recognition(people, key, secret)
+        entry = replace(
+            entry,
+            people=tuple(sorted(keyed_digest(key, person) for person in people)),
+            recognition=commitment(key),
+        )
+        place = ledger.in_place(entry, who) if out.exists() else None
         if place is None:
             if out.exists():
                 raise InputError(f"{out} exists and is not replaced; a release has a file of its own.")
             place = ledger.begin(entry, plan, again=again)
             noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
             content = table_content(noised(plan, by_stratum, progress or (lambda number: None)), out)
+            require_room(out, len(content))  # from here on it is spent, whatever becomes of the file
             ledger.expect(place, hashlib.sha256(content).hexdigest())
             write_atomically(out, content)
         ledger.finish(place)
-        before = ledger.known_before(entry.people, but=place)
+        before, untold = ledger.known_before(who, but=place)
     needed = plan.problem.terms.response_rates is None and len(people) < plan.total
-    return Release(len(people), plan.total, before, ledger.spent(), needed)
+    return Release(len(people), plan.total, before, ledger.spent(), needed, untold)
 
 
 def _noised_answers(
