@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -19,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpstrata.errors import InputError
+from dpstrata.errors import DpstrataWarning, InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.output import write_atomically
 from dpstrata.survey.frames.files import file_digest
@@ -239,6 +240,40 @@ class Ledger:
     def _write(self) -> None:
         data = {"format": FORMAT, "version": 2, "entries": [asdict(entry) for entry in self.entries]}
         write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
+
+
+def check_release(plan: Design, noised: Path, design: Path | None) -> None:
+    """Refuse noised answers that a ledger knows as those of another design; warn if it knows others of this.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    noised : path
+        The answers; a ledger may lie beside them.
+    design : path or None
+        Its document; a ledger may lie beside it.
+    """
+    if not noised.is_file():
+        return
+    folders = {path.resolve().parent for path in (noised, design) if path is not None}
+    entries = [
+        entry for folder in folders for entry in Ledger(folder / "ledger.json").entries if entry.counts
+    ]
+    own = sorted({Path(entry.output).name for entry in entries if entry.design_digest == plan.digest})
+    digest = file_digest(noised) if entries else None
+    designs = {entry.design_digest for entry in entries if entry.output_digest == digest}
+    if designs and plan.digest not in designs:
+        raise InputError(
+            f"{noised} must hold noised answers of this design, got those of another one by the ledger."
+        )
+    if own and not designs:
+        warnings.warn(
+            f"{noised} is not a file that the ledger records for this design (it has {', '.join(own)}); make "
+            "sure that it holds answers of this design.",
+            DpstrataWarning,
+            stacklevel=3,
+        )
 
 
 @contextmanager

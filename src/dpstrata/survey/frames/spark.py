@@ -184,7 +184,7 @@ def _distinct(people: DataFrame, kinds: Sequence[str]) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as in map_in_arrow
             ids = ids.mapInArrow(_Named(partial(_plain_batches, kinds=kinds)), "id string")
-    return ids.distinct().count()
+    return int(ids.distinct().count())
 
 
 def _plain_batches(batches: Iterable[Any], kinds: Sequence[str]) -> Iterator[Any]:
