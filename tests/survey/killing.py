@@ -58,15 +58,19 @@ def whole(path):
     text = path.read_text()
     if path.suffix == ".json":
         return bool(json.loads(text))
-    if path.name == "draw.key":
+    if path.suffix == ".key":
         return len(text) == 65
     lines = json.loads(os.environ["DPSTRATA_LINES"])
     return len(text.splitlines()) == lines[path.name] and text.endswith("\n")
 
 
-def is_released(ledger):
-    """Whether all was done, and a rerun must refuse to spend again."""
-    return ledger.exists() and json.loads(ledger.read_text())["entries"][0]["status"] == "released"
+def is_spent(ledger):
+    """Whether a rerun must refuse to spend again: all was done, or noise was drawn and its file is lost."""
+    if not ledger.exists():
+        return False
+    entry = json.loads(ledger.read_text())["entries"][0]
+    lost = entry["output_digest"] is not None and not Path(entry["output"]).exists()
+    return entry["status"] == "released" or lost
 
 
 def main():
@@ -85,8 +89,10 @@ def main():
         if code == 0:
             break
         assert code == 137, code
-        done = arguments[0] == "privatize" and is_released(folder / "ledger.json")
-        assert run(arguments) == (2 if done else 0), f"the rerun failed, killed at {1 + kills * step}"
+        spent = arguments[0] == "privatize" and is_spent(folder / "ledger.json")
+        assert run(arguments) == (2 if spent else 0), f"the rerun failed, killed at {1 + kills * step}"
+        if spent and not (folder / "noised.csv").exists():
+            assert run([*arguments, "--again"]) == 0, f"it cannot be released, killed at {1 + kills * step}"
         left = [path.name for path in folder.iterdir() if path.name.endswith(".part")]
         assert not left or arguments[0] in ("frame", "estimate"), left
         kills += 1

@@ -315,6 +315,82 @@ def test_a_record_tells_nothing_of_a_small_sample_and_is_checked(survey):
         verify_draw(folder / "design.json", frame, **arguments)
 
 
+def test_a_record_confirms_no_guess_about_a_row(survey):
+    """Someone knows all of the frame but one cell, and tries every value that it could have."""
+    _, _, folder = survey
+    rows = everyone()
+
+    def written(answer, people=rows):
+        lines = [f"{person},{region},{i % 7}" for i, (person, region) in enumerate(people[:-1])]
+        lines.append(f"{people[-1][0]},{people[-1][1]},{answer}")
+        return "\n".join(["person,region,confidential", *lines]) + "\n"
+
+    def recorded(text, key="k"):
+        (folder / "f.csv").write_text(text)
+        (folder / "draw.json").unlink(missing_ok=True)
+        (folder / "sample.csv").unlink(missing_ok=True)
+        frame = open_frame(folder / "f.csv", id="person", stratum="region")
+        return draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / key)
+
+    record = recorded(written(3))
+    digests = {cell for cell in record.values() if isinstance(cell, str)}
+    for candidate in range(154):
+        text = written(candidate).encode()
+        assert not digests & {hashlib.new(name, text).hexdigest() for name in ("sha256", "blake2b", "md5")}
+    # nor who is in the frame, without the key
+    pairs = sorted(f"{person},{region}" for person, region in rows)
+    assert hashlib.sha256("\n".join(pairs).encode()).hexdigest() not in digests
+    assert recorded(written(3), key="other")["frame_digest"] != record["frame_digest"]
+    # with it, ids and strata are all that counts
+    assert recorded(written(5))["frame_digest"] == record["frame_digest"]
+    assert recorded(written(3, rows[::-1]))["frame_digest"] == record["frame_digest"]
+    swapped = [(rows[-1][0], "north"), *rows[1:-1], (rows[0][0], "west")]
+    other = [*rows[:-1], ("someone else", "west")]
+    changed = {recorded(written(3, people))["frame_digest"] for people in (swapped, other)}
+    assert len(changed | {record["frame_digest"]}) == 3
+
+
+def test_a_digest_of_a_frame_is_that_of_its_people_in_any_kind_of_file(survey):
+    from openpyxl import Workbook
+
+    frame, plan, folder = survey
+    table = pa.table({"person": [p for p, _ in everyone()], "region": [r for _, r in everyone()]})
+    pq.write_table(table, folder / "p.parquet", row_group_size=100)
+    with duckdb.connect(str(folder / "p.duckdb")) as connection:
+        connection.register("t", table)
+        connection.execute("CREATE TABLE people AS SELECT * FROM t ORDER BY hash(person)")
+    book = Workbook()
+    book.active.append(["person", "region"])
+    for row in everyone():
+        book.active.append(row)
+    book.save(folder / "p.xlsx")
+    frames = [
+        open_frame(folder / name, id="person", stratum="region", table="people" if "duck" in name else None)
+        for name in ("p.parquet", "p.xlsx", "p.duckdb")
+    ]
+    digests = {draw_sample(plan, each, bytes(range(32))).frame_digest for each in (frame, *frames)}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("changed", ["frame_digest", "frame_digest_of"])
+def test_records_of_version_1_are_verified_by_the_digest_that_they_hold(survey, changed):
+    frame, _, folder = survey
+    arguments = {"key_file": folder / "k"}
+    record = draw(folder / "design.json", frame, out=folder / "sample.csv", **arguments)
+    plain = dict(zip(("frame_digest_of", "frame_digest"), frame.digest(), strict=True))
+    old = record | plain | {"version": 1}
+    (folder / "draw.json").write_text(json.dumps(old))
+    verify_draw(folder / "design.json", frame, sample=folder / "sample.csv", **arguments)
+    (folder / "draw.json").write_text(json.dumps(old | {changed: "rows"}))  # of Spark: of another kind
+    if changed == "frame_digest":
+        with pytest.raises(dps.InputError, match="records another frame"):
+            verify_draw(folder / "design.json", frame, sample=folder / "sample.csv", **arguments)
+    else:
+        verify_draw(folder / "design.json", frame, sample=folder / "sample.csv", **arguments)
+    draw(folder / "design.json", frame, out=folder / "sample.csv", **arguments)
+    assert json.loads((folder / "draw.json").read_text()) == record
+
+
 def test_a_second_draw_does_not_replace_the_record_of_the_first(survey):
     frame, plan, folder = survey
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "k")

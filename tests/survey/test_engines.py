@@ -73,6 +73,7 @@ def test_spark_draws_the_very_sample_that_duckdb_draws(people, id, stratum):
     plan = dps.design(strata, epsilon=1, total=200, min_per_stratum=3)
     sample, same = draw_sample(plan, here, KEY), draw_sample(plan, there, KEY)
     assert (sample.ids, sample.strata, sample.method) == (same.ids, same.strata, same.method)
+    assert sample.frame_digest == same.frame_digest
     assert len(set(sample.ids)) == 200
 
 
@@ -89,9 +90,12 @@ def test_csv_and_data_frames_and_tables_on_spark(people, tmp_path):
     ]
     spark.read.parquet(str(write(tmp_path, rows))).createOrReplaceTempView("everyone")
     frames.append(open_frame("everyone", engine="spark", **names))
-    plan = dps.design(frame_strata(frames[0]), epsilon=3, total=4)
-    samples = [draw_sample(plan, frame, KEY).ids for frame in frames]
-    assert samples == [samples[0]] * 4
+    with pytest.warns(dps.DpstrataWarning, match=r"2 in the way a number is written \(1, 01 or 1\.0\)"):
+        strata = frame_strata(frames[0])
+    plan = dps.design(strata, epsilon=3, total=4)
+    samples = [draw_sample(plan, frame, KEY) for frame in frames]
+    assert [sample.ids for sample in samples] == [samples[0].ids] * 4
+    assert len({sample.frame_digest for sample in samples}) == 1
     folder = tmp_path / "parts.parquet"
     spark.read.parquet(str(people)).repartition(5).write.parquet(str(folder))
     parts = open_frame(folder, id="whole", stratum="region", engine="spark")
@@ -124,6 +128,29 @@ def test_what_is_wrong_is_counted_on_every_engine(engine, tmp_path, extra, words
     with pytest.raises(dps.InputError, match=words) as caught:
         frame_strata(frame)
     assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (["canary-\u00e9", "canary-e\u0301"], "1 id differs .* in the Unicode form of characters"),
+        (["canary-1", "canary-\u200b1"], "1 in invisible characters"),
+        (["1", "01", "1.0"], r"2 ids differ .*2 in the way a number is written \(1, 01 or 1\.0\)"),
+        (["Canary-1", "canary-1", "CANARY-1"], "2 in upper and lower case"),
+        (["CANARY-\u00c9", "canary-e\u0301"], r"1 id differs .*\(1 in several ways\)"),
+        (["canary-\u00a01", "canary- 1", "07", "7"], "2 ids differ .*1 in the Unicode form .*1 in the way"),
+    ],
+)
+def test_ids_that_differ_in_spelling_alone_are_counted_and_nobody_named(engine, tmp_path, ids, words):
+    rows = [(f"other-canary-{i}", "north") for i in range(50)] + [(id, "north") for id in ids]
+    frame = open_frame(write(tmp_path, rows), id="person", stratum="region", engine=engine)
+    with pytest.warns(dps.DpstrataWarning, match=words) as caught:
+        strata = frame_strata(frame)
+    assert "canary" not in str(caught[0].message)
+    if engine == "duckdb":
+        dps.design(strata, epsilon=1, total=5).save(tmp_path / "design.json")
+        with pytest.warns(dps.DpstrataWarning, match=words):
+            draw(tmp_path / "design.json", frame, out=tmp_path / "s.csv", key_file=tmp_path / "k")
 
 
 def test_refusals_on_every_engine(engine, people, tmp_path):
@@ -167,7 +194,7 @@ def test_draws_are_recorded_verified_and_estimated_on_every_engine(engine, peopl
     plan.save(tmp_path / "design.json")
     files = {"key_file": tmp_path / "draw.key"}
     record = draw(tmp_path / "design.json", frame, out=tmp_path / "sample.parquet", **files)
-    assert record["frame_digest_of"] == {"duckdb": "file", "spark": "rows"}[engine]
+    assert record["frame_digest_of"] == "id and stratum, keyed"
     for other in ENGINES:
         again = open_frame(people, id="text", stratum="region", engine=other)
         verify_draw(tmp_path / "design.json", again, sample=tmp_path / "sample.parquet", **files)

@@ -1,17 +1,23 @@
 """The ledger: what everyone in a frame has spent, whatever was released, killed or said again."""
 
 import csv
+import errno
 import json
 import math
+import os
+import stat
 
 import numpy as np
 import pytest
 
 import dpstrata as dps
 from commands import run
+from dpstrata.model import output
+from dpstrata.survey import ledger as ledgers
 from dpstrata.survey import releasing
 from dpstrata.survey.frames import frame_strata, open_frame
-from dpstrata.survey.ledger import Spent, loss_of_repeats
+from dpstrata.survey.keys import commitment, read_key, survey_key
+from dpstrata.survey.ledger import Spent, keyed_digest, loss_of_repeats
 from dpstrata.survey.records import draw
 from dpstrata.survey.releasing import privatize
 from fielding import COLUMNS, field_instead, release
@@ -42,7 +48,7 @@ def test_nobody_is_noised_twice_without_saying_so(fielded, monkeypatch):
         patched.setattr(releasing.Ledger, "finish", lambda self, i: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             release(folder, out="a.csv")
-    with pytest.raises(dps.InputError, match="was released before"):
+    with pytest.raises(dps.InputError, match=r"the noise of a\.csv was drawn, so it counts as released"):
         release(folder, out="b.csv")
     first = (folder / "a.csv").read_text()
     release(folder, out="a.csv")  # only what was left to say of it
@@ -205,12 +211,12 @@ def test_where_a_cap_binds_a_second_release_does_not_count_less_than_the_first(f
 
 
 def test_a_release_that_never_came_does_not_count_when_another_takes_its_name(fielded, monkeypatch):
-    """Killed before the file was written; then one more answer comes in, and the same name is used."""
+    """Killed before its noise was on the ledger; then one more answer comes in, and the same name is used."""
     folder, _ = fielded
     lines = (folder / "answers.csv").read_text().splitlines(keepends=True)
     (folder / "answers.csv").write_text("".join(lines[:-1]))
     with monkeypatch.context() as patch:
-        patch.setattr(releasing, "write_atomically", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(releasing, "require_room", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             release(folder, accept_response=True)
     (folder / "answers.csv").write_text("".join(lines))
@@ -240,3 +246,122 @@ def test_a_ledger_that_cannot_be_is_refused(fielded, change):
     with pytest.raises(dps.InputError, match="is not a ledger of dpstrata"):
         release(folder, out="again.csv", again=True)
     assert not (folder / "again.csv").exists()
+
+
+def drawn(folder):
+    with open(folder / "sample.csv", newline="") as file:
+        return {row["person"] for row in csv.DictReader(file)}
+
+
+def killed_release(folder, monkeypatch, owner, name, **more):
+    """Release, and be cut short where something of this name is called."""
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, killed)
+        with pytest.raises(KeyboardInterrupt):
+            release(folder, **more)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(releasing, "write_atomically"), (ledgers.Ledger, "finish")], ids=["before", "after"]
+)
+def test_noise_that_was_drawn_is_spent_wherever_its_file_is(fielded, monkeypatch, owner, name):
+    """Cut short before or after the file came into place, and the file moved away: no release is free."""
+    folder, plan = fielded
+    for times in range(1, 4):
+        killed_release(folder, monkeypatch, owner, name, again=times > 1)
+        if (folder / "noised.csv").exists():
+            (folder / "noised.csv").rename(folder / f"kept-{times}.csv")
+        with pytest.raises(dps.InputError, match=r"the noise of noised\.csv was drawn, so it counts as"):
+            release(folder)
+        assert ledgers.Ledger(folder / "ledger.json").spent().epsilon == pytest.approx(
+            loss_of_repeats(plan, times)
+        )
+    last = release(folder, again=True)
+    assert last.spent.epsilon == pytest.approx(loss_of_repeats(plan, 4))
+    assert last.known_before == 40
+
+
+def test_a_file_that_is_put_back_is_only_marked_as_released(fielded, monkeypatch):
+    folder, _ = fielded
+    killed_release(folder, monkeypatch, ledgers.Ledger, "finish")
+    (folder / "noised.csv").rename(folder / "moved.csv")
+    with pytest.raises(dps.InputError, match="put it back and run the same again"):
+        release(folder)
+    (folder / "moved.csv").rename(folder / "noised.csv")
+    content = (folder / "noised.csv").read_bytes()
+    done = release(folder)
+    assert (done.spent.epsilon, done.known_before, (folder / "noised.csv").read_bytes()) == (1.0, 0, content)
+
+
+def test_a_disk_without_room_for_the_file_spends_nothing(fielded, monkeypatch):
+    """There is room for the ledger and none for the noised answers: it is found before anything is spent."""
+    folder, _ = fielded
+    real = os.fsync
+
+    def full(handle):
+        if ".noised.csv." in os.readlink(f"/proc/self/fd/{handle}"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(output.os, "fsync", full)
+        for _ in range(3):
+            with pytest.raises(dps.InputError, match=r"noised\.csv cannot be written: No space left"):
+                release(folder)
+    assert ledgers.Ledger(folder / "ledger.json").spent() == Spent()
+    assert release(folder).spent.epsilon == 1.0
+
+
+def test_people_are_recognised_whichever_key_drew_them(fielded):
+    """One population, one ledger: many are drawn twice, with two key files, and known the second time."""
+    folder, _ = fielded
+    _, first = second_survey(folder, "one", total=600)
+    _, second = second_survey(folder, "two", epsilon=1.5, total=600)
+    both = len(drawn(folder / "one") & drawn(folder / "two"))
+    assert both > 300
+    assert (first().known_before, second(again=True).known_before) == (0, both)
+    assert stat.S_IMODE((folder / "ledger.key").stat().st_mode) == 0o600
+    text = (folder / "ledger.json").read_text()
+    assert read_key(folder / "ledger.key").hex() not in text
+    assert "canary" not in text
+
+
+def test_where_people_cannot_be_recognised_it_is_said(fielded):
+    """Entries of 0.1.0 have digests under the key of their draw: known with that key, untold with another."""
+    folder, _ = fielded
+    _, first = second_survey(folder, "one", total=600)
+    _, second = second_survey(folder, "two", epsilon=1.5, total=600)
+    first()
+    data = json.loads((folder / "ledger.json").read_text())
+    secret = read_key(folder / "one.key")
+    key = survey_key(secret, "ledger")
+    del data["entries"][0]["recognition"]
+    data["version"] = 1
+    data["entries"][0]["people"] = sorted(keyed_digest(key, person) for person in drawn(folder / "one"))
+    (folder / "ledger.json").write_text(json.dumps(data))
+    assert data["entries"][0]["key_commitment"] == commitment(secret)
+    other = second(again=True)
+    assert (other.known_before, other.untold_releases) == (0, 1)
+    (folder / "one" / "noised.csv").unlink()
+    same = first(again=True)
+    assert (same.known_before, same.untold_releases) == (600, 0)
+    (folder / "ledger.key").unlink()
+    (folder / "one" / "noised.csv").unlink()
+    lost = first(again=True)
+    assert (lost.known_before, lost.untold_releases) == (600, 2)  # by the entry of 0.1.0
+
+
+def test_a_release_that_0_1_0_left_pending_is_finished(fielded, monkeypatch):
+    folder, _ = fielded
+    killed_release(folder, monkeypatch, ledgers.Ledger, "finish")
+    data = json.loads((folder / "ledger.json").read_text())
+    key = survey_key(read_key(folder / "draw.key"), "ledger")
+    people = sorted(keyed_digest(key, person) for person in drawn(folder))
+    del data["entries"][0]["recognition"]
+    data["entries"][0]["people"] = people
+    (folder / "ledger.json").write_text(json.dumps(data | {"version": 1}))
+    assert release(folder).spent.epsilon == 1.0

@@ -40,14 +40,14 @@ def test_a_batch_is_noised_shuffled_and_without_ids(fielded):
 
 
 def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
-    """Killed after the ledger said pending and before the file was there: the rerun completes."""
+    """Killed after the ledger said pending and before noise was on it: the rerun completes."""
     folder, _ = fielded
 
     def killed(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(releasing, "write_atomically", killed)
+        patched.setattr(releasing, "require_room", killed)
         with pytest.raises(KeyboardInterrupt):
             release(folder)
     assert not (folder / "noised.csv").exists()
@@ -180,7 +180,7 @@ def test_a_file_that_is_there_is_neither_replaced_nor_taken_for_the_release(fiel
         release(folder)
     with monkeypatch.context() as patched:
         (folder / "noised.csv").unlink()
-        patched.setattr(releasing, "write_atomically", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(releasing, "require_room", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             release(folder)
     (folder / "noised.csv").write_text("junk")

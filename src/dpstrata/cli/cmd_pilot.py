@@ -60,10 +60,14 @@ def main_design_command(
     from dpstrata.model.output import require_apart
     from dpstrata.piloting import main_design
     from dpstrata.planning.loading import load_design
+    from dpstrata.survey.ledger import check_release
     from dpstrata.survey.noised import read_noised
 
     require_apart(pilot, noised, out)
-    _show(main_design(load_design(pilot), *read_noised(noised, stratum, answer)), out, json)
+    first = load_design(pilot)
+    main = main_design(first, *read_noised(noised, stratum, answer))
+    check_release(first, noised, pilot)
+    _show(main, out, json)
 
 
 def _show(plan: Design, out: Path | None, json: bool) -> None:

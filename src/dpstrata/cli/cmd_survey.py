@@ -54,7 +54,8 @@ def frame_command(
     sd_source: Annotated[SdSource | None, typer.Option(help="Which of the two it is.")] = None,
 ) -> None:
     """Count the strata of a frame and write them as a strata file."""
-    from dpstrata.model.output import require_apart, require_table_path, write_table
+    from dpstrata.model.keeping import write_unless_edited
+    from dpstrata.model.output import require_apart, require_table_path
     from dpstrata.survey.frames import frame_strata, open_frame
 
     source: Literal["public", "prior"] | None = None if sd_source is None else sd_source.value
@@ -65,7 +66,7 @@ def frame_command(
     columns = {"stratum": list(strata.names), "size": strata.sizes.tolist()}
     if strata.sds is not None:
         columns |= {"sd": strata.sds.tolist(), "sd_source": [source] * len(strata)}
-    write_table(columns, out)
+    write_unless_edited(columns, out)
     typer.echo(f"{strata.population:,} people in {len(strata):,} strata. Written to {out}.")
 
 
@@ -227,6 +228,15 @@ def _batch(
             f"{release.known_before:,} of those who answered did so in an earlier release too; against "
             "whoever knows that, their local budgets add up."
         )
+    if release.untold_releases:
+        typer.echo(
+            f"In {_earlier(release.untold_releases)} nobody can be recognised, because the digests on the "
+            "ledger were made with another key: more of those who answered may have done so before."
+        )
+
+
+def _earlier(releases: int) -> str:
+    return "one earlier release" if releases == 1 else f"{releases:,} earlier releases"
 
 
 def estimate_command(
@@ -259,7 +269,7 @@ def estimate_command(
     require_apart(design, Path(noised), pilot, pilot_answers, out, plot)
     plan = read_design(design)
     reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
-    result = estimate(plan, noised, **reading)
+    result = estimate(design, noised, **reading)
     if pilot is not None or pilot_answers is not None:
         from dpstrata.errors import InputError
         from dpstrata.piloting import combine_waves
@@ -267,7 +277,7 @@ def estimate_command(
         if pilot is None or pilot_answers is None:
             raise InputError("to combine two waves give both --pilot and --pilot-answers.")
         first = read_design(pilot)
-        result = combine_waves(first, plan, estimate(first, pilot_answers, **reading), result)
+        result = combine_waves(first, plan, estimate(pilot, pilot_answers, **reading), result)
     whole, *others = [
         {name: plain_cell(cell) for name, cell in asdict(row).items()}
         for row in (result.whole, result.total, *result.domains, *result.strata)

@@ -363,9 +363,16 @@ class Design:
         """Write the design document (``.json``), or the table of strata (``.csv``, ``.parquet``, ``.xlsx``).
 
         The file appears whole or not at all.
+
+        Raises
+        ------
+        InputError
+            If another design is there that was drawn or released.
         """
+        from dpstrata.model.keeping import require_free
         from dpstrata.model.output import write_design
 
+        require_free(Path(path), self.digest)
         write_design(self, Path(path))
 
     def __eq__(self, other: object) -> bool:

@@ -109,6 +109,15 @@ def write_new(path: Path, content: bytes) -> None:
         raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
+def require_room(path: Path, size: int) -> None:
+    """Refuse now if a file of this size could not be written, by writing as much beside it for a moment."""
+    try:
+        with _beside(path, bytes(size), 0o600):
+            pass
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
 def remove_unfinished(*paths: Path) -> None:
     """Remove what writers of these files that were killed have left beside them."""
     for path in paths:

@@ -9,6 +9,8 @@ the same sample in any order and on any engine.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -38,11 +40,15 @@ class Sample:
         The stratum of each.
     method : {"aes-256", "blake2b"}
         How ids became numbers: by encrypting whole numbers, or by a keyed hash of text.
+    frame_digest : str
+        Keyed digest of the id and the stratum of everyone in the frame, in any order and on any engine. It
+        tells nothing without the key.
     """
 
     ids: list[Any]
     strata: list[str]
     method: Method
+    frame_digest: str
 
 
 def draw_sample(plan: Design, frame: Frame, key: bytes) -> Sample:
@@ -75,7 +81,8 @@ def draw_sample(plan: Design, frame: Frame, key: bytes) -> Sample:
     if len(set(ids)) < len(ids):
         raise InputError("the frame lists someone more than once, who would lose more than was promised.")
     strata = [names[i] for i in kept.column("place").to_numpy()[rows].tolist()]
-    return Sample(ids, strata, "aes-256" if is_whole(kept.schema.field("id").type) else "blake2b")
+    method: Method = "aes-256" if is_whole(kept.schema.field("id").type) else "blake2b"
+    return Sample(ids, strata, method, _digest(counted, names, key))
 
 
 def _gather(batches: Iterable[Any]) -> tuple[Any, Any]:
@@ -86,10 +93,22 @@ def _gather(batches: Iterable[Any]) -> tuple[Any, Any]:
     if not parts:
         raise InputError("the frame lists nobody.")
     table = pyarrow.Table.from_batches(parts)
-    people = table.column("high").is_valid()
-    return table.filter(people).drop_columns(["people", "name"]), table.filter(
-        table.column("people").is_valid()
-    )
+    counts = table.column("people")
+    return table.filter(counts.is_null()).drop_columns(["people", "name"]), table.filter(counts.is_valid())
+
+
+def _digest(counted: Any, names: tuple[str, ...], key: bytes) -> str:
+    """Hash the sums of everyone's numbers by stratum under the key.
+
+    A number is pseudo-random, so that two lists of people in a stratum have the same sum by a chance of
+    2^-128; sums modulo 2^64, unlike exclusive ors, also tell how often someone is listed.
+    """
+    place = counted.column("place").to_numpy()
+    sums = np.zeros((3, len(names)), dtype=np.uint64)
+    for total, name in zip(sums, ("people", "high", "low"), strict=True):
+        np.add.at(total, place, counted.column(name).to_numpy().view(np.uint64))
+    everyone = json.dumps(sorted(zip(names, *sums.tolist(), strict=True)))
+    return hashlib.blake2b(everyone.encode(), digest_size=32, key=key, person=b"dpstrata frame").hexdigest()
 
 
 def _joined(*tables: Any) -> Any:

@@ -44,6 +44,11 @@ def read_key(path: Path) -> bytes:
     return key
 
 
+def read_or_make_key(path: Path) -> bytes:
+    """Read a key file, or write a new one if there is none."""
+    return read_key(path) if path.exists() else new_key(path)
+
+
 def survey_key(key: bytes, design_digest: str) -> bytes:
     """Derive the key of one survey, so that one key file never gives two surveys related samples."""
     hashes, kdf = _cryptography()

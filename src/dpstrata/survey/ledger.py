@@ -2,7 +2,8 @@
 
 A release spends its central budget on everyone in the frame, asked or not, so the ledger adds up releases,
 not respondents. One ledger is for one population. An entry is *pending* from before noise is drawn until its
-file is in place, then *released*. Those who answered are recognised by a keyed digest; nobody is named.
+file is in place, then *released*. It counts from when its noise is drawn, whatever becomes of the file. Those
+who answered are recognised by a digest under the ledger's own key, whichever key drew them; nobody is named.
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import InputError
+from dpstrata.errors import DpstrataWarning, InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.output import write_atomically
 from dpstrata.survey.frames.files import file_digest
+from dpstrata.survey.keys import commitment, survey_key
 from dpstrata.survey.response import ROUNDING, central_losses, planned_shares
 
 FORMAT = "dpstrata.ledger"
@@ -38,13 +43,13 @@ class Entry:
     output : str
         Path of the file.
     output_digest : str or None
-        SHA-256 of the file, from when its content is known.
+        SHA-256 of the file, from when its noise is drawn.
     status : {"pending", "released"}
         How far it came.
     epsilon, delta : float
         What it adds to what everyone in the frame has spent.
     people : tuple of str
-        Keyed digests of those who answered.
+        Keyed digests of those who answered; see :class:`Recognition`.
     question : str
         The column that was noised: a design for several questions is released once for each.
     round : int
@@ -53,6 +58,8 @@ class Entry:
         Whether it is the first of two waves.
     zcdp, gdp : float
         What it adds instead, where the promise is one of these.
+    recognition : str or None
+        Commitment to the key of these digests; ``None`` if it is that of the draw, as 0.1.0 had it.
     """
 
     design_digest: str
@@ -68,11 +75,41 @@ class Entry:
     pilot: bool = False
     zcdp: float = 0.0
     gdp: float = 0.0
+    recognition: str | None = None
 
     @property
-    def there(self) -> bool:
-        """Whether it may have been seen: it is released, or its file is in place."""
-        return self.status == "released" or Path(self.output).exists()
+    def counts(self) -> bool:
+        """Whether its noise was drawn, so that it may have been seen, wherever its file is now."""
+        return self.status == "released" or self.output_digest is not None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recognition:
+    """Those who answer now, and the keys by which the entries of a ledger recognise them.
+
+    Attributes
+    ----------
+    people : sequence of str
+        Their ids.
+    key : bytes
+        The ledger's own.
+    draw_key : bytes
+        That of their draw; 0.1.0 recognised people by it.
+    """
+
+    people: Sequence[str] = field(repr=False)
+    key: bytes = field(repr=False)
+    draw_key: bytes = field(repr=False)
+
+    def of(self, entry: Entry) -> tuple[str, ...] | None:
+        """Return what they would be in an entry, in their own order; nothing if its key is another."""
+        if entry.recognition == commitment(self.key):
+            key = self.key
+        elif entry.recognition is None and entry.key_commitment == commitment(self.draw_key):
+            key = survey_key(self.draw_key, "ledger")
+        else:
+            return None
+        return tuple(keyed_digest(key, person) for person in self.people)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +161,7 @@ class Ledger:
             return
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            if data["format"] != FORMAT or data["version"] != 1:
+            if data["format"] != FORMAT or data["version"] not in (1, 2):
                 raise ValueError
             self.entries = [Entry(**{**entry, "people": tuple(entry["people"])}) for entry in data["entries"]]
             if not all(_is_sound(entry) for entry in self.entries):
@@ -138,7 +175,7 @@ class Ledger:
         """Write a pending entry, unless more would be spent than was announced without ``again``.
 
         Releases of one design for several questions share its budget. A main wave was announced with its
-        pilot. A pending entry of the same release, whose file never came into place, is taken up again.
+        pilot. A pending entry of the same release, whose noise was never drawn, is taken up again.
 
         Parameters
         ----------
@@ -152,35 +189,31 @@ class Ledger:
             The largest credible share of the willing people of each stratum who answered; by default what the
             design counts on.
         """
-        # What was to be this file and never came is not this file; it spent nothing.
-        self.entries = [
-            known
-            for known in self.entries
-            if known.status == "released" or known.output != entry.output or _is_resumed(known, entry)
-        ]
-        there = [known for known in self.entries if known.there]
-        own = [known for known in there if known.design_digest == entry.design_digest]
-        others = [known for known in there if known.design_digest != entry.design_digest]
+        # What was to be this file and never got its noise is not this file; it spent nothing.
+        self.entries = [known for known in self.entries if known.counts or known.output != entry.output]
+        counted = [known for known in self.entries if known.counts]
+        own = [known for known in counted if known.design_digest == entry.design_digest]
+        others = [known for known in counted if known.design_digest != entry.design_digest]
         if others and not again and not _is_announced(others, plan):
             raise InputError(
                 f"everyone in the frame has spent {_added(others).in_words} before, last in "
                 f"{Path(others[-1].output).name}, and this release spends more on top of it. Say so with "
                 "--again; surveys of other people belong in another folder."
             )
-        entry = _with_round(entry, own, plan, again=again, shares=shares)
-        resumed = next((i for i, known in enumerate(self.entries) if _is_resumed(known, entry)), None)
-        if resumed is None:
-            self.entries.append(entry)
-            resumed = len(self.entries) - 1
-        else:
-            self.entries[resumed] = entry
+        self.entries.append(_with_round(entry, own, plan, again=again, shares=shares))
         self._write()
-        return resumed
+        return len(self.entries) - 1
 
-    def in_place(self, entry: Entry) -> int | None:
+    def in_place(self, entry: Entry, who: Recognition) -> int | None:
         """Find the pending entry of this very release whose file is in place; it only has to be said."""
+        same = ("design_digest", "key_commitment", "output", "question")
         for i, known in enumerate(self.entries):
-            if _is_resumed(known, entry) and known.output_digest == file_digest(known.output):
+            if (
+                known.status == "pending"
+                and all(getattr(known, name) == getattr(entry, name) for name in same)
+                and sorted(who.of(known) or ()) == sorted(known.people)
+                and known.output_digest == file_digest(known.output)
+            ):
                 return i
         return None
 
@@ -196,16 +229,56 @@ class Ledger:
 
     def spent(self) -> Spent:
         """Return what everyone in the frame has spent in all."""
-        return _added(entry for entry in self.entries if entry.there)
+        return _added(entry for entry in self.entries if entry.counts)
 
-    def known_before(self, people: Iterable[str], *, but: int) -> int:
-        """Return how many of these people answered in another release."""
-        others = {person for i, entry in enumerate(self.entries) if i != but for person in entry.people}
-        return sum(person in others for person in people)
+    def known_before(self, who: Recognition, *, but: int) -> tuple[int, int]:
+        """Return how many of these people answered in another release, and in how many nobody can be told."""
+        known, untold = np.zeros(len(who.people), dtype=bool), 0
+        for entry in (entry for i, entry in enumerate(self.entries) if i != but and entry.counts):
+            digests, answered = who.of(entry), set(entry.people)
+            if digests is None:
+                untold += 1
+            else:
+                known |= [digest in answered for digest in digests]
+        return int(known.sum()), untold
 
     def _write(self) -> None:
-        data = {"format": FORMAT, "version": 1, "entries": [asdict(entry) for entry in self.entries]}
+        data = {"format": FORMAT, "version": 2, "entries": [asdict(entry) for entry in self.entries]}
         write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
+
+
+def check_release(plan: Design, noised: Path, design: Path | None) -> None:
+    """Refuse noised answers that a ledger knows as those of another design; warn if it knows others of this.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    noised : path
+        The answers; a ledger may lie beside them.
+    design : path or None
+        Its document; a ledger may lie beside it.
+    """
+    if not noised.is_file():
+        return
+    folders = {path.resolve().parent for path in (noised, design) if path is not None}
+    entries = [
+        entry for folder in folders for entry in Ledger(folder / "ledger.json").entries if entry.counts
+    ]
+    own = sorted({Path(entry.output).name for entry in entries if entry.design_digest == plan.digest})
+    digest = file_digest(noised) if entries else None
+    designs = {entry.design_digest for entry in entries if entry.output_digest == digest}
+    if designs and plan.digest not in designs:
+        raise InputError(
+            f"{noised} must hold noised answers of this design, got those of another one by the ledger."
+        )
+    if own and not designs:
+        warnings.warn(
+            f"{noised} is not a file that the ledger records for this design (it has {', '.join(own)}); make "
+            "sure that it holds answers of this design.",
+            DpstrataWarning,
+            stacklevel=3,
+        )
 
 
 @contextmanager
@@ -300,11 +373,15 @@ def _with_round(
         return replace(entry, round=now, epsilon=adds, delta=0.0, zcdp=0.0, gdp=0.0)
     if own and not again:
         repeated = [known for known in own if known.question == entry.question]
-        reason = (
-            f"this design was released before, as {Path(repeated[-1].output).name}"
-            if repeated
-            else f"this design is for {plan.inputs.questions} questions, and as many were released before"
-        )
+        reason = f"this design is for {plan.inputs.questions} questions, and as many were released before"
+        if repeated:
+            name = Path(repeated[-1].output).name
+            reason = f"this design was released before, as {name}"
+            if repeated[-1].status == "pending":
+                reason = (
+                    f"an earlier attempt was cut short after the noise of {name} was drawn, so it counts as "
+                    "released (if you still have that file, put it back and run the same again)"
+                )
         raise InputError(
             f"{reason}; noising the same people again costs everyone "
             f"{'far more than it did' if plan.inputs.amplified else 'more'}, and answers that come "
@@ -315,12 +392,6 @@ def _with_round(
     before = min(loss_of_repeats(plan, now + 1, shares), counted)
     adds = loss_of_repeats(plan, now + 2, shares) - before
     return replace(entry, round=now + 1, epsilon=adds)
-
-
-def _is_resumed(known: Entry, entry: Entry) -> bool:
-    """Whether a pending entry is of this very release."""
-    same = ("design_digest", "key_commitment", "output", "question", "people")
-    return known.status == "pending" and all(getattr(known, name) == getattr(entry, name) for name in same)
 
 
 def _added(entries: Iterable[Entry]) -> Spent:
@@ -342,4 +413,5 @@ def _is_sound(entry: Entry) -> bool:
         and entry.round >= 0
         and entry.status in ("pending", "released")
         and all(isinstance(text, str) for text in texts)
+        and all(text is None or isinstance(text, str) for text in (entry.output_digest, entry.recognition))
     )

@@ -22,6 +22,7 @@ from dpstrata.survey.estimating import (
 )
 from dpstrata.survey.frames import Engine
 from dpstrata.survey.frames.base import BETWEEN
+from dpstrata.survey.ledger import check_release
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,9 +56,16 @@ def estimate(
     -------
     Estimation
         The whole, the total, the domains and the strata, and what is to be said of them.
+
+    Raises
+    ------
+    InputError
+        If a ledger beside the answers or the design knows the file as the release of another design.
     """
     plan = design if isinstance(design, Design) else read_design(Path(design))
     curator = plan.inputs.trust == "curator"
+    if isinstance(answers, str | Path):
+        check_release(plan, Path(answers), None if isinstance(design, Design) else Path(design))
     if isinstance(answers, str | Path) and engine == "duckdb":
         names, values = read_noised(Path(answers), stratum, answer)
         if not curator:

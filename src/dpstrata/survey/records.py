@@ -23,10 +23,11 @@ from dpstrata.model.tables import read_table, text_of
 from dpstrata.survey.drawing import Sample, draw_sample, require_sizes
 from dpstrata.survey.frames.base import Frame, stratum_column
 from dpstrata.survey.frames.files import file_digest
-from dpstrata.survey.keys import commitment, new_key, read_key, survey_key
+from dpstrata.survey.keys import commitment, read_key, read_or_make_key, survey_key
 from dpstrata.version import __version__
 
 FORMAT = "dpstrata.draw"
+FRAME_DIGEST_OF = "id and stratum, keyed"  # records of version 1: of the file, or on Spark of the rows
 
 
 def draw(
@@ -74,21 +75,20 @@ def draw(
     counted = np.array([summary.sizes.get(name, 0) for name in names], dtype=np.int64)
     unknown = {name: number for name, number in summary.sizes.items() if name not in set(names)}
     require_sizes(counted, names, plan.strata.sizes, unknown)
-    key = read_key(key_file) if key_file.exists() else new_key(key_file)
+    key = read_or_make_key(key_file)
     sample = _draw(plan, frame, key)
     if out.exists() and not _is_sample(out, sample, frame):
         raise InputError(f"{out} exists and is another sample; it is not replaced.")
     if path.exists() and _facts(path)[:2] != (plan.digest, commitment(key)):
         raise InputError(f"{path} records another draw and is not replaced; draw into another folder.")
     write_table(_columns(sample, frame), out, private=True)
-    digest_of, frame_digest = frame.digest()
     written = {
         "format": FORMAT,
-        "version": 1,
+        "version": 2,
         "created_with": __version__,
         "design_digest": plan.digest,
-        "frame_digest": frame_digest,
-        "frame_digest_of": digest_of,
+        "frame_digest": sample.frame_digest,
+        "frame_digest_of": FRAME_DIGEST_OF,
         "sample_digest": _sample_digest(out, key),
         "id": frame.id,
         "stratum": list(frame.stratum),
@@ -113,12 +113,14 @@ def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_fil
     """
     plan, sample, key = read_design(design), Path(sample), read_key(Path(key_file))
     frame.summary().require_sound(frame.source)
-    if not _is_sample(sample, _draw(plan, frame, key), frame):
+    drawn = _draw(plan, frame, key)
+    if not _is_sample(sample, drawn, frame):
         raise InputError(f"{sample} is not the sample that design, frame and key give.")
     record = sample.with_name("draw.json")
     check_record(plan, sample=sample, key=key, record=record)
-    kind, digest = frame.digest()
-    if _facts(record)[3] == kind and _facts(record)[4] != digest:
+    kind, digest = _facts(record)[3:]
+    known = {FRAME_DIGEST_OF: drawn.frame_digest} if kind == FRAME_DIGEST_OF else dict([frame.digest()])
+    if known.get(kind, digest) != digest:
         raise InputError(f"{record} records another frame than {frame.source}.")
 
 
@@ -132,7 +134,7 @@ def _facts(record: Path) -> tuple[str, str, str, str, str]:
     """Read what a record says of design, key, sample and frame."""
     try:
         data = json.loads(record.read_text(encoding="utf-8"))
-        if data["format"] != FORMAT:
+        if data["format"] != FORMAT or data["version"] not in (1, 2):
             raise ValueError
         names = ("design_digest", "key_commitment", "sample_digest", "frame_digest_of", "frame_digest")
         design, key, sample, kind, frame = (str(data[name]) for name in names)

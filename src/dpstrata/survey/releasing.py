@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,14 @@ from dpstrata.model.document import read_design
 from dpstrata.model.output import (
     remove_unfinished,
     require_apart,
+    require_room,
     require_table_path,
     table_content,
     write_atomically,
 )
 from dpstrata.survey.frames.base import stratum_column
-from dpstrata.survey.keys import commitment, read_key, survey_key
-from dpstrata.survey.ledger import Entry, Ledger, Spent, keyed_digest, locked
+from dpstrata.survey.keys import commitment, read_key, read_or_make_key
+from dpstrata.survey.ledger import Entry, Ledger, Recognition, Spent, keyed_digest, locked
 from dpstrata.survey.noised import ANSWER, COUNT, STRATUM, read_numbers, read_people
 from dpstrata.survey.noising import (
     as_answers,
@@ -48,7 +49,8 @@ class Release:
     answers, invited : int
         How many noised answers there are, and how many people were invited.
     known_before : int
-        How many of those who answered had answered in an earlier release on the same ledger.
+        How many of those who answered had answered in an earlier release on the same ledger, whichever key
+        drew them.
     spent : Spent
         What everyone in the frame has spent in all, centrally, by the ledger.
     response : Response or None
@@ -56,6 +58,9 @@ class Release:
     notes : tuple of str
         What is to be said of it, in sentences: about those who did not answer, and about raw answers that
         were seen.
+    untold_releases : int
+        Earlier releases in which nobody can be recognised: 0.1.0 made them with the key of another draw, or
+        the ledger's key was lost.
     """
 
     answers: int
@@ -64,6 +69,7 @@ class Release:
     spent: Spent
     response: Response | None
     notes: tuple[str, ...]
+    untold_releases: int = 0
 
 
 def privatize(
@@ -89,7 +95,8 @@ def privatize(
     Parameters
     ----------
     design : path
-        The design document; the ledger ``ledger.json`` is kept beside it.
+        The design document; the ledger ``ledger.json`` is kept beside it, with the key ``ledger.key`` by
+        which it recognises people.
     answers : path
         Table with the columns ``id``, ``stratum`` and ``answer``.
     sample : path
@@ -102,7 +109,7 @@ def privatize(
         Noised answers (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum`` and ``answer``; for a
         curator one noised mean a stratum, with the number of its ``answers``. It must not exist yet.
     key_file : path
-        The key of the draw; people are recognised on the ledger by digests that need it.
+        The key of the draw.
     again : bool
         Whether to release although something was released before: everyone's losses add up, and those of the
         same sample add up before it hides anyone.
@@ -122,7 +129,8 @@ def privatize(
     design, out, sample = Path(design).resolve(), Path(out), Path(sample)
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     ledger_path, record = design.with_name("ledger.json"), sample.with_name("draw.json")
-    require_apart(design, Path(answers), sample, record, Path(key_file), ledger_path, out)
+    ledger_key = design.with_name("ledger.key")
+    require_apart(design, Path(answers), sample, record, Path(key_file), ledger_path, ledger_key, out)
     require_table_path(out)
     if len({id, answer, *columns}) < 2 + len(columns):
         raise InputError("id, stratum and answer must be different columns.")
@@ -138,7 +146,6 @@ def privatize(
     response = check_response(plan, counts)
     if response is not None and not accept_response:
         response.require_promise()
-    key = survey_key(secret, "ledger")
     entry = Entry(
         design_digest=plan.digest,
         key_commitment=commitment(secret),
@@ -149,14 +156,22 @@ def privatize(
         delta=plan.inputs.delta if response is None else response.delta,
         zcdp=plan.inputs.zcdp or 0.0,
         gdp=plan.inputs.gdp or 0.0,
-        people=tuple(sorted(keyed_digest(key, person) for person in people)),
+        people=(),
         question=answer,
         pilot=plan.waves is not None and plan.waves.first,
     )
     with locked(ledger_path):
         ledger = Ledger(ledger_path)
-        remove_unfinished(out, ledger_path)  # it would be a second release of the same answers
-        place = ledger.in_place(entry) if out.exists() else None
+        # They would be a second release of the same answers, or another key.
+        remove_unfinished(out, ledger_path, ledger_key)
+        key = read_or_make_key(ledger_key)
+        who = Recognition(people, key, secret)
+        entry = replace(
+            entry,
+            people=tuple(sorted(keyed_digest(key, person) for person in people)),
+            recognition=commitment(key),
+        )
+        place = ledger.in_place(entry, who) if out.exists() else None
         if place is None:
             if out.exists():
                 raise InputError(f"{out} exists and is not replaced; a release has a file of its own.")
@@ -164,13 +179,14 @@ def privatize(
             place = ledger.begin(entry, plan, again=again, shares=shares)
             noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
             content = table_content(noised(plan, by_stratum, progress or (lambda number: None)), out)
+            require_room(out, len(content))  # from here on it is spent, whatever becomes of the file
             ledger.expect(place, hashlib.sha256(content).hexdigest())
             write_atomically(out, content)
         ledger.finish(place)
-        before = ledger.known_before(entry.people, but=place)
+        before, untold = ledger.known_before(who, but=place)
     notes = None if response is None else response.in_words, curator_in_words(plan, released=True)
     said = tuple(note for note in notes if note is not None)
-    return Release(len(people), plan.total, before, ledger.spent(), response, said)
+    return Release(len(people), plan.total, before, ledger.spent(), response, said, untold)
 
 
 def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dict[str, list[float]]:

@@ -1,8 +1,9 @@
 """The sieve of a draw: everyone's keyed number, and who may be in the sample by it.
 
 Every id gets a pseudo-random number of 128 bits under the key of the survey. The sieve keeps those whose
-number is below a limit of their stratum and counts everyone. It passes over Arrow batches, on one machine or
-inside the workers of a cluster, and gives out Arrow batches, so that both draw the same sample.
+number is below a limit of their stratum, counts everyone and adds up their numbers: the sums say who is in a
+stratum, whatever the order. It passes over Arrow batches, on one machine or inside the workers of a cluster,
+and gives out Arrow batches, so that both draw the same sample.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ class Sieve:
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Give out those kept: ``place`` of the stratum, number as ``high`` and ``low``, ``id``.
 
-        At the end come counts: rows with ``people`` and no number, by place; a stratum that the design does
-        not have comes with its ``name``.
+        At the end come counts: rows with ``people``, by place, where the number is the sum of theirs, each
+        half modulo 2^64; a stratum that the design does not have comes with its ``name`` and no sum.
         """
         place = {name: i for i, name in enumerate(self.names)}
         counts = np.zeros(len(self.names), dtype=np.int64)
+        sums = np.zeros((2, len(self.names)), dtype=np.uint64)
         unknown: dict[str | None, int] = {}
         nobody, kind = 0, None
         for batch in batches:
@@ -54,19 +56,23 @@ class Sieve:
             kind = ids.type
             nobody += ids.null_count
             codes = _places(strata, place, unknown)
-            counts += np.bincount(codes[codes >= 0], minlength=len(counts))
+            known = codes >= 0
+            counts += np.bincount(codes[known], minlength=len(counts))
             high, low = numbers_of(ids, self.key)
-            limit = np.where(codes >= 0, self.limits[codes], 0.0)
+            for total, half in zip(sums, (high, low), strict=True):
+                np.add.at(total, codes[known], half[known])
+            limit = np.where(known, self.limits[codes], 0.0)
             everyone = limit >= 1.0
             bar = (np.where(everyone, 0.0, limit) * 2.0**64).astype(np.uint64)
             rows = np.flatnonzero(everyone | (high < bar))
             if rows.size:
                 yield _kept(codes[rows], high[rows], low[rows], ids.take(rows))
         if kind is not None:
-            places = [*np.flatnonzero(counts).tolist(), *[NO_STRATUM] * len(unknown), *[NO_ID] * bool(nobody)]
-            people = [*counts[counts > 0].tolist(), *unknown.values(), *[nobody] * bool(nobody)]
-            names = [*[None] * int((counts > 0).sum()), *unknown, *[None] * bool(nobody)]
-            yield _counted(places, people, names, kind)
+            found = np.flatnonzero(counts)
+            places = [*found.tolist(), *[NO_STRATUM] * len(unknown), *[NO_ID] * bool(nobody)]
+            people = [*counts[found].tolist(), *unknown.values(), *[nobody] * bool(nobody)]
+            names = [*[None] * len(found), *unknown, *[None] * bool(nobody)]
+            yield _counted(places, people, names, sums[:, found].view(np.int64), kind)
 
 
 def _places(column: Any, place: dict[str, int], unknown: dict[str | None, int]) -> IntArray:
@@ -129,15 +135,15 @@ def _kept(codes: IntArray, high: npt.NDArray[np.uint64], low: npt.NDArray[np.uin
     return pyarrow.record_batch({"place": codes, **numbers, "id": ids, **nothing})
 
 
-def _counted(places: list[int], people: list[int], names: list[str | None], kind: Any) -> Any:
+def _counted(places: list[int], people: list[int], names: list[str | None], sums: IntArray, kind: Any) -> Any:
     import pyarrow
 
-    nothing = pyarrow.nulls(len(places), "int64")
+    high, low = ([*half, *[None] * (len(places) - len(half))] for half in sums.tolist())
     return pyarrow.record_batch(
         {
             "place": pyarrow.array(places, "int64"),
-            "high": nothing,
-            "low": nothing,
+            "high": pyarrow.array(high, "int64"),
+            "low": pyarrow.array(low, "int64"),
             "id": pyarrow.nulls(len(places), kind),
             "people": pyarrow.array(people, "int64"),
             "name": pyarrow.array(names, "string"),

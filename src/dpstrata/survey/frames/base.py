@@ -1,15 +1,16 @@
-"""What every frame can do, on whatever engine: count its strata, be sifted for a sample, be digested."""
+"""What every frame can do, on whatever engine: count its strata, and be sifted for a sample."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import InputError
+from dpstrata.survey.frames.spelling import warn_of_spellings
 
 BETWEEN = " | "  # of the values of several stratum columns
 WHITESPACE = "".join(
@@ -57,9 +58,13 @@ class Frame(ABC):
     def sift(self, sift: Sift) -> Iterator[Any]:
         """Run everyone through ``sift`` where the data are, and bring back what it keeps."""
 
-    @abstractmethod
     def digest(self) -> tuple[str, str]:
-        """Return what a digest is of, ``file`` or ``rows``, and the digest."""
+        """Return what a plain digest is of, ``file`` or ``rows``, and the digest.
+
+        Records of version 1 hold it, and are compared with it. It gives the frame away to whoever can try out
+        what is missing, so nothing new holds one.
+        """
+        return "", ""
 
     def require_kinds(self, kinds: dict[str, str], known: str) -> None:
         """Require the columns, of kinds that every engine writes as the same text.
@@ -98,6 +103,8 @@ class FrameSummary:
         People without a stratum or an id, and ids that stand there more than once.
     ambiguous : int
         People whose values, once crossed, could not be told apart again.
+    spellings : dict
+        Ids that differ from another only in spelling, by kind, with ``""`` for all of them.
     """
 
     sizes: dict[str, int]
@@ -105,6 +112,7 @@ class FrameSummary:
     without_id: int
     listed_twice: int
     ambiguous: int = 0
+    spellings: dict[str, int] = field(default_factory=dict)
 
     @property
     def problems(self) -> list[str]:
@@ -120,14 +128,15 @@ class FrameSummary:
             if number
         ]
 
-    def require_sound(self, source: object) -> None:
-        """Raise if anything is wrong."""
+    def require_sound(self, source: str) -> None:
+        """Raise if anything is wrong, and warn if someone may be listed under two spellings."""
         if not self.sizes and not self.problems:
             raise InputError(f"{source} lists nobody.")
         if self.problems:
             raise InputError(
                 f"{source} must list everyone once, with id and stratum, got {' and '.join(self.problems)}."
             )
+        warn_of_spellings(self.spellings, source, stacklevel=3)
 
 
 def stratum_column(columns: Sequence[str]) -> str:
@@ -136,12 +145,16 @@ def stratum_column(columns: Sequence[str]) -> str:
 
 
 def summarize(
-    counts: Iterable[tuple[str | None, int]], *, without_id: int, listed_twice: int, ambiguous: int
+    counts: Iterable[tuple[str | None, int]],
+    *,
+    without_id: int,
+    repeats: tuple[int, dict[str, int]],
+    ambiguous: int,
 ) -> FrameSummary:
     """Put together what an engine counted; people without a stratum come under ``None``."""
     found = dict(counts)
     sizes = {name: int(found[name]) for name in sorted(name for name in found if name is not None)}
-    return FrameSummary(sizes, int(found.get(None, 0)), int(without_id), int(listed_twice), int(ambiguous))
+    return FrameSummary(sizes, int(found.get(None, 0)), int(without_id), repeats[0], ambiguous, repeats[1])
 
 
 def require_numbers(column: str, unreadable: int) -> None:

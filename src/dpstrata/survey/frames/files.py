@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from dpstrata.survey.frames.base import (
     require_numbers,
     summarize,
 )
+from dpstrata.survey.frames.spelling import find_repeats, plain_ids
 
 DATABASE_ENDINGS = (".duckdb", ".db")
 _BATCH = 1 << 16
@@ -66,16 +67,31 @@ class FileFrame(Frame):
 
     def summary(self) -> FrameSummary:
         """Count people by stratum, and what is wrong: missing strata, missing ids, people listed twice."""
-        ((nobody,),) = self._rows("SELECT count(*) FROM frame WHERE {no_id}")
-        ((twice,),) = self._rows(
-            "SELECT count(*) FROM (SELECT {id} FROM frame WHERE NOT ({no_id}) GROUP BY 1 HAVING count(*) > 1)"
+        ((people, nobody),) = self._rows(
+            "SELECT count(*) FILTER (WHERE NOT ({no_id})), count(*) FILTER (WHERE {no_id}) FROM frame"
         )
+        repeats = find_repeats(people, self._distinct, self._listed)
         ambiguous = 0
         if len(self.stratum) > 1:
             parted = " OR ".join(f"contains({_text(column)}, '{BETWEEN.strip()}')" for column in self.stratum)
             ((ambiguous,),) = self._rows(f"SELECT count(*) FROM frame WHERE {parted}")
         counts: list[Any] = self._rows("SELECT {stratum} AS stratum, count(*) FROM frame GROUP BY 1")
-        return summarize(counts, without_id=nobody, listed_twice=twice, ambiguous=ambiguous)
+        return summarize(counts, without_id=nobody, repeats=repeats, ambiguous=ambiguous)
+
+    def _distinct(self, kinds: Sequence[str]) -> int:
+        """Count ids, without some kinds of differences in spelling."""
+        ((number,),) = self._rows(
+            "SELECT count(DISTINCT {plain_id}) FROM frame WHERE NOT ({no_id})", spellings=kinds
+        )
+        return int(number)
+
+    def _listed(self) -> tuple[int, int]:
+        """Count different ids, and those that are listed more than once."""
+        ((different, twice),) = self._rows(
+            "SELECT count(*), count(*) FILTER (WHERE number > 1) FROM "
+            "(SELECT count(*) AS number FROM frame WHERE NOT ({no_id}) GROUP BY {id})"
+        )
+        return int(different), int(twice)
 
     def spreads(self, column: str) -> dict[str, float]:
         """Return the standard deviation of a column in every stratum, 0 where it has one person."""
@@ -92,16 +108,19 @@ class FileFrame(Frame):
         return {name: float(sd) for name, sd, _ in rows if name is not None}
 
     def digest(self) -> tuple[str, str]:
-        """Return the digest of the file."""
+        """Return the digest of the file, as records of version 1 hold it."""
         return "file", file_digest(self.path)
 
-    def _rows(self, sql: str, *columns: str) -> list[tuple[Any, ...]]:
-        with self._query(sql, *columns) as result:
+    def _rows(self, sql: str, *columns: str, spellings: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        with self._query(sql, *columns, spellings=spellings) as result:
             return list(result.fetchall())
 
     @contextmanager
-    def _query(self, sql: str, *columns: str) -> Iterator[Any]:
-        """Ask about ``frame``; ``{id}``, ``{no_id}`` and ``{stratum}`` stand for its columns."""
+    def _query(self, sql: str, *columns: str, spellings: Sequence[str] = ()) -> Iterator[Any]:
+        """Ask about ``frame``; ``{id}``, ``{no_id}`` and ``{stratum}`` stand for its columns.
+
+        ``{plain_id}`` stands for the id without some differences in spelling; a whole number has none.
+        """
         duckdb = _duckdb()
         with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
             connection = duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": folder})
@@ -111,8 +130,18 @@ class FileFrame(Frame):
                 self.require_kinds(kinds, _KINDS)
                 for column in columns:
                     self.require_column(column, kinds)
-                person = _quote(self.id) if kinds[self.id] in _WHOLE else _text(self.id)
-                names = {"id": person, "no_id": _is_empty(self.id), "stratum": self._stratum()}
+                whole = kinds[self.id] in _WHOLE
+                person = _quote(self.id) if whole else _text(self.id)
+                names = {
+                    "id": person,
+                    "no_id": _is_empty(self.id),
+                    "stratum": self._stratum(),
+                    "plain_id": person if whole else f"plain({person})",
+                }
+                if spellings:
+                    connection.create_function(
+                        "plain", lambda ids: plain_ids(ids, spellings), ["VARCHAR"], "VARCHAR", type="arrow"
+                    )
                 for name, expression in names.items():
                     sql = sql.replace(f"{{{name}}}", expression)
                 yield connection.sql(sql)

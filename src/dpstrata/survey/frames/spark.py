@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from dpstrata.survey.frames.base import (
     summarize,
 )
 from dpstrata.survey.frames.spark_session import require_spark, spark_session
+from dpstrata.survey.frames.spelling import find_repeats, plain_ids
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -70,12 +71,13 @@ class SparkFrame(Frame):
             )
             if broken.count():
                 raise InputError(f"{self.name} is not UTF-8 text; save it as UTF-8.")
-            twice = people.where(~no_id).groupBy("id").count().where("count > 1").count()
+            known = people.where(~no_id)
+            repeats = find_repeats(known.count(), partial(_distinct, known), partial(_listed, known))
             ambiguous = 0
             if len(self.stratum) > 1:
                 parted = [text_of_column(column).contains(BETWEEN.strip()) for column in self.stratum]
                 ambiguous = self.data.where(reduce(lambda a, b: a | b, parted)).count()
-        return summarize(counts, without_id=nobody, listed_twice=twice, ambiguous=ambiguous)
+        return summarize(counts, without_id=nobody, repeats=repeats, ambiguous=ambiguous)
 
     def spreads(self, column: str) -> dict[str, float]:
         """Return the standard deviation of a column in every stratum, 0 where it has one person."""
@@ -101,10 +103,10 @@ class SparkFrame(Frame):
         yield from map_in_arrow(people, sift, kept, self.name)
 
     def digest(self) -> tuple[str, str]:
-        """Return a digest of ids and strata that does not depend on the order of rows or on partitions.
+        """Return the digest of ids and strata that records of version 1 hold.
 
-        Rows are hashed and told apart by the first digits of their hashes; the sorted hashes of each part are
-        hashed together, and then the parts.
+        It does not depend on the order of rows or on partitions. Rows are hashed and told apart by the first
+        digits of their hashes; the sorted hashes of each part are hashed together, and then the parts.
         """
         from pyspark.sql import functions as F  # noqa: N812
 
@@ -173,6 +175,29 @@ def _read_csv(spark: SparkSession, source: str) -> DataFrame:
         enforceSchema=False,
         mode="FAILFAST",
     )
+
+
+def _distinct(people: DataFrame, kinds: Sequence[str]) -> int:
+    """Count ids, without some kinds of differences in spelling; whole numbers have none."""
+    ids = people.select("id")
+    if ids.schema["id"].dataType.simpleString() not in _WHOLE:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as in map_in_arrow
+            ids = ids.mapInArrow(_Named(partial(_plain_batches, kinds=kinds)), "id string")
+    return int(ids.distinct().count())
+
+
+def _plain_batches(batches: Iterable[Any], kinds: Sequence[str]) -> Iterator[Any]:
+    import pyarrow
+
+    for batch in batches:
+        yield pyarrow.record_batch({"id": plain_ids(batch.column("id"), kinds)})
+
+
+def _listed(people: DataFrame) -> tuple[int, int]:
+    """Count different ids, and those that are listed more than once."""
+    numbers = people.groupBy("id").count()
+    return numbers.count(), numbers.where("count > 1").count()
 
 
 def map_in_arrow(data: DataFrame, function: Callable[..., Any], columns: str, source: str) -> Iterator[Any]:
