@@ -109,7 +109,8 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
             targets = {group: inputs.variance_of(value) for group, value in given.items()}
         else:
             targets = dict.fromkeys(cells, inputs.variance_of(given))
-        unknown = [group for group in targets if group not in set(cells)]
+        known = set(cells)
+        unknown = [group for group in targets if group not in known]
         if unknown:
             raise InputError(f"column {column!r} must have the domain {unknown[0]!r}, which has a target.")
         found.append(_partition(strata, column, cells, targets))
