@@ -17,17 +17,21 @@ def baseline_sizes(problem: Problem, name: str) -> IntArray:
     N·S where everyone answers; if no stratum has any spread, n ∝ N); ``proportional`` is n ∝ N; ``equal`` the
     same everywhere.
     """
+    weights = baseline_weights(problem, name)
+    return largest_remainders(weights, problem.lower, problem.upper, problem.total)
+
+
+def baseline_weights(problem: Problem, name: str) -> FloatArray:
+    """Return what the sizes of a classical allocation are proportional to, within their bounds."""
     terms = problem.terms
     match name:
         case "neyman":
             weights = neyman_weights(terms)
-            if not weights.any():
-                weights = terms.sizes.astype(float)
+            return weights if weights.any() else terms.sizes.astype(float)
         case "proportional":
-            weights = terms.sizes.astype(float)
+            return terms.sizes.astype(float)
         case _:
-            weights = np.ones(len(terms))
-    return largest_remainders(weights, problem.lower, problem.upper, problem.total)
+            return np.ones(len(terms))
 
 
 def neyman_weights(terms: Terms) -> FloatArray:

@@ -30,7 +30,7 @@ OBJECTIVES = {
 }
 
 
-def headline(plan: Design, match: Match | None = None) -> str:
+def headline(plan: Design, match: Match | None = None, *, matched: bool = True) -> str:
     """Say in a few sentences what a design gives, and what Neyman's allocation would.
 
     Parameters
@@ -39,6 +39,8 @@ def headline(plan: Design, match: Match | None = None) -> str:
         The design.
     match : Match, optional
         What :func:`dpstrata.model.matching.match_neyman` found for it, if that is known already.
+    matched : bool
+        Whether to say how many interviews Neyman's allocation would need, which costs several designs.
 
     Examples
     --------
@@ -47,7 +49,7 @@ def headline(plan: Design, match: Match | None = None) -> str:
     >>> print(headline(dps.design(strata, epsilon=1.0, total=200)))
     62 + 43 + 45 + 50 = 200 interviews give a standard error of 0.0196. Neyman's allocation would give 0.0295; with it you would need 684 interviews to do as well. Proven optimal.
     """  # noqa: E501 - the sentence is shown whole
-    return " ".join([_result(plan), neyman_in_words(plan, match), _proof(plan)])
+    return " ".join([_result(plan), neyman_in_words(plan, match, matched=matched), _proof(plan)])
 
 
 def _result(plan: Design) -> str:
@@ -83,8 +85,11 @@ def three_digits(value: float) -> str:
     return f"{rounded:,.{max(2 - math.floor(math.log10(rounded)), 0)}f}"
 
 
-def neyman_in_words(plan: Design, match: Match | None = None) -> str:
-    """Say what Neyman's allocation of as many interviews would give, and how many it would need."""
+def neyman_in_words(plan: Design, match: Match | None = None, *, matched: bool = True) -> str:
+    """Say what Neyman's allocation of as many interviews would give, and how many it would need.
+
+    That number is searched for only where the sentence tells it, and if it is not known already.
+    """
     neyman = next(row for row in plan.compare() if row.design == "neyman")
     shown = three_digits(neyman.variance if neyman.standard_error is None else neyman.standard_error)
     if np.array_equal(neyman.sample_sizes, plan.sample_sizes):
@@ -92,6 +97,8 @@ def neyman_in_words(plan: Design, match: Match | None = None) -> str:
     if neyman.ratio <= 1:
         drawbacks = _drawbacks(plan, neyman)
         return f"Neyman's allocation of as many would give {shown}{drawbacks}."
+    if not matched:
+        return f"Neyman's allocation would give {shown}."
     match = match_neyman(plan) if match is None else match
     start = f"Neyman's allocation would give {shown}; "
     if match.total is None:
