@@ -27,7 +27,7 @@ demo: $(STAMP) ## Design the paper's four-stratum survey, then carry out a real 
 
 test: check $(DOCS_STAMP) ## Set everything up, check the code, run the tests
 	@scripts/system.sh
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(STAMP) ## Format, lint, types, dependency direction
 	$(BIN)/ruff format --check .
@@ -44,6 +44,8 @@ slow: $(STAMP) ## Statistical tests at full length, thousands of new property ca
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
 	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/web/test_jobs.py tests/privacy/test_amplification.py
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/survey/test_end_to_end.py
+	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/survey/test_drawing.py -k every_subset
+	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/survey/test_engines.py -k very_sample
 	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/survey/test_interruptions.py -k killed
 
 figures: $(STAMP) ## Draw the charts of the documentation again

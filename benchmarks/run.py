@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dpstrata as dps
+from dpstrata.model.matching import match_neyman
 from dpstrata.report.drawing import lines as lines_chart
 from dpstrata.solvers import solve
 from rivals import RIVALS, paper_problem
@@ -188,6 +189,42 @@ def measure_questions() -> Rows:
     return rows
 
 
+def measure_estimates() -> Rows:
+    """Measure estimates from ten answers a stratum, in estimates of fewer strata and in designs."""
+    few, many = estimates(10**4), estimates(10**5)
+    growth = paired_ratio(many[1], few[1], rounds=5, repeats=(3, 5))
+    designs = paired_ratio(few[1], few[0], rounds=5, repeats=(5, 20))
+    return [
+        ("estimates at k = 100,000, in estimates at k = 10,000", growth, 12),
+        ("estimates at k = 10,000, in designs of the same strata", designs, 100),
+    ]
+
+
+def estimates(k: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """Prepare a design of k named strata, and estimates from answers to it."""
+    rng = np.random.default_rng(k)
+    names = [f"stratum {i}" for i in range(k)]
+    strata = dps.Strata(rng.integers(100, 9000, k), rng.uniform(0.05, 0.45, k), names)
+    asked = partial(dps.design, strata, epsilon=1, total=10 * k)
+    plan = asked()
+    told = np.repeat(np.array(names, dtype=object), plan.sample_sizes).tolist()
+    return asked, partial(dps.estimate_means, plan, told, rng.normal(0.5, 1.0, plan.total))
+
+
+def measure_matches() -> Rows:
+    """Measure the search for what Neyman's allocation would need, in designs of the same strata."""
+    rows: Rows = []
+    rng = np.random.default_rng(2)
+    alike = dps.Strata(rng.integers(100, 9000, 1000), rng.uniform(0.05, 0.45, 1000))
+    for words, asked in (
+        ("sizes from 100 to 1,000,000", survey(1000)),
+        ("sizes from 100 to 9,000", Survey(alike, {"total": 12_000})),
+    ):
+        ratio = paired_ratio(partial(match_neyman, asked.design()), asked.design, rounds=9, repeats=(5, 30))
+        rows.append((f"what Neyman would need at k = 1,000, {words}, in designs", ratio, 30))
+    return rows
+
+
 def measure_draw(people: int) -> Rows:
     """Measure the secret draw in a process of its own."""
     script = Path(__file__).parent / "draw.py"
@@ -274,10 +311,13 @@ def main() -> int:
     questions = measure_questions()
     for what, value, limit in questions:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
+    after = measure_matches() + measure_estimates()
+    for what, value, limit in after:
+        print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
     draws = measure_draw(5_000_000 if quick else 50_000_000)
     for what, value, limit in draws:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
-    engine += questions + draws
+    engine += questions + after + draws
     print("Other ways, in exact designs of the same problem:")
     rivals, points = measure_rivals(2.0 if quick else GIVE_UP)
     if not quick:

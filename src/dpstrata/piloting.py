@@ -24,7 +24,14 @@ from dpstrata.planning.choosing import answer_any
 from dpstrata.planning.designing import read_survey
 from dpstrata.planning.questions import warn_beyond_the_best, warn_of_empty_strata
 from dpstrata.planning.spreads import noised_moments, pilot_spreads
-from dpstrata.survey.estimating import FEW, Estimate, Estimation, estimate_means, with_interval
+from dpstrata.survey.estimating import (
+    FEW,
+    Estimate,
+    Estimates,
+    Estimation,
+    estimate_means,
+    with_intervals,
+)
 
 
 def pilot(
@@ -234,31 +241,43 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
         raise InputError("the main design must be the one that follows this pilot, got another.")
     w = pilot_weight(first)
 
-    def both(one: Estimate, two: Estimate) -> Estimate:
-        parts = [(w * one.standard_error) ** 2, ((1 - w) * two.standard_error) ** 2]
-        freedom = one.degrees_of_freedom, two.degrees_of_freedom
-        return with_interval(
-            (one.column, one.group),
-            w * one.estimate + (1 - w) * two.estimate,
-            sum(parts),
-            sum(part**2 / degrees for part, degrees in zip(parts, freedom, strict=True)),
-            (one.invited + two.invited, one.answers + two.answers),
+    def both(one: Sequence[Estimate], two: Sequence[Estimate]) -> Estimates:
+        (e1, s1, d1, i1, a1), (e2, s2, d2, i2, a2) = map(_figures, (one, two))
+        parts = (w * s1) ** 2, ((1 - w) * s2) ** 2
+        return with_intervals(
+            ([row.column for row in one], [row.group for row in one]),
+            w * e1 + (1 - w) * e2,
+            parts[0] + parts[1],
+            parts[0] ** 2 / d1 + parts[1] ** 2 / d2,
+            (i1 + i2, a1 + a2),
             first.inputs.confidence,
         )
 
-    names = first.strata.names
-    strata = tuple(map(both, of_first.strata, of_main.strata))
+    def either(one: Sequence[str], two: Sequence[str]) -> tuple[str, ...]:
+        named = {*one, *two}
+        return tuple(name for name in first.strata.names if name in named)
+
+    (whole,) = both([of_first.whole], [of_main.whole])
+    strata = both(of_first.strata, of_main.strata)
     return Estimation(
-        both(of_first.whole, of_main.whole),
+        whole,
         strata,
-        tuple(map(both, of_first.domains, of_main.domains)),
-        floored=tuple(name for name in names if name in {*of_first.floored, *of_main.floored}),
-        single=tuple(name for name in names if name in {*of_first.single, *of_main.single}),
+        both(of_first.domains, of_main.domains),
+        floored=either(of_first.floored, of_main.floored),
+        single=either(of_first.single, of_main.single),
         few=tuple(row.group for row in strata if row.answers < FEW),
         population=first.strata.population,
         of=of_main.of,
         notes=(*of_first.notes, *of_main.notes),
     )
+
+
+def _figures(rows: Sequence[Estimate]) -> FloatArray:
+    """Estimates, standard errors, degrees of freedom, invitations and answers, a line of the array each."""
+    figures = [
+        (row.estimate, row.standard_error, row.degrees_of_freedom, row.invited, row.answers) for row in rows
+    ]
+    return np.array(figures, dtype=float).reshape(len(rows), 5).T
 
 
 def _second_inputs(first: Design) -> Inputs:

@@ -253,7 +253,7 @@ def _stratum_means(
     plan: Design, row: int, values: FloatArray, replications: int, generator: np.random.Generator
 ) -> FloatArray:
     """Mean of the noised answers of one stratum in each survey."""
-    n, e = int(plan.sample_sizes[row]), float(plan.local_epsilons[row])
+    n, e = int(plan.sample_sizes[row]), plan.local_epsilon(row)
     if not plan.inputs.finite_population and len(values) > 1:
         # One person drawn with replacement has variance S²(N−1)/N; the prediction without correction has S².
         values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))

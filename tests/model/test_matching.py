@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import dpstrata as dps
 from dpstrata.model.baselines import baseline_sizes
-from dpstrata.model.matching import match_neyman
+from dpstrata.model.matching import _Search, match_neyman
+from dpstrata.model.terms import Terms
 
 
 def by_trying(plan):
@@ -64,3 +65,49 @@ def test_many_strata_stop_early_and_say_so():
     assert problem.objective(baseline_sizes(problem, "neyman")) <= goal * (1 + 1e-12)
     fewer = replace(plan.problem, total=match.total - 1)
     assert fewer.objective(baseline_sizes(fewer, "neyman")) > goal
+
+
+@pytest.mark.filterwarnings("ignore::dpstrata.DpstrataWarning")
+@settings(max_examples=60, deadline=None)
+@given(
+    strata=st.lists(
+        # few different values, so that shares are whole or tie, and some strata have no weight
+        st.tuples(st.sampled_from([2, 10, 20, 30, 47, 90]), st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.431])),
+        min_size=1,
+        max_size=6,
+    ),
+    share=st.floats(0, 1),
+    ends=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    least=st.integers(1, 2),
+    trust=st.sampled_from(["local", "curator"]),
+)
+def test_many_totals_at_once_are_rounded_alike_and_bounded_rightly(strata, share, ends, least, trust):
+    sizes, sds = zip(*strata, strict=True)
+    total = round(least * len(sizes) + share * (sum(sizes) - least * len(sizes)))
+    plan = dps.design(dps.Strata(sizes, sds), epsilon=1, total=total, min_per_stratum=least, trust=trust)
+    search = _Search(plan)
+    totals = np.arange(search.least, search.most + 1)
+    alone = [baseline_sizes(replace(plan.problem, total=int(each)), "neyman") for each in totals]
+    assert search.sizes(totals).tolist() == [each.tolist() for each in alone]
+    first, last = sorted(round(end * (len(totals) - 1)) for end in ends)
+    values = [plan.problem.objective(each) for each in alone[first : last + 1]]
+    assert search._least_between(int(totals[first]), int(totals[last])) <= min(values)
+
+
+def test_a_thousand_strata_take_few_looks_and_the_proof_holds(monkeypatch):
+    draw = np.random.default_rng(2)
+    strata = dps.Strata(draw.integers(100, 9000, 1000), draw.uniform(0.05, 0.45, 1000))
+    plan = dps.design(strata, epsilon=1, total=12_000)
+    looked_at, values = [], Terms.values
+    monkeypatch.setattr(Terms, "values", lambda *args: looked_at.append(len(args[1])) or values(*args))
+    match = match_neyman(plan)
+    assert match.proven
+    assert sum(looked_at) < 200 * 1000
+    monkeypatch.undo()
+    goal = plan.problem.objective(plan.sample_sizes) * (1 + 1e-12)
+    for total, does in (
+        (match.total, True),
+        *((match.total - i, False) for i in (*range(1, 40), 99, 300, 700)),
+    ):
+        problem = replace(plan.problem, total=total)
+        assert (problem.objective(baseline_sizes(problem, "neyman")) <= goal) is does

@@ -22,6 +22,7 @@ from dpstrata.survey.records import draw, verify_draw
 from listed import Listed
 
 FALSE_ALARM = 1e-8
+KEYS = int(os.environ.get("DPSTRATA_KEYS", "6000"))  # 20,000 in `make slow`
 PEOPLE = {"north": 400, "south": 900, "west": 37}
 
 
@@ -112,7 +113,7 @@ def test_order_and_engine_do_not_matter(survey):
 
 @pytest.mark.parametrize("kind", ["whole", "text"])
 def test_every_subset_is_equally_likely(kind):
-    """20,000 keys: inclusion, joint inclusion, and both strata independent of each other."""
+    """Many keys: inclusion, joint inclusion, and both strata independent of each other."""
     ids = list(range(100, 111)) if kind == "whole" else [f"p{i}" for i in range(11)]
     strata = ["a"] * 6 + ["b"] * 5
     plan = dps.design(dps.Strata([6, 5], [0.3, 0.3], names=["a", "b"]), epsilon=5, total=4, min_per_stratum=2)
@@ -121,8 +122,8 @@ def test_every_subset_is_equally_likely(kind):
     pairs = {frozenset(pair): i for i, pair in enumerate(combinations(ids[:6], 2))}
     others = {frozenset(pair): i for i, pair in enumerate(combinations(ids[6:], 2))}
     counts = np.zeros((len(pairs), len(others)))
-    keys = np.random.default_rng(7).bytes(32 * 20_000)
-    for i in range(20_000):
+    keys = np.random.default_rng(7).bytes(32 * KEYS)
+    for i in range(KEYS):
         chosen = draw_sample(plan, frame, keys[32 * i : 32 * i + 32]).ids
         counts[pairs[frozenset(chosen[:2])], others[frozenset(chosen[2:])]] += 1
     assert stats.chisquare(counts.ravel()).pvalue > FALSE_ALARM

@@ -20,7 +20,7 @@ from dpstrata.survey.frames import frame_strata, open_frame
 from listed import Listed
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
-REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "1000"))
+REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "300"))  # ten thousand in `make slow`
 
 
 def people(file, person, stratum, answer, number):

@@ -59,8 +59,8 @@ class Visit:
         return self
 
     def settle(self):
-        """Wait until the newest design and its charts are there."""
-        expect(self.page.locator(".headline.stale")).to_have_count(0)
+        """Wait until the newest design, its whole headline and its charts are there."""
+        expect(self.page.locator(".headline.stale, #headline[aria-busy=true]")).to_have_count(0)
         expect(self.page.locator("#headline, .failure")).to_be_visible()
         self.page.wait_for_load_state("networkidle")
 

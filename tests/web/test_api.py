@@ -9,8 +9,10 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.model.output import to_json
+from dpstrata.report.words import headline
 from dpstrata.web.endpoints import ENDPOINTS
 from dpstrata.web.examples import EXAMPLES
+from dpstrata.web.worker import work
 
 
 @pytest.fixture
@@ -72,6 +74,15 @@ def test_every_question_that_the_library_answers(client, four, options):
         assert answered.status_code == (422 if "zcdp" in options and path == "/api/epsilon" else 200), (
             answered.text
         )
+
+
+def test_what_neyman_would_need_is_worked_out_only_where_it_is_said(client, four, strata, monkeypatch):
+    said = client.post("/api/headline", json=four).json()["headline"]
+    assert said == headline(dps.design(strata, epsilon=1, total=200))
+    assert "684 interviews" in said
+    monkeypatch.setattr("dpstrata.report.words.match_neyman", lambda plan: pytest.fail("not asked for"))
+    reply = work("design", {}, json.dumps(four).encode())
+    assert "would give 0.0295. Proven" in json.loads(reply.content)["headline"]
 
 
 def test_curves_hold_the_plan_and_the_best_number(client, four):

@@ -70,7 +70,7 @@ def requests(draw):
     return {"strata": strata, "options": options}
 
 
-@pytest.mark.parametrize("job", ["design", "precision", "epsilon", "document", "csv"])
+@pytest.mark.parametrize("job", ["design", "headline", "precision", "epsilon", "document", "csv"])
 @settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(request=requests())
 def test_any_values_are_answered_or_refused(job, request):

@@ -14,11 +14,11 @@ export function Headline({ result, error, problem, stale, onRetry }) {
         : html`<div class="failure" role="alert"><p class="failure-title">No design for this question</p><p>${describe(failure)}</p>
           <p><button type="button" class="small" onClick=${onRetry}>Try again</button></p></div>`
       : result
-        ? html`<p class="headline-text" id="headline">${result.headline}</p>${result.notes.map((text) => html`<p class="note">${text}</p>`)}<${Tiles} result=${result} />
+        ? html`<p class="headline-text" id="headline" aria-busy=${!result.told}>${result.headline}</p>${result.notes.map((text) => html`<p class="note">${text}</p>`)}<${Tiles} result=${result} />
           ${result.warnings.map((text) => html`<p class="warning">${text}</p>`)}
           <${Reasons} result=${result} />`
         : html`<p class="headline-text waiting" aria-hidden="true"> </p><p class="hidden">The plan is being made.</p>`}
-    <${Announcer} text=${failure ? `${failure.empty ? "No strata yet." : "No design:"} ${describe(failure)}` : stale ? null : result?.headline} />
+    <${Announcer} text=${failure ? `${failure.empty ? "No strata yet." : "No design:"} ${describe(failure)}` : !stale && result?.told ? result.headline : null} />
   </section>`;
 }
 

@@ -18,7 +18,7 @@ def baseline_sizes(problem: Problem, name: str) -> IntArray:
     N·S where everyone answers; if no stratum has any spread, n ∝ N); ``proportional`` is n ∝ N; ``equal`` the
     same everywhere.
     """
-    return largest_remainders(_weights(problem.terms, name), problem.lower, problem.upper, problem.total)
+    return largest_remainders(baseline_weights(problem, name), problem.lower, problem.upper, problem.total)
 
 
 def baseline_sizes_at_cost(problem: Problem, name: str, costs: FloatArray, most: float) -> IntArray:
@@ -46,7 +46,7 @@ def baseline_sizes_at_cost(problem: Problem, name: str, costs: FloatArray, most:
     >>> baseline_sizes_at_cost(plan.problem, "equal", plan.strata.costs, 100.0).tolist()
     [20, 20]
     """
-    weights = _weights(problem.terms, name)
+    weights = baseline_weights(problem, name)
     if name == "neyman":
         weights = weights / np.sqrt(costs)
     lower, upper = problem.lower, problem.upper
@@ -65,8 +65,9 @@ def baseline_sizes_at_cost(problem: Problem, name: str, costs: FloatArray, most:
     return sizes
 
 
-def _weights(terms: Terms, name: str) -> FloatArray:
+def baseline_weights(problem: Problem, name: str) -> FloatArray:
     """Return what the sizes of a classical allocation are proportional to, whatever people cost."""
+    terms = problem.terms
     if name == "equal":
         return np.ones(len(terms))
     weights = neyman_weights(terms) if name == "neyman" else terms.sizes.astype(float)

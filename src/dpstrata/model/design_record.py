@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpstrata.arrays import BoolArray, FloatArray, IntArray, read_only
+from dpstrata.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, read_only
 from dpstrata.errors import InputError
 from dpstrata.model.bound import Bound, certify_budget, certify_targets
 from dpstrata.model.certificate import Certificate, certify
@@ -142,9 +143,16 @@ class Design:
         """
         if not self.inputs.amplified:
             return read_only(np.full(len(self.strata), np.nan))
-        budgets = self.problem.terms.budgets(self.sample_sizes.astype(float)).e
+        return read_only(self._budgets(ALL))
+
+    def local_epsilon(self, row: int) -> float:
+        """Budget of one stratum, without a look at the others; NaN as above."""
+        return float(self._budgets(np.array([row]))[0]) if self.inputs.amplified else math.nan
+
+    def _budgets(self, rows: Rows) -> FloatArray:
+        budgets = self.problem.terms.budgets(self.sample_sizes[rows].astype(float), rows).e
         cap = self.problem.terms.cap
-        return read_only(budgets if cap is None else np.minimum(budgets, cap))
+        return budgets if cap is None else np.minimum(budgets, cap)
 
     @property
     def capped(self) -> BoolArray:

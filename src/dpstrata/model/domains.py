@@ -106,7 +106,8 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
         cells = _cells(strata, column)
         goals = given if isinstance(given, Mapping) else dict.fromkeys(cells, given)
         wanted = {group: goal for group, goal in goals.items() if goal is not None}
-        unknown = [group for group in wanted if group not in set(cells)]
+        known = set(cells)
+        unknown = [group for group in wanted if group not in known]
         if unknown:
             raise InputError(f"column {column!r} must have the domain {unknown[0]!r}, which has a target.")
         means = _group_means(strata, column, cells) if wanted and inputs.target_cv is not None else {}

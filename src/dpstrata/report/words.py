@@ -31,7 +31,7 @@ OBJECTIVES = {
 }
 
 
-def headline(plan: Design, match: Match | None = None) -> str:
+def headline(plan: Design, match: Match | None = None, *, matched: bool = True) -> str:
     """Say in a few sentences what a design gives, and what Neyman's allocation would.
 
     Parameters
@@ -40,6 +40,8 @@ def headline(plan: Design, match: Match | None = None) -> str:
         The design.
     match : Match, optional
         What :func:`dpstrata.model.matching.match_neyman` found for it, if that is known already.
+    matched : bool
+        Whether to say how many interviews Neyman's allocation would need, which costs several designs.
 
     Examples
     --------
@@ -50,7 +52,7 @@ def headline(plan: Design, match: Match | None = None) -> str:
     """  # noqa: E501 - the sentence is shown whole
     useless = alarm(plan)
     said = [_result(plan), *([] if useless is None else [useless])]
-    return " ".join([*said, neyman_in_words(plan, match), _proof(plan)])
+    return " ".join([*said, neyman_in_words(plan, match, matched=matched), _proof(plan)])
 
 
 def _result(plan: Design) -> str:
@@ -87,10 +89,11 @@ def three_digits(value: float) -> str:
     return f"{rounded:,.{max(2 - math.floor(math.log10(rounded)), 0)}f}"
 
 
-def neyman_in_words(plan: Design, match: Match | None = None) -> str:
+def neyman_in_words(plan: Design, match: Match | None = None, *, matched: bool = True) -> str:
     """Say what Neyman's allocation would give, and how many interviews it would need.
 
-    Where others are compared at the same cost, their number says little and is left out.
+    Where others are compared at the same cost, their number says little and is left out; it is searched for
+    only where the sentence tells it, and if it is not known already.
     """
     neyman = next(row for row in plan.compare() if row.design == "neyman")
     shown = three_digits(neyman.variance if neyman.standard_error is None else neyman.standard_error)
@@ -100,6 +103,8 @@ def neyman_in_words(plan: Design, match: Match | None = None) -> str:
         amount = "for the same cost" if plan.compares_costs else "of as many"
         drawbacks = _drawbacks(plan, neyman) if neyman.ratio <= 1 else ""
         return f"Neyman's allocation {amount} would give {shown}{drawbacks}."
+    if not matched:
+        return f"Neyman's allocation would give {shown}."
     match = match_neyman(plan) if match is None else match
     start = f"Neyman's allocation would give {shown}; "
     if match.total is None:

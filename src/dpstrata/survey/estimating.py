@@ -9,9 +9,10 @@ themselves is estimated by s² − v, never below zero, and that of their mean b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import chain, repeat
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
-from dpstrata.survey.noising import noise_variance
+from dpstrata.survey.noising import rows_by_name
 from dpstrata.survey.response import check_response
 
 FEW = 10
@@ -56,6 +57,54 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Estimates(Sequence[Estimate]):
+    """Estimates as columns, made into records where they are looked at: there may be many strata.
+
+    Attributes
+    ----------
+    columns, groups : sequence of str
+        What each is the mean of.
+    estimates, standard_errors, lower, upper, degrees_of_freedom : array
+        As in :class:`Estimate`.
+    invited, answers : array of int
+        As in :class:`Estimate`.
+    """
+
+    columns: Sequence[str]
+    groups: Sequence[str]
+    estimates: FloatArray
+    standard_errors: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    degrees_of_freedom: FloatArray
+    invited: IntArray
+    answers: IntArray
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @overload
+    def __getitem__(self, at: int) -> Estimate: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Estimate, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Estimate | tuple[Estimate, ...]:
+        """Return one of them, or several."""
+        if isinstance(at, slice):
+            return tuple(self)[at]
+        return Estimate(self.columns[at], self.groups[at], *(figure[at].item() for figure in self._figures))
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return map(Estimate, self.columns, self.groups, *(figure.tolist() for figure in self._figures))
+
+    @property
+    def _figures(self) -> tuple[npt.NDArray[Any], ...]:
+        precision = (self.estimates, self.standard_errors, self.lower, self.upper, self.degrees_of_freedom)
+        return (*precision, self.invited, self.answers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Estimation:
     """Everything that was estimated.
 
@@ -63,7 +112,7 @@ class Estimation:
     ----------
     whole : Estimate
         The population mean; times the population it is the total.
-    strata, domains : tuple of Estimate
+    strata, domains : sequence of Estimate
         Every stratum, and the domains of the design.
     floored : tuple of str
         Strata whose noised answers vary less than the noise alone: their spread is taken as zero.
@@ -80,8 +129,8 @@ class Estimation:
     """
 
     whole: Estimate
-    strata: tuple[Estimate, ...]
-    domains: tuple[Estimate, ...]
+    strata: Sequence[Estimate]
+    domains: Sequence[Estimate]
     floored: tuple[str, ...]
     single: tuple[str, ...]
     few: tuple[str, ...]
@@ -199,7 +248,7 @@ def estimate_from_means(
         raise InputError(
             "every noised mean must be a number, of at least one answer and at most one for each invitation."
         )
-    noise = np.array([noise_variance(plan, name) for name in plan.strata.names])
+    noise = plan.problem.terms.noise_variances(plan.sample_sizes.astype(float))
     known = np.full(len(counts), math.inf)
     parts = _Strata(values, counts, plan.sds**2, noise / counts**2, known)
     return _combine(plan, parts, floored=(), single=(), few=())
@@ -230,22 +279,25 @@ def _combine(
     variances = parts.sampling / parts.counts * (1.0 - fraction) + parts.privacy
     doubtful = (parts.sampling / parts.counts + parts.privacy) * (1.0 - fraction)
 
-    def combined(column: str, group: str, rows: IntArray) -> Estimate:
-        weight = sizes[rows] / sizes[rows].sum()
-        variance = float((weight**2 * variances[rows]).sum())
-        doubt = float(((weight**2 * doubtful[rows]) ** 2 / parts.freedom[rows]).sum())
-        people = int(plan.sample_sizes[rows].sum()), int(parts.counts[rows].sum())
-        mean = float(weight @ parts.means[rows])
-        return with_interval((column, group), mean, variance, doubt, people, plan.inputs.confidence)
+    def combined(column: str, groups: Sequence[str], codes: IntArray) -> Estimates:
+        def added(values: FloatArray | IntArray) -> FloatArray:
+            sums = np.bincount(codes, weights=values, minlength=len(groups))
+            return sums.astype(float, copy=False)
 
-    everyone = np.arange(len(names))
-    domains = [
-        combined(part.column or "all", group, np.flatnonzero(part.codes == i))
-        for part in find_partitions(plan.strata, plan.inputs)[1:]
-        for i, group in enumerate(part.groups)
-    ]
-    strata = tuple(combined("stratum", name, everyone[i : i + 1]) for i, name in enumerate(names))
-    whole = combined("all", "all", everyone)
+        weight = sizes / added(sizes)[codes]
+        return with_intervals(
+            ([column] * len(groups), groups),
+            added(weight * parts.means),
+            added(weight**2 * variances),
+            added((weight**2 * doubtful) ** 2 / parts.freedom),
+            (added(plan.sample_sizes), added(parts.counts)),
+            plan.inputs.confidence,
+        )
+
+    partitions = find_partitions(plan.strata, plan.inputs)
+    domains = chain(*(combined(part.column or "all", part.groups, part.codes) for part in partitions[1:]))
+    strata = combined("stratum", names, np.arange(len(names)))
+    (whole,) = combined("all", ["all"], partitions[0].codes)
     response = check_response(plan, parts.counts)
     said = None if response is None else response.in_words
     return Estimation(
@@ -261,35 +313,39 @@ def _combine(
     )
 
 
-def with_interval(
-    name: tuple[str, str],
-    estimate: float,
-    variance: float,
-    doubt: float,
-    people: tuple[int, int],
+def with_intervals(
+    names: tuple[Sequence[str], Sequence[str]],
+    estimates: FloatArray,
+    variances: FloatArray,
+    doubts: FloatArray,
+    people: tuple[FloatArray, FloatArray],
     confidence: float,
-) -> Estimate:
-    """Put an interval around an estimate.
+) -> Estimates:
+    """Put intervals around estimates.
 
     Parameters
     ----------
-    name : (str, str)
-        Its column and group.
-    estimate, variance : float
-        The estimate and its variance.
-    doubt : float
-        Sum of the squares of the variance's parts, each over its degrees of freedom (Satterthwaite).
-    people : (int, int)
-        How many were invited, and how many answered.
+    names : (sequence of str, sequence of str)
+        The column of each, and its group.
+    estimates, variances : array
+        The estimates and their variances.
+    doubts : array
+        Sums of the squares of each variance's parts, each over its degrees of freedom (Satterthwaite).
+    people : (array, array)
+        How many were invited, and how many answered; whole numbers.
     confidence : float
-        Level of the interval.
+        Level of the intervals.
     """
     from scipy import stats
 
-    degrees = variance**2 / doubt if doubt > 0 else math.inf
-    error = math.sqrt(variance)
-    reach = float(stats.t.ppf(0.5 + confidence / 2, degrees)) * error  # normal for infinite degrees
-    return Estimate(*name, estimate, error, estimate - reach, estimate + reach, degrees, *people)
+    degrees = np.full(len(estimates), math.inf)
+    np.divide(variances**2, doubts, out=degrees, where=doubts > 0)
+    errors = np.sqrt(variances)
+    reach = stats.t.ppf(0.5 + confidence / 2, degrees) * errors  # normal for infinite degrees
+    invited, answered = (numbers.astype(np.int64) for numbers in people)
+    return Estimates(
+        *names, estimates, errors, estimates - reach, estimates + reach, degrees, invited, answered
+    )
 
 
 def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Moments:
@@ -310,11 +366,12 @@ def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Mom
 
 def places(plan: Design, strata: Sequence[str]) -> IntArray:
     """Return the places of strata in a design, all of which it must have."""
-    place = {name: i for i, name in enumerate(plan.strata.names)}
-    unknown = {str(name) for name in strata if name not in place}
+    place = rows_by_name(plan.strata)
+    codes = np.fromiter(map(place.get, strata, repeat(-1)), dtype=np.int64, count=len(strata))
+    unknown = {str(strata[i]) for i in np.flatnonzero(codes < 0).tolist()}
     if unknown:
         raise InputError(f"the design has no stratum {min(unknown)!r}.")
-    return np.array([place[name] for name in strata], dtype=np.int64)
+    return codes
 
 
 def _require_counts(plan: Design, counts: IntArray) -> None:
@@ -338,4 +395,4 @@ def _noise_variances(plan: Design, moments: Moments) -> FloatArray:
         mean_square = ((moments.means - middle) / half) ** 2 + moments.squares / moments.counts / half**2
         estimated = plan.mechanism.estimated_variance(mean_square, plan.local_epsilons)
         return read_only(np.maximum(estimated, 0.0) * answers.range**2)
-    return read_only(np.array([noise_variance(plan, name) for name in plan.strata.names]))
+    return read_only(plan.problem.terms.noise_variances(plan.sample_sizes.astype(float)))

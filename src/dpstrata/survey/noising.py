@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
+from dpstrata.model.strata import Strata
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
 
@@ -105,26 +107,6 @@ def noise_mean(plan: Design, stratum: str, answers: npt.ArrayLike) -> float:
     return float(plan.inputs.answers.lower + plan.inputs.answers.range * share)
 
 
-def noise_variance(plan: Design, stratum: str) -> float:
-    """Variance of the noise that one answer of a stratum (with a curator, their sum) gets on its grid.
-
-    With the rounding to the grid, which adds at most a quarter of a squared step, and for piecewise noise at
-    its worst. It differs from ``plan.noise_sds`` squared by less than one part in 1,000.
-
-    Parameters
-    ----------
-    plan : Design
-        The design.
-    stratum : str
-        Name of the stratum.
-    """
-    _require_design(plan)
-    noise = _noise_at(plan, stratum)
-    exact = plan.mechanism.grid_steps(noise.e) == plan.inputs.answers.steps
-    rounding = 0.0 if exact else 0.25 / noise.steps**2
-    return plan.inputs.answers.range**2 * (_largest_variance(noise) + rounding)
-
-
 def _require_design(plan: object) -> None:
     if not isinstance(plan, Design):
         raise InputError(f"noise needs a Design, got {type(plan).__name__}.")
@@ -133,7 +115,7 @@ def _require_design(plan: object) -> None:
 def check_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
     """Check answers: numbers that the design allows, and no more than were invited."""
     values = as_answers(plan, answers)
-    most = int(plan.sample_sizes[plan.strata.names.index(stratum)])
+    most = int(plan.sample_sizes[_row(plan, stratum)])
     if len(values) > most:
         raise InputError(
             f"the design invites {most:,} people of stratum {stratum!r}, got {len(values):,} answers; more "
@@ -144,11 +126,21 @@ def check_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
 
 def _noise_at(plan: Design, stratum: str) -> GridNoise:
     """Return what is done in a stratum."""
-    names = plan.strata.names
-    if stratum not in names:
-        raise InputError(f"the design has no stratum {stratum!r}.")
-    e = float(plan.local_epsilons[names.index(stratum)]) if plan.inputs.amplified else 0.0
-    return _noise(plan.mechanism, e)
+    row = _row(plan, stratum)
+    return _noise(plan.mechanism, plan.local_epsilon(row) if plan.inputs.amplified else 0.0)
+
+
+def _row(plan: Design, stratum: str) -> int:
+    try:
+        return rows_by_name(plan.strata)[stratum]
+    except KeyError:
+        raise InputError(f"the design has no stratum {stratum!r}.") from None
+
+
+@lru_cache(maxsize=8)
+def rows_by_name(strata: Strata) -> Mapping[str, int]:
+    """Look all strata up once: a survey is noised stratum by stratum, or person by person."""
+    return {name: row for row, name in enumerate(strata.names)}
 
 
 def require_stated_answers(plan: Design) -> None:
@@ -182,11 +174,6 @@ def as_answers(plan: Design, answers: npt.ArrayLike) -> FloatArray:
             f"answers must lie in {allowed}, got {outside:,} of {values.size:,} outside. Correct them{hint}."
         )
     return clipped
-
-
-@lru_cache(maxsize=4096)
-def _largest_variance(noise: GridNoise) -> float:
-    return noise.variance(noise.steps)
 
 
 @lru_cache(maxsize=4096)

@@ -49,7 +49,7 @@ class Figures(BaseModel):
 class DesignReply(Figures):
     """A design in figures, words and charts."""
 
-    headline: str
+    headline: str = Field(description="Without how many interviews Neyman's allocation would need.")
     notes: list[str] = Field(description="How the number of interviews and the mechanism came about.")
     sentences: list[str]
     warnings: list[str]
@@ -59,6 +59,12 @@ class DesignReply(Figures):
     strata: dict[str, list[Any]] = Field(description="Columns of the table of strata.")
     charts: dict[str, dict[str, Any]] = Field(description="Vega-Lite definitions by name.")
     code: dict[str, str] = Field(description="What gives the same design: python and command.")
+
+
+class HeadlineReply(BaseModel):
+    """The headline in full."""
+
+    headline: str
 
 
 class ChartReply(BaseModel):
@@ -144,6 +150,14 @@ ENDPOINTS = (
     Endpoint("GET", "/api/health", "health", "Say that the server and a worker answer.", None, Health),
     Endpoint(
         "POST", "/api/design", "design", "Design: figures, words, charts, code.", DesignRequest, DesignReply
+    ),
+    Endpoint(
+        "POST",
+        "/api/headline",
+        "headline",
+        "The headline, with how many interviews Neyman's allocation would need.",
+        DesignRequest,
+        HeadlineReply,
     ),
     Endpoint(
         "POST",

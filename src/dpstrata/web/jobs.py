@@ -76,7 +76,7 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
     return reply_json(
         {
             **describe(plan),
-            "headline": headline(plan),
+            "headline": headline(plan, matched=False),
             "notes": _notes(plan),
             "sentences": sentences(plan),
             "warnings": warned,
@@ -127,6 +127,12 @@ def describe(plan: Design) -> dict[str, Any]:
         "best_total": None if plan.outcome is None else plan.outcome.best_total,
         "cost": plan.cost,
     }
+
+
+def answer_headline(body: bytes, parameters: Parameters) -> Reply:
+    """Say the headline in full: how many interviews Neyman's allocation would need takes several designs."""
+    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    return reply_json({"headline": headline(plan)})
 
 
 def answer_precision(body: bytes, parameters: Parameters) -> Reply:
@@ -234,6 +240,7 @@ def answer_report(body: bytes, parameters: Parameters) -> Reply:
 JOBS: dict[str, Job] = {
     "health": answer_health,
     "design": answer_design,
+    "headline": answer_headline,
     "precision": answer_precision,
     "epsilon": answer_epsilon,
     "compare": answer_compare,
