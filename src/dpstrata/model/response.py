@@ -143,7 +143,7 @@ def chance_of_no_answer(sizes: IntArray, rates: FloatArray, invited: IntArray | 
     Examples
     --------
     >>> chance_of_no_answer(np.array([4, 1000]), np.array([0.5, 0.5]), np.array([2, 10])).round(5).tolist()
-    [0.16667, 0.00094]
+    [0.16667, 0.00093]
     """
 
     def chance(N: FloatArray, A: FloatArray, n: FloatArray) -> FloatArray:

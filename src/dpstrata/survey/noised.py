@@ -64,10 +64,10 @@ def estimate(
     """
     plan = design if isinstance(design, Design) else read_design(Path(design))
     curator = plan.inputs.trust == "curator"
-    if isinstance(answers, str | Path):
-        check_release(plan, Path(answers), None if isinstance(design, Design) else Path(design))
+    document = None if isinstance(design, Design) else Path(design)
     if isinstance(answers, str | Path) and engine == "duckdb":
         names, values = read_noised(Path(answers), stratum, answer)
+        check_release(plan, Path(answers), document)
         if not curator:
             return estimate_means(plan, names, values)
         return estimate_from_means(plan, names, values, read_numbers(Path(answers), COUNT))
@@ -75,6 +75,8 @@ def estimate(
     from dpstrata.survey.noised_on_spark import collect_numbers, sum_numbers
 
     data = read_spark(str(answers)) if isinstance(answers, str | Path) else answers
+    if isinstance(answers, str | Path):
+        check_release(plan, Path(answers), document)
     if curator:
         names, values, counts = collect_numbers(data, stratum, answer, COUNT)
         return estimate_from_means(plan, names, values, counts)
