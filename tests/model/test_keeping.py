@@ -63,9 +63,7 @@ def test_a_design_that_was_released_is_not_replaced_and_only_its_answers_are_est
     assert (right.returncode, right.stderr) == (0, "")
     text = (tmp_path / "noised.csv").read_text()
     (tmp_path / "copy.csv").write_text(text + "\n")
-    with pytest.warns(
-        dps.DpstrataWarning, match=r"the ledger records for this design \(it has noised\.csv\)"
-    ):
+    with pytest.warns(dps.DpstrataWarning, match=r"records as released for this design \(noised\.csv\)"):
         dps.estimate(tmp_path / "design.json", tmp_path / "copy.csv")
     assert dps.estimate(tmp_path / "other.json", tmp_path / "copy.csv").whole.answers == 10
 

@@ -274,8 +274,8 @@ def check_release(plan: Design, noised: Path, design: Path | None) -> None:
         )
     if own and not designs:
         warnings.warn(
-            f"{noised} is not as the ledger records what was released of this design ({', '.join(own)}); make "
-            "sure that it holds the noised answers of this design, unchanged.",
+            f"{noised} differs from what the ledger records as released for this design ({', '.join(own)}); "
+            "make sure that it holds the noised answers of this design, unchanged.",
             DpstrataWarning,
             stacklevel=3,
         )
