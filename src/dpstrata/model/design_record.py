@@ -175,10 +175,12 @@ class Design:
     @property
     def chance_of_empty_stratum(self) -> float:
         """Chance that nobody answers in some stratum, so that it cannot be estimated; 0 if everyone does."""
+        return self.chance_of_empty_stratum_at(self.sample_sizes)
+
+    def chance_of_empty_stratum_at(self, sample_sizes: IntArray) -> float:
+        """Return the same for another allocation."""
         rates = self.problem.terms.response_rates
-        if rates is None:
-            return 0.0
-        return chance_of_empty_stratum(self.strata.sizes, rates, self.sample_sizes)
+        return 0.0 if rates is None else chance_of_empty_stratum(self.strata.sizes, rates, sample_sizes)
 
     @property
     def response_in_words(self) -> str | None:

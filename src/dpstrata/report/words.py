@@ -18,7 +18,7 @@ from dpstrata.model.domains import find_partitions
 from dpstrata.model.inputs import Inputs, plain_number
 from dpstrata.model.matching import Match, match_neyman
 from dpstrata.model.outcome import counted
-from dpstrata.model.statement import factor_up, round_down, round_up
+from dpstrata.model.statement import factor_up, percent_up, round_down, round_up
 from dpstrata.model.usefulness import alarm
 
 _LISTED_SIZES = 6
@@ -117,8 +117,14 @@ def neyman_in_words(plan: Design, match: Match | None = None, *, matched: bool =
 
 
 def _drawbacks(plan: Design, neyman: Comparison) -> str:
-    """Say what an allocation that is more precise as a whole fails at: the cost, or some targets."""
+    """Say what an allocation that is more precise as a whole fails at: cost, targets, or empty strata."""
     found = []
+    chance = plan.chance_of_empty_stratum_at(neyman.sample_sizes)
+    if chance > plan.chance_of_empty_stratum:
+        found.append(
+            f"leave a stratum without an answer with a chance of {percent_up(chance)} instead of "
+            f"{percent_up(plan.chance_of_empty_stratum)}"
+        )
     if plan.cost is not None and neyman.cost is not None and neyman.cost > plan.cost:
         found.append(f"cost {neyman.cost:,.10g} instead of {plan.cost:,.10g}")
     missed = missed_targets(plan, neyman)
