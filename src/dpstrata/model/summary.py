@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN_STRATA = 40
 RANDOM_ANSWERS = (
-    "Variances are those expected if every stratum has an answer. Sample sizes minimise a bound on them that "
-    "counts few expected answers as worse, so another allocation may show a slightly smaller one."
+    "Standard errors are those expected if every stratum has an answer; what is minimised, and compared, is "
+    "the planned variance, a bound on theirs that counts few expected answers as worse."
 )
 TITLES = {
     OWN: "this design",
@@ -139,7 +139,7 @@ def _what_is_equal(plan: Design) -> str:
     whatever = f", whatever their {' and '.join(ignored)}" if ignored else ""
     said = f"The others invite as many people{whatever}." if whatever else ""
     if plan.compares_costs:
-        said = f"The others cost as much, as nearly as whole people allow, and never more{whatever}."
+        said = f"The others cost at most as much as this design{whatever}."
     return f"{said} {RANDOM_ANSWERS}".strip() if plan.problem.terms.random_answers else said
 
 

@@ -99,9 +99,10 @@ def neyman_in_words(plan: Design, match: Match | None = None, *, matched: bool =
     shown = three_digits(neyman.variance if neyman.standard_error is None else neyman.standard_error)
     if np.array_equal(neyman.sample_sizes, plan.sample_sizes):
         return "Neyman's allocation is the same."
-    if neyman.ratio <= 1 or plan.compares_costs:
+    looks_better = neyman.ratio <= 1 or neyman.variance <= plan.variance
+    if looks_better or plan.compares_costs:
         amount = "for the same cost" if plan.compares_costs else "of as many"
-        drawbacks = _drawbacks(plan, neyman) if neyman.ratio <= 1 else ""
+        drawbacks = _drawbacks(plan, neyman) if looks_better else ""
         return f"Neyman's allocation {amount} would give {shown}{drawbacks}."
     if not matched:
         return f"Neyman's allocation would give {shown}."
@@ -130,6 +131,8 @@ def _drawbacks(plan: Design, neyman: Comparison) -> str:
     missed = missed_targets(plan, neyman)
     if missed:
         found.append(f"miss {'1 target' if missed == 1 else f'{missed:,} targets'}")
+    if not found and neyman.ratio > 1:
+        found.append(f"have {neyman.ratio:.3f} times the planned variance, which counts few answers as worse")
     return f", but would {' and '.join(found)}" if found else ""
 
 
