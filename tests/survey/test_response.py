@@ -164,3 +164,17 @@ def test_estimates_say_what_the_answers_contradict_and_refuse_nothing():
     )
     everyone = np.repeat(NAMES, plan.sample_sizes).tolist()
     assert estimate_means(plan, everyone, np.full(len(everyone), 0.5)).notes == ()
+
+
+def test_small_strata_contradict_together():
+    """A staff survey: 24 of 120 answered where 72 were counted on, and no department could tell alone."""
+    strata = dps.Strata([60] * 12, [0.4] * 12, response_rates=[0.6] * 12)
+    plan = dps.design(strata, epsilon=1, total=120, min_per_stratum=10)
+    response = check_response(plan, np.full(12, 2))
+    assert (response.fewer, response.over) == (12, 12)
+    assert response.epsilon > 1.5
+    assert check_response(plan, np.full(12, 6)).fewer == 0
+    rng = np.random.default_rng(3)
+    answers = np.maximum(rng.hypergeometric(36, 24, 10, (2000, 12)), 1)
+    alarms = sum(check_response(plan, row).fewer > 0 for row in answers)
+    assert alarms <= 45  # 12 departments and all together, once in a thousand each: 26 expected
