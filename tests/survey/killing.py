@@ -4,6 +4,7 @@ Each run is a child of its own, which ends like a killed process at the k-th lin
 files. After each, every file under its final name must be whole, and the command must then run to its end.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -69,7 +70,11 @@ def is_spent(ledger):
     if not ledger.exists():
         return False
     entry = json.loads(ledger.read_text())["entries"][0]
-    lost = entry["output_digest"] is not None and not Path(entry["output"]).exists()
+    digest, out = entry["output_digest"], Path(entry["output"])
+    finished = [
+        hashlib.sha256(part.read_bytes()).hexdigest() for part in out.parent.glob(f".{out.name}.*.part")
+    ]
+    lost = digest is not None and not out.exists() and digest not in finished
     return entry["status"] == "released" or lost
 
 
