@@ -24,6 +24,7 @@ from dpstrata.planning.choosing import answer_any
 from dpstrata.planning.designing import read_survey
 from dpstrata.planning.questions import warn_beyond_the_best, warn_of_empty_strata
 from dpstrata.planning.spreads import noised_moments, pilot_spreads
+from dpstrata.privacy.promises import OTHER_THAN_EPSILON
 from dpstrata.survey.estimating import (
     FEW,
     Estimate,
@@ -90,15 +91,15 @@ def pilot(
     if isinstance(pilot_total, int) and pilot_total < 1:
         raise InputError(f"pilot_total must be at least 1, got pilot_total={pilot_total}.")
     _, both = read_survey(strata, {**options, "epsilon": epsilon, "total": total})
+    if isinstance(pilot_epsilon, int | float) and not 0 < pilot_epsilon < both.promise.central_epsilon:
+        raise InputError(
+            f"pilot_epsilon must be above 0 and below epsilon={both.epsilon:g}, so that something is left "
+            f"for the main wave, got pilot_epsilon={pilot_epsilon:g}."
+        )
     strata, inputs = read_survey(strata, {**options, "epsilon": pilot_epsilon, "total": pilot_total})
     assert inputs.epsilon is not None
     assert both.epsilon is not None
     assert both.total is not None
-    if not 0 < inputs.epsilon < both.epsilon:
-        raise InputError(
-            f"pilot_epsilon must be above 0 and below epsilon={both.epsilon:g}, so that something is left "
-            f"for the main wave, got pilot_epsilon={inputs.epsilon:g}."
-        )
     if not pilot_total < both.total:
         raise InputError(
             f"pilot_total must be below total={both.total:,}, so that someone is left for the main wave, "
@@ -298,7 +299,7 @@ def _require_first(first: object) -> None:
 
 def _require_pure(strata: object, options: dict[str, Any]) -> None:
     """Refuse what a pilot is not worked out for."""
-    for name in (*QUESTIONS, "zcdp", "gdp", "delta"):
+    for name in (*QUESTIONS, *OTHER_THAN_EPSILON):
         if options.get(name):
             raise NotAvailableError(f"a pilot is for a total and a promise of epsilon alone, got {name}.")
     if options.get("trust") == "curator":

@@ -12,11 +12,11 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from dpstrata.arrays import FloatArray
 from dpstrata.errors import DpstrataWarning, InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.output import write_atomically
+from dpstrata.privacy.promises import Spent
 from dpstrata.survey.frames.files import file_digest
 from dpstrata.survey.keys import commitment, survey_key
 from dpstrata.survey.response import ROUNDING, central_losses, planned_shares
@@ -46,7 +47,7 @@ class Entry:
         SHA-256 of the file, from when its noise is drawn.
     status : {"pending", "released"}
         How far it came.
-    epsilon, delta : float
+    spent : Spent
         What it adds to what everyone in the frame has spent.
     people : tuple of str
         Keyed digests of those who answered; see :class:`Recognition`.
@@ -56,8 +57,6 @@ class Entry:
         0 for the first time that a sample is released, one more each time its budget is spent again.
     pilot : bool
         Whether it is the first of two waves.
-    zcdp, gdp : float
-        What it adds instead, where the promise is one of these.
     recognition : str or None
         Commitment to the key of these digests; ``None`` if it is that of the draw, as 0.1.0 had it.
     """
@@ -67,14 +66,11 @@ class Entry:
     output: str
     output_digest: str | None
     status: Literal["pending", "released"]
-    epsilon: float
-    delta: float
+    spent: Spent
     people: tuple[str, ...]
     question: str
     round: int = 0
     pilot: bool = False
-    zcdp: float = 0.0
-    gdp: float = 0.0
     recognition: str | None = None
 
     @property
@@ -112,39 +108,6 @@ class Recognition:
         return tuple(keyed_digest(key, person) for person in self.people)
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What releases have spent on everyone in a frame, each kind of promise added up by itself.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        Sums over the releases with such a promise.
-    zcdp : float
-        Sum of the rho of zCDP.
-    gdp : float
-        The mu of Gaussian DP of all of them together, the root of the sum of squares.
-    """
-
-    epsilon: float = 0.0
-    delta: float = 0.0
-    zcdp: float = 0.0
-    gdp: float = 0.0
-
-    @property
-    def in_words(self) -> str:
-        """All that is not zero, in a few words."""
-        named = {"epsilon": self.epsilon, "delta": self.delta, "zCDP rho": self.zcdp, "GDP mu": self.gdp}
-        return ", ".join(f"{name} = {_up(value)}" for name, value in named.items() if value) or "nothing"
-
-
-def _up(value: float) -> str:
-    """Write a loss with six digits, never smaller than it is."""
-    shown = float(f"{value:.6g}")
-    digits = 5 - math.floor(math.log10(value))
-    return f"{shown if shown >= value * (1 - 1e-12) else shown + 10.0**-digits:.6g}"
-
-
 class Ledger:
     """The entries of one ledger file.
 
@@ -163,7 +126,7 @@ class Ledger:
             data = json.loads(path.read_text(encoding="utf-8"))
             if data["format"] != FORMAT or data["version"] not in (1, 2):
                 raise ValueError
-            self.entries = [Entry(**{**entry, "people": tuple(entry["people"])}) for entry in data["entries"]]
+            self.entries = [_read(entry) for entry in data["entries"]]
             if not all(_is_sound(entry) for entry in self.entries):
                 raise ValueError
         except OSError as error:
@@ -243,7 +206,7 @@ class Ledger:
         return int(known.sum()), untold
 
     def _write(self) -> None:
-        data = {"format": FORMAT, "version": 2, "entries": [asdict(entry) for entry in self.entries]}
+        data = {"format": FORMAT, "version": 2, "entries": [_written(entry) for entry in self.entries]}
         write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
 
 
@@ -327,7 +290,7 @@ def loss_of_repeats(plan: Design, times: int, shares: FloatArray | None = None) 
     >>> round(loss_of_repeats(plan, 1), 6), round(loss_of_repeats(plan, 2), 1)
     (1.0, 5.7)
     """
-    promised = float(plan.inputs.epsilon or 0.0)
+    promised = plan.inputs.promise.central_epsilon
     if times == 0 or (times == 1 and shares is None):
         return times * promised
     losses = central_losses(planned_shares(plan) if shares is None else shares, times * plan.local_epsilons)
@@ -352,7 +315,7 @@ def _is_announced(others: list[Entry], plan: Design) -> bool:
         and stated is not None
         and all(known.pilot and known.design_digest == digest and known.round == 0 for known in others)
         and spent.epsilon <= float(stated.min())
-        and (spent.delta, spent.zcdp, spent.gdp) == (0, 0, 0)
+        and replace(spent, epsilon=0.0) == Spent()
     )
 
 
@@ -363,14 +326,15 @@ def _with_round(
 
     What a release adds is what all releases of the sample lose together, less what is counted already.
     """
+    amplified = plan.inputs.promise.amplified
     drawn = [known for known in own if known.key_commitment == entry.key_commitment]
     now = max((known.round for known in drawn), default=-1)
-    counted = math.fsum(known.epsilon for known in drawn)
+    counted = math.fsum(known.spent.epsilon for known in drawn)
     asked = {known.question for known in drawn if known.round == now}
     if drawn and entry.question not in asked and len(asked) < plan.inputs.questions:
         # The budget is shared; more is lost only where fewer answered this question than the others.
-        adds = max(loss_of_repeats(plan, now + 1, shares) - counted, 0.0) if plan.inputs.amplified else 0.0
-        return replace(entry, round=now, epsilon=adds, delta=0.0, zcdp=0.0, gdp=0.0)
+        adds = max(loss_of_repeats(plan, now + 1, shares) - counted, 0.0) if amplified else 0.0
+        return replace(entry, round=now, spent=Spent(epsilon=adds))
     if own and not again:
         repeated = [known for known in own if known.question == entry.question]
         reason = f"this design is for {plan.inputs.questions} questions, and as many were released before"
@@ -384,28 +348,40 @@ def _with_round(
                 )
         raise InputError(
             f"{reason}; noising the same people again costs everyone "
-            f"{'far more than it did' if plan.inputs.amplified else 'more'}, and answers that come "
+            f"{'far more than it did' if amplified else 'more'}, and answers that come "
             "later would show who was late. Say so with --again."
         )
-    if not plan.inputs.amplified:  # the sample hides nobody, so that every release adds what it is
+    if not amplified:  # the sample hides nobody, so that every release adds what it is
         return replace(entry, round=now + 1)
     before = min(loss_of_repeats(plan, now + 1, shares), counted)
     adds = loss_of_repeats(plan, now + 2, shares) - before
-    return replace(entry, round=now + 1, epsilon=adds)
+    return replace(entry, round=now + 1, spent=replace(entry.spent, epsilon=adds))
 
 
 def _added(entries: Iterable[Entry]) -> Spent:
-    known = list(entries)
-    return Spent(
-        math.fsum(entry.epsilon for entry in known),
-        math.fsum(entry.delta for entry in known),
-        math.fsum(entry.zcdp for entry in known),
-        math.hypot(*(entry.gdp for entry in known)),
-    )
+    return Spent.added(entry.spent for entry in entries)
+
+
+def _read(data: Mapping[str, Any]) -> Entry:
+    """Take an entry as it is written: losses by their names beside the rest, epsilon and delta always."""
+    names = {part.name for part in fields(Spent)}
+    losses = {name: data[name] for name in names & {"epsilon", "delta", *data}}
+    rest = {name: value for name, value in data.items() if name not in names}
+    return Entry(**{**rest, "people": tuple(data["people"])}, spent=Spent(**losses))
+
+
+def _written(entry: Entry) -> dict[str, Any]:
+    """Write an entry as 0.1.0 did: epsilon and delta before the people, other losses after the pilot."""
+    spent, data = asdict(entry.spent), dict[str, Any]()
+    first = {name: spent.pop(name) for name in ("epsilon", "delta")}
+    for name, value in asdict(entry).items():
+        data |= first if name == "spent" else {name: value}
+        data |= spent if name == "pilot" else {}
+    return data
 
 
 def _is_sound(entry: Entry) -> bool:
-    losses = (entry.epsilon, entry.delta, entry.zcdp, entry.gdp)
+    losses = asdict(entry.spent).values()
     texts = (entry.design_digest, entry.key_commitment, entry.output, entry.question)
     return (
         all(type(loss) in (int, float) and 0 <= loss <= _MOST for loss in losses)  # no NaN either
