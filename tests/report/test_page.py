@@ -212,7 +212,7 @@ def test_what_noises_an_answer_is_said(mechanism, words, questions):
 def test_proof_promise_and_digest_are_those_of_the_design(made):
     plan, _, reader = made
     privacy = plan.privacy
-    for said in (plan.certificate.in_words, privacy["in_words"], plan.inputs.promise_in_words, plan.digest):
+    for said in (plan.certificate.in_words, privacy["in_words"], plan.inputs.promise.in_words, plan.digest):
         assert said in reader.text
     for part in ("assumptions", "public", "secret", "not_protected"):
         for said in privacy[part]:
