@@ -44,9 +44,9 @@ def forgotten(option: str) -> list[str]:
     missing += [
         f"{place} {option}"
         for place, names in (
-            ("the field of Spent", Spent.__dataclass_fields__),
-            ("the field of Inputs", Inputs.__dataclass_fields__),
-            ("the argument of design", inspect.signature(dps.design).parameters),
+            ("the field of Spent called", Spent.__dataclass_fields__),
+            ("the field of Inputs called", Inputs.__dataclass_fields__),
+            ("the argument of design called", inspect.signature(dps.design).parameters),
             ("the example in tests/privacy/test_promises.py of", EXAMPLES),
         )
         if option not in names
@@ -56,7 +56,8 @@ def forgotten(option: str) -> list[str]:
 
 @pytest.mark.parametrize("option", PROMISES)
 def test_nothing_was_forgotten(option):
-    assert forgotten(option) == []
+    missing = forgotten(option)
+    assert not missing, f"{option} lacks {', '.join(missing)}; see 'Add a promise' in CONTRIBUTING.md"
 
 
 def test_what_was_forgotten_is_named(monkeypatch):
@@ -74,7 +75,14 @@ def test_what_was_forgotten_is_named(monkeypatch):
             "Half.fitted",
             "Half.title",
         ),
-        *("Half.symbols['half']", "a field other", "Spent half", "Inputs half", "design half", "of half"),
+        *(
+            "Half.symbols['half']",
+            "a field other",
+            "Spent called half",
+            "Inputs called",
+            "design called",
+            "of half",
+        ),
     ):
         assert what in named
 
