@@ -242,6 +242,7 @@ class Inputs:
         """State the functions that these inputs lead to for ``strata``."""
         sds = strata.spreads(self.answers)
         rates = strata.response_rates
+        mechanism = self._mechanism()
         cap = math.inf
         if self.local_epsilon_cap is not None:  # 3 times 0.8 is 2.4, as written
             cap = float(self.questions * Fraction(repr(self.local_epsilon_cap)))
@@ -251,7 +252,7 @@ class Inputs:
             coefficients=coefficients(strata, sds, self.objective),
             objective=self.objective,
             promise=self.promise,
-            mechanism=self._mechanism(),
+            mechanism=mechanism,
             response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
             cap=cap if cap < _NO_CAP else None,
             curator=self.trust == "curator",

@@ -97,7 +97,7 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
     rows = []
     for question in asked:
         inputs = _ask(plan.inputs, **question)
-        same = inputs.epsilon == plan.inputs.epsilon
+        same = inputs.promise == plan.inputs.promise
         posed = replace(plan.problem, total=question["total"]) if same else None
         try:
             found = answer(plan.strata, inputs, posed)

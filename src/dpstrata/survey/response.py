@@ -108,7 +108,7 @@ def check_response(plan: Design, answers: IntArray) -> Response | None:
     over = losses > promised * (1 + ROUNDING)
     return Response(
         epsilon=float(losses.max()) if over.any() else promised,
-        delta=plan.inputs.delta * float((shares / planned).max()),
+        delta=promise.spent.delta * float((shares / planned).max()),
         promised=promised,
         strata=len(sizes),
         fewer=len(fewer),
