@@ -293,11 +293,11 @@ def _numbers_of_answers(
         return None
     size, n = int(plan.strata.sizes[row]), int(plan.sample_sizes[row])
     whole, more = willing_people(plan.strata.sizes[row : row + 1], rates[row : row + 1])
-    willing = int(whole[0]) + (generator.random(count) < more[0])
-    answers = generator.hypergeometric(willing, size - willing, n)
+    answers = np.zeros(count, dtype=np.int64)
     while (empty := np.flatnonzero(answers == 0)).size:
-        answers[empty] = generator.hypergeometric(willing[empty], size - willing[empty], n)
-    return np.asarray(answers, dtype=np.int64)
+        willing = int(whole[0]) + (generator.random(len(empty)) < more[0])
+        answers[empty] = generator.hypergeometric(willing, size - willing, n)
+    return answers
 
 
 def draw_without_replacement(population: int, n: int, count: int, generator: np.random.Generator) -> IntArray:

@@ -240,7 +240,7 @@ def test_planners_questions(arguments, words):
         (["--budget", 5], "budget must cover the minimums, which cost 89, got --budget 5"),
         (
             ["--target-se", 0.001],
-            "asks for a standard error of 0.001, but the best possible under this privacy is",
+            "asks for a standard error of 0.001, but the best that can be planned under this privacy is",
         ),
         (["--target-se", 0.02, "--budget", 100], "costs 11,127, more than --budget 100"),
         (["--total", 50_000], "people who would answer allow (40,000), got --total 50,000"),
@@ -278,7 +278,7 @@ def test_evaluate(tmp_path):
         "evaluate", EXAMPLE, "--epsilon", 1, "--sample-sizes", "50,50,50,50", "--plot", chart, "--out", table
     )
     assert result.returncode == 0, result.stderr
-    assert "1.015 times its variance" in " ".join(result.stdout.split())
+    assert "1.015 times that of the best" in " ".join(result.stdout.split())
     assert "Not optimal: moving one person would take" in " ".join(result.stdout.split())
     assert chart.read_text().startswith("<svg")
     assert (
@@ -377,7 +377,7 @@ def test_one_value_for_all_strata(tmp_path):
     assert "response rate" in swept.stdout
     twice = run("design", "told.csv", *options, "--total", 300, "--response-rate", 0.6, cwd=tmp_path)
     assert twice.stderr == (
-        "Error: --response-rate is for strata without response rates of their own, got some.\n"
+        "Error: the strata already have response rates; remove that column, or leave --response-rate out.\n"
     )
     (tmp_path / "wrong.csv").write_text(told.replace("0.6", "6"))
     wrong = run("design", "wrong.csv", *options, "--total", 300, cwd=tmp_path)

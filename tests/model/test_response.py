@@ -45,8 +45,12 @@ def test_expectations_equal_the_sums(seed):
 
 
 def test_a_share_that_is_not_whole_lies_between_its_neighbours():
-    low, high = (inverses(10, A, 3)[1] for A in (6, 7))
-    assert one(expected_inverse, 10, 0.65, 3, squared=False) == pytest.approx(float((low + high) / 2))
+    """Each weighs as much as it is likely, given that someone answers."""
+    (none, once, _), (none_more, once_more, _) = (inverses(7, A, 5) for A in (1, 2))
+    weights = [Fraction(1, 2) * (1 - none), Fraction(1, 2) * (1 - none_more)]
+    expected = (weights[0] * once + weights[1] * once_more) / sum(weights)
+    assert one(expected_inverse, 7, 1.5 / 7, 5, squared=False) == pytest.approx(float(expected))
+    assert one(chance_of_no_answer, 7, 1.5 / 7, 5) == pytest.approx(float((none + none_more) / 2))
 
 
 def test_no_digits_are_lost_in_huge_strata():
@@ -106,6 +110,7 @@ def test_the_chance_of_an_empty_stratum_and_the_minimum_that_avoids_it():
     least = minimum_against_empty(sizes, rates, sizes)
     assert chance_of_empty_stratum(sizes, rates, np.full(12, least)) <= 0.01
     assert chance_of_empty_stratum(sizes, rates, np.full(12, least - 1)) > 0.01
+    assert minimum_against_empty(np.full(12, 30), np.full(12, 0.3), np.full(12, 9)) is None
 
 
 def test_the_planned_variance_is_what_surveys_have():

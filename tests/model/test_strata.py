@@ -203,11 +203,7 @@ def test_one_value_for_all_strata_must_be_a_share(given, words):
 
 def test_one_value_for_all_strata_does_not_overrule_a_column():
     strata = dps.Strata([700, 900], [0.1, 0.2], response_rates=[1, 1])
-    with pytest.raises(
-        dps.InputError, match="proportion is for strata without standard deviations of their own"
-    ):
+    with pytest.raises(dps.InputError, match="the strata already have standard deviations"):
         strata.filled(proportion=0.1)
-    with pytest.raises(
-        dps.InputError, match="response_rate is for strata without response rates of their own"
-    ):
+    with pytest.raises(dps.InputError, match="the strata already have response rates"):
         strata.filled(response_rate=0.6)

@@ -354,7 +354,10 @@ def test_someone_must_answer():
 def test_a_stratum_that_may_stay_empty_is_warned_about_with_the_minimum_that_avoids_it():
     """A staff survey: 12 departments of 20 to 130 people, half of whom answer."""
     departments = dps.Strata(range(20, 140, 10), [0.4] * 12, response_rates=[0.5] * 12)
-    with pytest.warns(dps.DpstrataWarning, match=r"is 39%\. With min_per_stratum=10 it would be at most 1%"):
+    with pytest.warns(
+        dps.DpstrataWarning,
+        match=r"is 39%\. With min_per_stratum=10 \(which takes 120 invitations\) it would be at most 1%",
+    ):
         plan = dps.design(departments, epsilon=1, total=60)
     none = [
         stats.hypergeom.pmf(0, N, N / 2, n)
@@ -365,6 +368,32 @@ def test_a_stratum_that_may_stay_empty_is_warned_about_with_the_minimum_that_avo
     safe = dps.design(departments, epsilon=1, total=140, min_per_stratum=10)
     assert safe.chance_of_empty_stratum <= 0.01
     assert "cannot be estimated, is 0." in safe.response_in_words
+
+
+def test_where_no_minimum_avoids_empty_strata_the_smallest_is_named():
+    strata = dps.Strata([12, 2000, 3000], names=["tiny", "b", "c"])
+    with pytest.warns(
+        dps.DpstrataWarning, match=r"No minimum within the bounds makes it 1%.* such as 'tiny'"
+    ):
+        dps.design(strata, epsilon=1, answers="binary", proportion=0.3, response_rate=0.3, total=400)
+
+
+@quietly
+@pytest.mark.parametrize("seed", range(40))
+def test_other_allocations_are_compared_by_what_is_minimised(seed):
+    """A rival with fewer people in small strata may look precise, given that every stratum has an answer."""
+    rng = np.random.default_rng([31, seed])
+    k = int(rng.integers(2, 8))
+    strata = dps.Strata(
+        rng.integers(30, 150, k), rng.uniform(0.1, 0.45, k), response_rates=rng.uniform(0.3, 0.9, k)
+    )
+    plan = dps.design(strata, epsilon=float(10 ** rng.uniform(-1, 0.5)), total=10 * k)
+    assert all(row.ratio >= 1 - 1e-12 for row in plan.compare())
+    for row in plan.compare()[1:]:
+        other = dps.evaluate(strata, row.sample_sizes, epsilon=plan.inputs.epsilon)
+        assert other.ratio == pytest.approx(row.ratio)
+        assert other.chance_of_empty_stratum == plan.chance_of_empty_stratum_at(row.sample_sizes)
+        assert "The chance that nobody answers in some stratum" in " ".join(other.sentences())
 
 
 # --- standard deviations from the answers themselves ------------------------------------------

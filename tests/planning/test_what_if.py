@@ -60,7 +60,7 @@ def test_an_allocation_is_compared_with_the_best_of_the_same_cost():
     assert score.ratio == score.variance / best.variance > 1
     assert not score.certificate.optimal
     assert score.certificate.lower_bound == best.certificate.lower_bound
-    assert "the best allocation of the same cost" in repr(score)
+    assert "the best allocation for the same cost" in repr(score)
     itself = dps.evaluate(COSTLY, best.sample_sizes, epsilon=1)
     assert itself.ratio == 1
     assert itself.certificate == best.certificate

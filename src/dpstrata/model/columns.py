@@ -84,6 +84,7 @@ def strata_from_columns(
         names=names,
         sd_sources=sources,
         sds_are_shares=spread == "proportion",
+        proportions=known.numbers("proportion") if spread == "proportion" else None,
         extra=extra,
         **columns,
     )

@@ -48,7 +48,8 @@ class Comparison:
     variance : float
         Of the estimator (for objectives other than ``mean`` the objective's value).
     ratio : float
-        ``variance`` over the design's.
+        What is minimised over the design's: the variance, or where the number of answers is random the
+        planned variance, which counts few expected answers as worse.
     variance_without_privacy : float
         The same sizes with no noise.
     effective_sample_size : float or None
@@ -102,6 +103,12 @@ def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_pop
     return sampling + privacy
 
 
+def planned_variance(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:
+    """Return the variance at ``sizes`` as it is minimised, with the finite population correction."""
+    variances = mean_variances(problem, sizes, finite_population=finite_population)
+    return float((problem.terms.coefficients**2 * variances).sum())
+
+
 def compare_designs(
     problem: Problem,
     sizes: IntArray,
@@ -111,14 +118,18 @@ def compare_designs(
     equal_cost: bool = False,
 ) -> tuple[Comparison, ...]:
     """Score ``sizes`` as this design, then the classical allocations of the same total, or cost."""
-    reference = variance_parts(problem, sizes, finite_population=finite_population).total
+
+    def minimised(allocation: IntArray) -> float:
+        if problem.terms.random_answers:
+            return planned_variance(problem, allocation, finite_population=finite_population)
+        return variance_parts(problem, allocation, finite_population=finite_population).total
 
     def rival(name: str) -> IntArray:
         if costs is None or not equal_cost:
             return baseline_sizes(problem, name)
         return baseline_sizes_at_cost(problem, name, costs, total_cost(costs, sizes))
 
-    rows = []
+    reference, rows = minimised(sizes), []
     for name in (OWN, *BASELINES):
         allocation = sizes if name == OWN else read_only(rival(name))
         parts = variance_parts(problem, allocation, finite_population=finite_population)
@@ -127,7 +138,7 @@ def compare_designs(
                 design=name,
                 sample_sizes=allocation,
                 variance=parts.total,
-                ratio=parts.total / reference if reference > 0 else 1.0,
+                ratio=minimised(allocation) / reference if reference > 0 else 1.0,
                 variance_without_privacy=parts.sampling,
                 effective_sample_size=_effective_size(problem, allocation),
                 standard_error=float(np.sqrt(parts.total)) if problem.terms.objective == "mean" else None,

@@ -27,7 +27,12 @@ from dpstrata.model.domains import Domain, describe_domains, find_partitions
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.problem import Problem
-from dpstrata.model.response import chance_of_empty_stratum, is_worth_a_warning, minimum_against_empty
+from dpstrata.model.response import (
+    chance_of_empty_stratum,
+    chance_of_no_answer,
+    is_worth_a_warning,
+    minimum_against_empty,
+)
 from dpstrata.model.statement import privacy_statement
 from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves
@@ -176,10 +181,12 @@ class Design:
     @property
     def chance_of_empty_stratum(self) -> float:
         """Chance that nobody answers in some stratum, so that it cannot be estimated; 0 if everyone does."""
+        return self.chance_of_empty_stratum_at(self.sample_sizes)
+
+    def chance_of_empty_stratum_at(self, sample_sizes: IntArray) -> float:
+        """Return the same for another allocation."""
         rates = self.problem.terms.response_rates
-        if rates is None:
-            return 0.0
-        return chance_of_empty_stratum(self.strata.sizes, rates, self.sample_sizes)
+        return 0.0 if rates is None else chance_of_empty_stratum(self.strata.sizes, rates, sample_sizes)
 
     @property
     def response_in_words(self) -> str | None:
@@ -197,7 +204,15 @@ class Design:
         if not is_worth_a_warning(chance):
             return words
         least = minimum_against_empty(self.strata.sizes, rates, self.problem.upper)
-        return f"{words} With min_per_stratum={least} it would be at most 1%."
+        if least is None:
+            risky = int(np.argmax(chance_of_no_answer(self.strata.sizes, rates, self.problem.upper)))
+            return (
+                f"{words} No minimum within the bounds makes it 1%; merge small strata, such as "
+                f"{self.strata.name(risky)!r}, with others."
+            )
+        needed = int(np.minimum(np.maximum(least, self.problem.lower), self.problem.upper).sum())
+        more = f" (which takes {self.strata.counted(needed)})" if needed > self.total else ""
+        return f"{words} With min_per_stratum={least}{more} it would be at most 1%."
 
     @property
     def outcome_in_words(self) -> str | None:

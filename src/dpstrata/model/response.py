@@ -116,7 +116,8 @@ def exact_planning_bound(r: Any, n: int, *, squared: bool) -> Any:
 def expected_inverse(sizes: IntArray, rates: FloatArray, invited: FloatArray, *, squared: bool) -> FloatArray:
     """E[1/m | m >= 1], or E[1/m² | m >= 1], of each stratum.
 
-    Where rN is not whole, one person more or fewer would answer, with the odds that give rN on average.
+    Where rN is not whole, one person more or fewer would answer, with the odds that give rN on average (and
+    that change if someone is known to answer).
 
     Parameters
     ----------
@@ -134,7 +135,8 @@ def expected_inverse(sizes: IntArray, rates: FloatArray, invited: FloatArray, *,
             out[few] = _summed(N[few], A[few], n[few])[squared]
         return out
 
-    return _over_willing(inverse, sizes, rates, np.maximum(np.asarray(invited, dtype=float), 1.0))
+    n = np.maximum(np.asarray(invited, dtype=float), 1.0)
+    return _over_willing(inverse, sizes, rates, n, given_an_answer=True)
 
 
 def chance_of_no_answer(sizes: IntArray, rates: FloatArray, invited: IntArray | FloatArray) -> FloatArray:
@@ -145,19 +147,20 @@ def chance_of_no_answer(sizes: IntArray, rates: FloatArray, invited: IntArray | 
     >>> chance_of_no_answer(np.array([4, 1000]), np.array([0.5, 0.5]), np.array([2, 10])).round(5).tolist()
     [0.16667, 0.00093]
     """
+    return _over_willing(_no_answer, sizes, rates, np.asarray(invited, dtype=float))
 
-    def chance(N: FloatArray, A: FloatArray, n: FloatArray) -> FloatArray:
-        from scipy.special import gammaln
 
-        unwilling = possible = N - A
-        with np.errstate(divide="ignore"):
-            log = n * np.log1p(-A / N)  # as if each were drawn by itself: a little more than the truth
-        near = np.flatnonzero((log > _HOPELESS) & (N < _HUGE) & (n <= unwilling))
-        N, unwilling, m = N[near], unwilling[near], n[near]
-        log[near] = gammaln(unwilling + 1) - gammaln(unwilling - m + 1) - gammaln(N + 1) + gammaln(N - m + 1)
-        return np.where(n <= possible, np.exp(np.minimum(log, 0.0)), 0.0)
+def _no_answer(N: FloatArray, A: FloatArray, n: FloatArray) -> FloatArray:
+    """P(m = 0) where exactly A people would answer."""
+    from scipy.special import gammaln
 
-    return _over_willing(chance, sizes, rates, np.asarray(invited, dtype=float))
+    unwilling = possible = N - A
+    with np.errstate(divide="ignore"):
+        log = n * np.log1p(-A / N)  # as if each were drawn by itself: a little more than the truth
+    near = np.flatnonzero((log > _HOPELESS) & (N < _HUGE) & (n <= unwilling))
+    N, unwilling, m = N[near], unwilling[near], n[near]
+    log[near] = gammaln(unwilling + 1) - gammaln(unwilling - m + 1) - gammaln(N + 1) + gammaln(N - m + 1)
+    return np.where(n <= possible, np.exp(np.minimum(log, 0.0)), 0.0)
 
 
 def chance_of_empty_stratum(sizes: IntArray, rates: FloatArray, invited: IntArray) -> float:
@@ -166,8 +169,8 @@ def chance_of_empty_stratum(sizes: IntArray, rates: FloatArray, invited: IntArra
     return float(-np.expm1(np.log1p(-np.minimum(chances, 1.0 - 1e-16)).sum()))
 
 
-def minimum_against_empty(sizes: IntArray, rates: FloatArray, upper: IntArray) -> int:
-    """Find the smallest minimum per stratum under which an empty one has a chance of at most 1%.
+def minimum_against_empty(sizes: IntArray, rates: FloatArray, upper: IntArray) -> int | None:
+    """Find the smallest minimum per stratum under which an empty one has a chance of at most 1%, if any does.
 
     Parameters
     ----------
@@ -176,6 +179,8 @@ def minimum_against_empty(sizes: IntArray, rates: FloatArray, upper: IntArray) -
     upper : array of int
         Most people that may be invited; smaller strata are asked up to it.
     """
+    if is_worth_a_warning(chance_of_empty_stratum(sizes, rates, upper)):
+        return None
     low, high = 0, int(upper.max())
     while high - low > 1:
         middle = min((low + high) // 2, 2 * low + 16)
@@ -203,6 +208,8 @@ def _over_willing(
     sizes: IntArray,
     rates: FloatArray,
     invited: FloatArray,
+    *,
+    given_an_answer: bool = False,
 ) -> FloatArray:
     """Average a function of N, A and n over the two numbers of willing people, block by block."""
     out = np.empty(len(sizes))
@@ -212,8 +219,13 @@ def _over_willing(
         value = function(N, np.maximum(A, 1.0), n)
         some = np.flatnonzero((more > 0) & (A >= 1.0))
         if some.size:
-            other = function(N[some], A[some] + 1.0, n[some])
-            value[some] += more[some] * (other - value[some])
+            one_more = N[some], A[some] + 1.0, n[some]
+            share = more[some]
+            if given_an_answer:  # by Bayes' rule
+                with_more = share * (1.0 - _no_answer(*one_more))
+                without = (1.0 - share) * (1.0 - _no_answer(N[some], A[some], n[some]))
+                share = with_more / (with_more + without)
+            value[some] += share * (function(*one_more) - value[some])
         out[part] = value
     return out
 

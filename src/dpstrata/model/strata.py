@@ -52,6 +52,8 @@ class Strata:
         Privacy budget that was spent on each standard deviation, >= 0; it adds to that of the survey.
     sds_are_shares : bool
         Whether ``sds`` are in units of the answer range, as those that come from a proportion are.
+    proportions : array of float, optional
+        The expected proportions that ``sds`` come from, if they do. They are not kept in documents.
     extra : mapping of str to sequence, optional
         Any further columns; kept, and usable as domains.
 
@@ -78,6 +80,7 @@ class Strata:
     sd_epsilons: FloatArray | None
     sd_sources: tuple[str, ...] | str
     sds_are_shares: bool
+    proportions: FloatArray | None
     extra: Mapping[str, Sequence[Any]] = field(repr=False)
 
     def __init__(
@@ -94,6 +97,7 @@ class Strata:
         sd_sources: str | Sequence[str] | None = None,
         sd_epsilons: npt.ArrayLike | None = None,
         sds_are_shares: bool = False,
+        proportions: npt.ArrayLike | None = None,
         extra: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         given = {
@@ -129,6 +133,8 @@ class Strata:
         put = object.__setattr__
         put(self, "_names", None if names is None else tuple(map(str, names)))
         put(self, "sds_are_shares", sds_are_shares)
+        shares = None if proportions is None else read_only(np.asarray(proportions, dtype=float))
+        put(self, "proportions", shares)
         put(self, "sd_sources", _sources(sd_sources, sds is None))
         put(self, "extra", {name: tuple(values) for name, values in (extra or {}).items()})
         found = find_problems(columns, names=self._names, sources=self.sd_sources)
@@ -208,19 +214,23 @@ class Strata:
         if response_rate is None and proportion is None:
             return self
         rates, sds, sources, shares = self.response_rates, self.sds, self.sd_sources, self.sds_are_shares
+        proportions = self.proportions
         if response_rate is not None:
             rule = "response_rate must be above 0 and at most 1"
             rate = _as_share("response_rate", response_rate, rule, least=math.ulp(0.0))
             if rates is not None:
-                raise InputError("response_rate is for strata without response rates of their own, got some.")
+                raise InputError(
+                    "the strata already have response rates; remove that column, or leave response_rate out."
+                )
             rates = np.full(len(self), rate)
         if proportion is not None:
             share = _as_share("proportion", proportion, "proportion must lie between 0 and 1", least=0.0)
             if sds is not None:
                 raise InputError(
-                    "proportion is for strata without standard deviations of their own, got some."
+                    "the strata already have standard deviations; remove them, or leave proportion out."
                 )
-            sds = spread_of_proportions(np.full(len(self), share), self.sizes.astype(float))
+            proportions = np.full(len(self), share)
+            sds = spread_of_proportions(proportions, self.sizes.astype(float))
             sources, shares = "prior", True
         return Strata(
             self.sizes,
@@ -234,6 +244,7 @@ class Strata:
             sd_sources=sources,
             sd_epsilons=self.sd_epsilons,
             sds_are_shares=shares,
+            proportions=proportions,
             extra=self.extra,
         )
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
 
 SHOWN_STRATA = 40
+RANDOM_ANSWERS = (
+    "Standard errors are those expected if every stratum has an answer; what is minimised, and compared, is "
+    "the planned variance, a bound on theirs that counts few expected answers as worse."
+)
 TITLES = {
     OWN: "this design",
     "neyman": "Neyman",
@@ -133,9 +137,10 @@ def _what_is_equal(plan: Design) -> str:
     ignored = ["costs"] if plan.cost is not None and not plan.compares_costs else []
     ignored += ["targets"] if plan.inputs.has_domain_targets else []
     whatever = f", whatever their {' and '.join(ignored)}" if ignored else ""
+    said = f"The others invite as many people{whatever}." if whatever else ""
     if plan.compares_costs:
-        return f"The others cost as much, as nearly as whole people allow, and never more{whatever}."
-    return f"The others invite as many people{whatever}." if whatever else ""
+        said = f"The others cost at most as much as this design{whatever}."
+    return f"{said} {RANDOM_ANSWERS}".strip() if plan.problem.terms.random_answers else said
 
 
 def _short_sizes(row: Comparison) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
 from dpstrata.model.domains import expected_means
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
 
 LARGE_MARGIN = 0.25  # of the answer range
+_ALIKE = 0.1
 
 
 def alarm(plan: Design) -> str | None:
@@ -21,8 +23,8 @@ def alarm(plan: Design) -> str | None:
     That is so where the margin of error, at the confidence of the design, is a quarter of the answer range or
     more, or where it reaches from the mean that is expected beyond the nearest end of the range: the result
     could then not tell it from nobody, or everybody, giving that answer. What is expected is
-    ``expected_mean``, the column of that name, or for two answers the share that the standard deviations
-    imply. A first wave of two is left out, since its estimate is not the result.
+    ``expected_mean``, the column of that name, or the proportions that the standard deviations come from. A
+    first wave of two is left out, since its estimate is not the result.
 
     Examples
     --------
@@ -39,9 +41,9 @@ def alarm(plan: Design) -> str | None:
     if not reaches_the_end and margin < LARGE_MARGIN * answers.range:
         return None
     confidence = f"{100 * plan.inputs.confidence:.10g}% confidence"
-    start = f"Too imprecise: with a margin of error of {margin:#.2g} ({confidence})"
+    start = f"Too imprecise: with a margin of error of {_rounded(margin)} ({confidence})"
     if mean is None:
-        return f"{start} means could not be told apart that differ by less than that."
+        return f"{start} means that are closer than that could not be told apart."
     shares = answers.steps == 1 and (answers.lower, answers.upper) == (0, 1)
     what, show = ("share", _percent) if shares else ("mean", _number)
     ends = max(mean - margin, answers.lower), min(mean + margin, answers.upper)
@@ -58,15 +60,29 @@ def _expected_mean(plan: Design) -> float | None:
     except InputError:  # a column of that name that holds something else
         means = None
     if means is None:
-        sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
-        if answers.steps != 1 or "bound" in sources:
+        shares = strata.proportions if strata.proportions is not None else _implied_shares(plan)
+        if shares is None:
             return None
-        # S² = p(1 − p)N/(N − 1), in squared ranges; of p and 1 − p the smaller.
-        spread = (plan.sds / answers.range) ** 2 * (strata.sizes - 1) / strata.sizes
-        shares = (1 - np.sqrt(np.maximum(1 - 4 * spread, 0.0))) / 2
         means = answers.lower + answers.range * shares
     mean = float((strata.sizes * means).sum() / strata.population)
     return mean if answers.lower < mean < answers.upper else None
+
+
+def _implied_shares(plan: Design) -> FloatArray | None:
+    """Find the shares of two answers from their spread, where they are alike; of p and 1 − p the smaller."""
+    strata, answers = plan.strata, plan.inputs.answers
+    sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
+    if answers.steps != 1 or "bound" in sources:
+        return None
+    # S² = p(1 − p)N/(N − 1), in squared ranges
+    spread = (plan.sds / answers.range) ** 2 * (strata.sizes - 1) / strata.sizes
+    shares = (1 - np.sqrt(np.maximum(1 - 4 * spread, 0.0))) / 2
+    return shares if np.ptp(shares) <= _ALIKE else None
+
+
+def _rounded(value: float) -> str:
+    """Write a number with two digits, and no exponent."""
+    return f"{float(f'{value:.2g}'):,.10g}"
 
 
 def _percent(share: float) -> str:

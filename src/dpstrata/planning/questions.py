@@ -251,8 +251,9 @@ class _Search:
     def _out_of_reach(self, where: str, target: float, best: float, total: int) -> InfeasibleError:
         asked = next((name for name in TARGETS if getattr(self.inputs, name) is not None), "target")
         asked = f"the target of {where}" if where else asked
+        planned = "that can be planned" if self._problem.terms.random_answers else "possible"
         return InfeasibleError(
-            f"{asked} asks for a standard error of {math.sqrt(target):.6g}, but the best possible under "
+            f"{asked} asks for a standard error of {math.sqrt(target):.6g}, but the best {planned} under "
             f"this privacy is {math.sqrt(best):.6g}, with {self.strata.counted(total)}.",
             misses=(True, best / target),
         )

@@ -15,17 +15,17 @@ from dpstrata.arrays import IntArray, read_only
 from dpstrata.errors import InfeasibleError, InputError
 from dpstrata.model.bound import Bound, certify_budget
 from dpstrata.model.certificate import Certificate, certify
-from dpstrata.model.comparison import VarianceParts, variance_parts
+from dpstrata.model.comparison import VarianceParts, planned_variance, variance_parts
 from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import QUESTIONS
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
-from dpstrata.model.summary import SHOWN_STRATA, TextTable, as_plain_text
+from dpstrata.model.summary import RANDOM_ANSWERS, SHOWN_STRATA, TextTable, as_plain_text
 from dpstrata.planning.choosing import answer_any
 from dpstrata.planning.designing import read_survey
 from dpstrata.planning.questions import require_costs
-from dpstrata.privacy.written import round_up
+from dpstrata.privacy.written import percent_up, round_up
 
 _RESULTS = ("total", "variance", "standard_error", "privacy_share", "sample_sizes", "problem")
 
@@ -86,8 +86,21 @@ class Evaluation:
 
     @property
     def ratio(self) -> float:
-        """Variance over that of the best design; 1 is best."""
-        return self.variance / self.best.variance if self.best.variance > 0 else 1.0
+        """What is minimised over that of the best design; 1 is best.
+
+        The variance, or where the number of answers is random the planned variance.
+        """
+        best = self._planned(self.best.sample_sizes)
+        return self._planned(self.sample_sizes) / best if best > 0 else 1.0
+
+    def _planned(self, sizes: IntArray) -> float:
+        correct = self.best.inputs.finite_population
+        return planned_variance(self.best.problem, sizes, finite_population=correct)
+
+    @property
+    def chance_of_empty_stratum(self) -> float:
+        """Chance that nobody answers in some stratum, so that it cannot be estimated; 0 if everyone does."""
+        return self.best.chance_of_empty_stratum_at(self.sample_sizes)
 
     def table(self) -> dict[str, list[Any]]:
         """Return one list per column, a row for each stratum."""
@@ -119,6 +132,7 @@ class Evaluation:
             "best_sample_sizes": self.best.sample_sizes.tolist(),
             "best_variance": self.best.variance,
             "ratio": self.ratio,
+            "chance_of_empty_stratum": self.chance_of_empty_stratum,
         }
 
     def text_table(self) -> TextTable:
@@ -143,16 +157,25 @@ class Evaluation:
             math.sqrt(value) if self.standard_error is not None else value
             for value in (self.variance, self.best.variance)
         )
+        measure = "planned variance" if self.best.problem.terms.random_answers else "variance"
         return [
-            f"As given they have a {name} of {given:.4g}, the best allocation {self._as_large} {best:.4g}: "
-            f"{self.ratio:.4g} times its variance.",
+            f"Your allocation has a {name} of {given:.4g}, the best one {self._as_large} {best:.4g}. "
+            f"Its {measure} is {self.ratio:.4g} times that of the best.",
+            *([] if self.best.response_in_words is None else [self._response_in_words()]),
             *([] if self.cost is None else [self._cost_in_words(self.cost)]),
             self.certificate.in_words,
         ]
 
+    def _response_in_words(self) -> str:
+        given, best = self.chance_of_empty_stratum, self.best.chance_of_empty_stratum
+        return (
+            f"The chance that nobody answers in some stratum, which then cannot be estimated, is "
+            f"{percent_up(given)}; for the best allocation it is {percent_up(best)}. {RANDOM_ANSWERS}"
+        )
+
     @property
     def _as_large(self) -> str:
-        return "of the same cost" if self.best.strata.costs_differ else "of as many"
+        return "for the same cost" if self.best.strata.costs_differ else "with the same total"
 
     def _cost_in_words(self, cost: float) -> str:
         if self.budget is None:

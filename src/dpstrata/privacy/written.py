@@ -36,11 +36,13 @@ def percent_up(chance: float) -> str:
 
     Examples
     --------
-    >>> percent_up(0.0123), percent_up(1e-9), percent_up(0.4)
-    ('1.3%', 'below 0.1%', '40%')
+    >>> percent_up(0.0123), percent_up(1e-9), percent_up(0.4), percent_up(0.998)
+    ('1.3%', 'below 0.1%', '40%', 'above 99%')
     """
     if chance < 0.001:
         return "below 0.1%"
+    if chance > 0.99:
+        return "above 99%"
     return f"{round_up(100 * chance * (1 - 1e-12), 1 if chance < 0.1 else 0)}%"
 
 

@@ -18,10 +18,9 @@ from dpstrata.model.inputs import Inputs
 from dpstrata.model.matching import Match, match_neyman
 from dpstrata.model.outcome import counted
 from dpstrata.model.usefulness import alarm
-from dpstrata.privacy.written import plain_number, round_up
+from dpstrata.privacy.written import percent_up, plain_number, round_up
 
 _LISTED_SIZES = 6
-_FALSE_ALARMS = 0.05
 OBJECTIVES = {
     "mean": "the variance of the estimated population mean",
     "trace": "the sum of the variances of the stratum means",
@@ -98,9 +97,10 @@ def neyman_in_words(plan: Design, match: Match | None = None, *, matched: bool =
     shown = three_digits(neyman.variance if neyman.standard_error is None else neyman.standard_error)
     if np.array_equal(neyman.sample_sizes, plan.sample_sizes):
         return "Neyman's allocation is the same."
-    if neyman.ratio <= 1 or plan.compares_costs:
+    looks_better = neyman.ratio <= 1 or neyman.variance <= plan.variance
+    if looks_better or plan.compares_costs:
         amount = "for the same cost" if plan.compares_costs else "of as many"
-        drawbacks = _drawbacks(plan, neyman) if neyman.ratio <= 1 else ""
+        drawbacks = _drawbacks(plan, neyman) if looks_better else ""
         return f"Neyman's allocation {amount} would give {shown}{drawbacks}."
     if not matched:
         return f"Neyman's allocation would give {shown}."
@@ -116,13 +116,21 @@ def neyman_in_words(plan: Design, match: Match | None = None, *, matched: bool =
 
 
 def _drawbacks(plan: Design, neyman: Comparison) -> str:
-    """Say what an allocation that is more precise as a whole fails at: the cost, or some targets."""
+    """Say what an allocation that is more precise as a whole fails at: cost, targets, or empty strata."""
     found = []
+    chance = plan.chance_of_empty_stratum_at(neyman.sample_sizes)
+    if chance > plan.chance_of_empty_stratum:
+        found.append(
+            f"leave a stratum without an answer with a chance of {percent_up(chance)} instead of "
+            f"{percent_up(plan.chance_of_empty_stratum)}"
+        )
     if plan.cost is not None and neyman.cost is not None and neyman.cost > plan.cost:
         found.append(f"cost {neyman.cost:,.10g} instead of {plan.cost:,.10g}")
     missed = missed_targets(plan, neyman)
     if missed:
         found.append(f"miss {'1 target' if missed == 1 else f'{missed:,} targets'}")
+    if not found and neyman.ratio > 1:
+        found.append(f"have {neyman.ratio:.3f} times the planned variance, which counts few answers as worse")
     return f", but would {' and '.join(found)}" if found else ""
 
 
