@@ -127,7 +127,7 @@ def test_another_survey_of_the_same_people_is_still_refused(survey):
     field(folder, frame, "other.json", "zeroth")
     _, _, noised = field(folder, frame, "pilot.json", "first", again=True)
     dps.main_design(first, *noised).save(folder / "design.json")
-    with pytest.raises(dps.InputError, match="Say so with --again"):
+    with pytest.raises(dps.InputError, match="Pass --again"):
         field(folder, frame, "design.json", "second")
 
 
@@ -217,11 +217,22 @@ def test_refusals_of_a_main_design():
         dps.combine_waves(first, plain, result, result)
 
 
+@pytest.mark.filterwarnings("ignore:Counts are invitations")
 def test_one_answer_in_a_stratum_is_enough():
-    first = dps.pilot(dps.Strata([5000, 6000], names=["a", "b"]), **OPTIONS)
+    strata = dps.Strata([5000, 6000], names=["a", "b"], response_rates=[0.03, 0.03])
+    first = dps.pilot(strata, **OPTIONS)
     main = dps.main_design(first, ["a", "b"], [0.4, 0.6])
     assert np.all(main.sds > 0.1)
     assert main.total == 280
+
+
+def test_a_pilot_that_hardly_anyone_answered_announces_no_main_wave():
+    """It would state a sum that the first wave has exceeded."""
+    first = dps.pilot(dps.Strata([5000, 6000], names=["a", "b"]), **OPTIONS)
+    with pytest.raises(
+        dps.InputError, match=r"Up to epsilon = 3\.506 may be lost instead of 0\.3.*sd_epsilon"
+    ):
+        dps.main_design(first, ["a", "b"], [0.4, 0.6])
 
 
 def test_a_main_wave_beyond_the_best_is_warned_about():
@@ -351,7 +362,7 @@ def test_a_pilot_has_one_main_wave_and_is_what_it_says(survey):
     dps.main_design(first, names, noised).save(folder / "design.json")
     assert field(folder, frame, "design.json", "second")[0].spent.epsilon == 1.0
     dps.main_design(first, names, [value / 2 for value in noised]).save(folder / "other.json")
-    with pytest.raises(dps.InputError, match="Say so with --again"):
+    with pytest.raises(dps.InputError, match="Pass --again"):
         field(folder, frame, "other.json", "third")
 
 
@@ -363,5 +374,5 @@ def test_an_ordinary_survey_cannot_be_announced_as_a_pilot(survey):
     main = dps.main_design(first, *answered(first))
     forged = replace(main, waves=replace(main.waves, pilot_digest=ordinary.digest))
     forged.save(folder / "design.json")
-    with pytest.raises(dps.InputError, match="Say so with --again"):
+    with pytest.raises(dps.InputError, match="Pass --again"):
         field(folder, frame, "design.json", "second")

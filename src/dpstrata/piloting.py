@@ -33,6 +33,7 @@ from dpstrata.survey.estimating import (
     estimate_means,
     with_intervals,
 )
+from dpstrata.survey.response import check_response
 
 
 def pilot(
@@ -157,6 +158,12 @@ def main_design(first: Design, strata: Sequence[str], answers: npt.ArrayLike) ->
     estimate_means(first, strata, answers)  # refuses what does not fit the design
     place = {name: i for i, name in enumerate(first.strata.names)}
     codes = np.array([place[name] for name in strata], dtype=np.int64)
+    response = check_response(first, np.bincount(codes, minlength=len(place)))
+    if response is not None and response.over:
+        raise InputError(
+            f"{response.in_words} So both waves together would lose more than they promise. Design the main "
+            "survey on its own, and state what the pilot has cost as sd_epsilon."
+        )
     moments = noised_moments(first, codes, np.asarray(answers, dtype=float))
     plan = design_with(first, pilot_spreads(first, moments))
     warn_beyond_the_best(plan, stacklevel=2)

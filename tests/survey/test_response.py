@@ -108,7 +108,7 @@ def test_where_all_were_to_answer_a_single_refusal_counts():
     loss = math.log1p(answers[1] / A * math.expm1(plan.local_epsilons[1]))
     assert (found.fewer, found.over, found.epsilon) == (1, 1, pytest.approx(loss))
     assert 1 < found.epsilon < 1.05
-    with pytest.raises(dps.InputError, match=r"in 1 of 4 strata\. There up to epsilon = 1\.0"):
+    with pytest.raises(dps.InputError, match=r"in 1 of 4 strata\. Up to epsilon = 1\.0"):
         found.require_promise()
 
 
@@ -159,6 +159,22 @@ def test_estimates_say_what_the_answers_contradict_and_refuse_nothing():
     plan = survey()
     few = [name for name, n in zip(NAMES, plan.sample_sizes.tolist(), strict=True) for _ in range(n // 2)]
     result = estimate_means(plan, few, np.full(len(few), 0.5))
-    assert result.notes[0].startswith("Fewer people answered than the design counts on in 4 of 4 strata")
+    assert result.notes[0].startswith(
+        "Too few people answered for what the design counts on, in 4 of 4 strata"
+    )
     everyone = np.repeat(NAMES, plan.sample_sizes).tolist()
     assert estimate_means(plan, everyone, np.full(len(everyone), 0.5)).notes == ()
+
+
+def test_small_strata_contradict_together():
+    """A staff survey: 24 of 120 answered where 72 were counted on, and no department could tell alone."""
+    strata = dps.Strata([60] * 12, [0.4] * 12, response_rates=[0.6] * 12)
+    plan = dps.design(strata, epsilon=1, total=120, min_per_stratum=10)
+    response = check_response(plan, np.full(12, 2))
+    assert (response.fewer, response.over) == (12, 12)
+    assert response.epsilon > 1.5
+    assert check_response(plan, np.full(12, 6)).fewer == 0
+    rng = np.random.default_rng(3)
+    answers = np.maximum(rng.hypergeometric(36, 24, 10, (2000, 12)), 1)
+    alarms = sum(check_response(plan, row).fewer > 0 for row in answers)
+    assert alarms <= 45  # 12 departments and all together, once in a thousand each: 26 expected

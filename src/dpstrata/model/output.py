@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import glob
+import hashlib
 import io
 import json
 import math
@@ -116,6 +118,14 @@ def require_room(path: Path, size: int) -> None:
             pass
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def recover_unfinished(path: Path, digest: str) -> None:
+    """Put a file in place that a writer who was killed has left beside it, if it is whole: by its SHA-256."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*{_UNFINISHED}"):
+        if hashlib.sha256(part.read_bytes()).hexdigest() == digest:
+            os.replace(part, path)
+            return
 
 
 def remove_unfinished(*paths: Path) -> None:

@@ -25,6 +25,7 @@ SOME_ANSWER = (
     "substitutes and reserves count as invited"
 )
 SHUFFLED = "noised answers are shuffled or added up before anything is released"
+SAME_PEOPLE = "the same people answer every question"
 ONCE = "the results are released once; what else is released about the same people adds up"
 CURATED = (
     "the curator may be trusted with the answers, and releases the noised means and nothing else about them"
@@ -118,6 +119,8 @@ def privacy_statement(
     assumptions = [instead.get(assumption, assumption) for assumption in ASSUMPTIONS]
     if waves is not None:
         assumptions.append(DRAWN_APART)
+    if inputs.questions > 1:
+        assumptions.append(SAME_PEOPLE)
     return {
         "unit": "one person's answers",
         "neighbours": "replace one person within a stratum",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,12 +24,15 @@ from dpstrata.errors import DpstrataWarning, InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.output import write_atomically
 from dpstrata.privacy.promises import Spent
+from dpstrata.privacy.written import six_digits_up
 from dpstrata.survey.frames.files import file_digest
+from dpstrata.survey.joint import delta_of_repeats, loss_of_repeats
 from dpstrata.survey.keys import commitment, survey_key
-from dpstrata.survey.response import ROUNDING, central_losses, planned_shares
+from dpstrata.survey.response import ROUNDING, planned_shares
 
 FORMAT = "dpstrata.ledger"
 _MOST = 1e9  # of any loss; far beyond what protects
+_MOST_ROUNDS = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,9 @@ class Entry:
         Whether it is the first of two waves.
     recognition : str or None
         Commitment to the key of these digests; ``None`` if it is that of the draw, as 0.1.0 had it.
+    shares : tuple of float
+        Largest share of the willing people of each stratum who answered, over all releases of the sample so
+        far; empty where that is no more than the design counts on.
     """
 
     design_digest: str
@@ -72,6 +77,7 @@ class Entry:
     round: int = 0
     pilot: bool = False
     recognition: str | None = None
+    shares: tuple[float, ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -131,10 +137,23 @@ class Ledger:
                 raise ValueError
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InputError(f"{path} is not a ledger of dpstrata.") from None
 
-    def begin(self, entry: Entry, plan: Design, *, again: bool, shares: FloatArray | None = None) -> int:
+    def of_sample(self, entry: Entry) -> list[Entry]:
+        """Return the releases that count of the sample of an entry."""
+        same = (entry.design_digest, entry.key_commitment)
+        return [k for k in self.entries if k.counts and (k.design_digest, k.key_commitment) == same]
+
+    def begin(
+        self,
+        entry: Entry,
+        plan: Design,
+        *,
+        again: bool,
+        shares: FloatArray | None = None,
+        accept_response: bool = False,
+    ) -> int:
         """Write a pending entry, unless more would be spent than was announced without ``again``.
 
         Releases of one design for several questions share its budget. A main wave was announced with its
@@ -149,8 +168,10 @@ class Ledger:
         again : bool
             Whether more may be spent.
         shares : array, optional
-            The largest credible share of the willing people of each stratum who answered; by default what the
-            design counts on.
+            The largest credible share of the willing people of each stratum who answered, over all releases
+            of the sample; by default what the design counts on.
+        accept_response : bool
+            Whether another question may cost more because other people answered it.
         """
         # What was to be this file and never got its noise is not this file; it spent nothing.
         self.entries = [known for known in self.entries if known.counts or known.output != entry.output]
@@ -160,22 +181,27 @@ class Ledger:
         if others and not again and not _is_announced(others, plan):
             raise InputError(
                 f"everyone in the frame has spent {_added(others).in_words} before, last in "
-                f"{Path(others[-1].output).name}, and this release spends more on top of it. Say so with "
-                "--again; surveys of other people belong in another folder."
+                f"{Path(others[-1].output).name}, and this release spends more on top of it. Pass --again to "
+                "release anyway; surveys of other people belong in another folder."
             )
-        self.entries.append(_with_round(entry, own, plan, again=again, shares=shares))
+        planned = planned_shares(plan) if shares is None else shares
+        entry = _with_round(entry, own, plan, again=again, shares=planned, accept_response=accept_response)
+        if plan.inputs.promise.amplified and np.any(planned > planned_shares(plan) * (1 + ROUNDING)):
+            entry = replace(entry, shares=tuple(planned.tolist()))
+        self.entries.append(entry)
         self._write()
         return len(self.entries) - 1
 
     def in_place(self, entry: Entry, who: Recognition) -> int | None:
         """Find the pending entry of this very release whose file is in place; it only has to be said."""
-        same = ("design_digest", "key_commitment", "output", "question")
+        same = ("design_digest", "key_commitment", "question")
         for i, known in enumerate(self.entries):
             if (
                 known.status == "pending"
                 and all(getattr(known, name) == getattr(entry, name) for name in same)
+                and Path(known.output).name == Path(entry.output).name  # the folder may have been moved
                 and sorted(who.of(known) or ()) == sorted(known.people)
-                and known.output_digest == file_digest(known.output)
+                and known.output_digest == file_digest(entry.output)
             ):
                 return i
         return None
@@ -264,41 +290,6 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def loss_of_repeats(plan: Design, times: int, shares: FloatArray | None = None) -> float:
-    r"""Central loss of releasing one and the same sample several times.
-
-    The budgets of one answer add up before the secret sample hides anyone, so this grows faster than times ε:
-
-    .. math:: \max_i \ln\bigl(1 + q_i (e^{k e_i} - 1)\bigr)
-
-    and at least ε, which the first release is counted with.
-
-    Parameters
-    ----------
-    plan : Design
-        The design.
-    times : int
-        How often, >= 0.
-    shares : array, optional
-        q, the largest credible share of the willing people of each stratum who answered; by default what the
-        design counts on.
-
-    Examples
-    --------
-    >>> import dpstrata as dps
-    >>> plan = dps.design(dps.Strata([2000, 2000], [0.3, 0.3]), epsilon=1, total=40)
-    >>> round(loss_of_repeats(plan, 1), 6), round(loss_of_repeats(plan, 2), 1)
-    (1.0, 5.7)
-    """
-    promised = plan.inputs.promise.central_epsilon
-    if times == 0 or (times == 1 and shares is None):
-        return times * promised
-    losses = central_losses(planned_shares(plan) if shares is None else shares, times * plan.local_epsilons)
-    # Where a cap binds, less is spent than was promised; what was counted at first stays counted.
-    loss = max(float(losses.max()), promised)
-    return promised if loss <= promised * (1 + ROUNDING) else loss
-
-
 def keyed_digest(key: bytes, person: object) -> str:
     """Return what a person is recognised by: nothing without the key."""
     return hashlib.blake2b(
@@ -320,21 +311,31 @@ def _is_announced(others: list[Entry], plan: Design) -> bool:
 
 
 def _with_round(
-    entry: Entry, own: list[Entry], plan: Design, *, again: bool, shares: FloatArray | None
+    entry: Entry, own: list[Entry], plan: Design, *, again: bool, shares: FloatArray, accept_response: bool
 ) -> Entry:
     """Find which time this is that the budget of a sample is spent, and require ``again`` for a new one.
 
     What a release adds is what all releases of the sample lose together, less what is counted already.
     """
-    amplified = plan.inputs.promise.amplified
+    promise = plan.inputs.promise
     drawn = [known for known in own if known.key_commitment == entry.key_commitment]
     now = max((known.round for known in drawn), default=-1)
-    counted = math.fsum(known.spent.epsilon for known in drawn)
+    counted = _added(drawn)
     asked = {known.question for known in drawn if known.round == now}
     if drawn and entry.question not in asked and len(asked) < plan.inputs.questions:
-        # The budget is shared; more is lost only where fewer answered this question than the others.
-        adds = max(loss_of_repeats(plan, now + 1, shares) - counted, 0.0) if amplified else 0.0
-        return replace(entry, round=now, spent=Spent(epsilon=adds))
+        # The budget is shared; more is lost only where fewer, or other people, answered than before.
+        entry = replace(entry, round=now, spent=Spent())
+        if not promise.amplified:
+            return entry
+        loss = loss_of_repeats(plan, now + 1, shares)
+        if loss > max(counted.epsilon, promise.central_epsilon) * (1 + ROUNDING) and not accept_response:
+            raise InputError(
+                "not the same people answered this question as the ones before, which shows who was drawn: "
+                f"up to epsilon = {six_digits_up(loss)} is lost instead of {six_digits_up(counted.epsilon)}. "
+                "Release only people who answered every question, or pass --accept-response to release "
+                "anyway and count it."
+            )
+        return _adding(entry, counted, loss, delta_of_repeats(plan, now + 1, shares))
     if own and not again:
         repeated = [known for known in own if known.question == entry.question]
         reason = f"this design is for {plan.inputs.questions} questions, and as many were released before"
@@ -348,14 +349,19 @@ def _with_round(
                 )
         raise InputError(
             f"{reason}; noising the same people again costs everyone "
-            f"{'far more than it did' if amplified else 'more'}, and answers that come "
-            "later would show who was late. Say so with --again."
+            f"{'far more than it did' if promise.amplified else 'more'}, and answers that come "
+            "later would reveal late respondents. Pass --again to release anyway."
         )
-    if not amplified:  # the sample hides nobody, so that every release adds what it is
+    if not promise.amplified:  # the sample hides nobody, so that every release adds what it is
         return replace(entry, round=now + 1)
-    before = min(loss_of_repeats(plan, now + 1, shares), counted)
-    adds = loss_of_repeats(plan, now + 2, shares) - before
-    return replace(entry, round=now + 1, spent=replace(entry.spent, epsilon=adds))
+    loss, delta = loss_of_repeats(plan, now + 2, shares), delta_of_repeats(plan, now + 2, shares)
+    return _adding(replace(entry, round=now + 1), counted, loss, delta)
+
+
+def _adding(entry: Entry, counted: Spent, epsilon: float, delta: float) -> Entry:
+    """Let an entry add what is missing to what its sample loses in all."""
+    left = max(epsilon - counted.epsilon, 0.0), max(delta - counted.delta, 0.0)
+    return replace(entry, spent=replace(entry.spent, epsilon=left[0], delta=left[1]))
 
 
 def _added(entries: Iterable[Entry]) -> Spent:
@@ -367,7 +373,8 @@ def _read(data: Mapping[str, Any]) -> Entry:
     names = {part.name for part in fields(Spent)}
     losses = {name: data[name] for name in names & {"epsilon", "delta", *data}}
     rest = {name: value for name, value in data.items() if name not in names}
-    return Entry(**{**rest, "people": tuple(data["people"])}, spent=Spent(**losses))
+    lists = {name: tuple(data.get(name, ())) for name in ("people", "shares")}
+    return Entry(**{**rest, **lists}, spent=Spent(**losses))
 
 
 def _written(entry: Entry) -> dict[str, Any]:
@@ -386,7 +393,9 @@ def _is_sound(entry: Entry) -> bool:
     return (
         all(type(loss) in (int, float) and 0 <= loss <= _MOST for loss in losses)  # no NaN either
         and type(entry.round) is int
-        and entry.round >= 0
+        and 0 <= entry.round <= _MOST_ROUNDS
+        and all(isinstance(person, str) for person in entry.people)
+        and all(type(share) in (int, float) and 0 <= share <= 1 for share in entry.shares)
         and entry.status in ("pending", "released")
         and all(isinstance(text, str) for text in texts)
         and all(text is None or isinstance(text, str) for text in (entry.output_digest, entry.recognition))

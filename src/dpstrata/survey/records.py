@@ -142,7 +142,7 @@ def _facts(record: Path) -> tuple[str, str, str, str, str]:
         raise InputError(
             f"{record} does not exist: a sample needs the record of its draw beside it."
         ) from None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{record} is not the record of a draw.") from None
     return design, key, sample, kind, frame
 

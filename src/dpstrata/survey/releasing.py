@@ -16,6 +16,7 @@ from dpstrata.model.choice import curator_in_words
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
 from dpstrata.model.output import (
+    recover_unfinished,
     remove_unfinished,
     require_apart,
     require_room,
@@ -25,6 +26,7 @@ from dpstrata.model.output import (
 )
 from dpstrata.privacy.promises import Spent
 from dpstrata.survey.frames.base import stratum_column
+from dpstrata.survey.joint import joint_shares
 from dpstrata.survey.keys import commitment, read_key, read_or_make_key
 from dpstrata.survey.ledger import Entry, Ledger, Recognition, keyed_digest, locked
 from dpstrata.survey.noised import ANSWER, COUNT, STRATUM, read_numbers, read_people
@@ -115,8 +117,8 @@ def privatize(
         Whether to release although something was released before: everyone's losses add up, and those of the
         same sample add up before it hides anyone.
     accept_response : bool
-        Whether to release although so few people answered that more may be lost than the design promises; the
-        ledger counts that loss.
+        Whether to release although so few people answered, or for a further question other people than for
+        the ones before, that more may be lost than the design promises; the ledger counts that loss.
     progress : callable, optional
         Called with the number of answers noised since the last call.
 
@@ -161,8 +163,7 @@ def privatize(
     )
     with locked(ledger_path):
         ledger = Ledger(ledger_path)
-        # They would be a second release of the same answers, or another key.
-        remove_unfinished(out, ledger_path, ledger_key)
+        _tidy_up(ledger, entry, out, ledger_key)
         key = read_or_make_key(ledger_key)
         who = Recognition(people, key, secret)
         entry = replace(
@@ -173,9 +174,18 @@ def privatize(
         place = ledger.in_place(entry, who) if out.exists() else None
         if place is None:
             if out.exists():
-                raise InputError(f"{out} exists and is not replaced; a release has a file of its own.")
-            shares = None if response is None else response.shares
-            place = ledger.begin(entry, plan, again=again, shares=shares)
+                raise InputError(f"{out} exists and is not replaced. Choose a new file for this release.")
+            shares = None
+            if response is not None:
+                shares = joint_shares(
+                    plan,
+                    response.shares,
+                    ledger.of_sample(entry),
+                    sampled=Recognition(list(drawn), key, secret),
+                    strata=list(drawn.values()),
+                    answered=frozenset(people),
+                )
+            place = ledger.begin(entry, plan, again=again, shares=shares, accept_response=accept_response)
             noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
             content = table_content(noised(plan, by_stratum, progress or (lambda number: None)), out)
             require_room(out, len(content))  # from here on it is spent, whatever becomes of the file
@@ -186,6 +196,15 @@ def privatize(
     notes = None if response is None else response.in_words, curator_in_words(plan, released=True)
     said = tuple(note for note in notes if note is not None)
     return Release(len(people), plan.total, before, ledger.spent(), response, said, untold)
+
+
+def _tidy_up(ledger: Ledger, entry: Entry, out: Path, ledger_key: Path) -> None:
+    """Put a finished file in place that a killed run has left, and remove what else it left."""
+    for known in ledger.of_sample(entry):
+        if known.status == "pending" and known.output_digest and not out.exists():
+            recover_unfinished(out, known.output_digest)
+    # They would be a second release of the same answers, or another key.
+    remove_unfinished(out, ledger.path, ledger_key)
 
 
 def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dict[str, list[float]]:

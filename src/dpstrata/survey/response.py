@@ -7,13 +7,15 @@ Given m, each of the A is among those who answered with probability m/A, so that
 
 is lost (and the local δ times m/A). The design counts on A ≥ r·N, with r = 1 where no response rate is given,
 and m ≤ n; that is its promise. Where so few answers would come at most once in a thousand surveys if that
-were true, the fewest willing people that are credible given m take its place.
+were true, in a stratum or in all together, the fewest willing people that are credible given m take its
+place: in that stratum, or in every one with fewer answers than expected.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -57,17 +59,15 @@ class Response:
         """What the field contradicts and what holds, in a sentence or two; ``None`` for nothing to say."""
         if not self.fewer:
             return None
-        start = (
-            f"Fewer people answered than the design counts on in {self.fewer:,} of "
-            f"{'1 stratum' if self.strata == 1 else f'{self.strata:,} strata'}"
-        )
+        start = "Too few people answered for what the design counts on"
+        if self.strata > 1:
+            start += f", in {self.fewer:,} of {self.strata:,} strata"
         if not self.over:
             return f"{start}; the promise of epsilon = {plain_number(self.promised)} still holds."
         delta = f" and delta = {self.delta:.3g}" if self.delta else ""
-        where = "There" if self.over == self.fewer else f"In {self.over:,} of them"
         return (
-            f"{start}. {where} up to epsilon = {round_up(self.epsilon, 3)}{delta} is lost instead of "
-            f"{plain_number(self.promised)}, unless answering has nothing to do with who people are."
+            f"{start}. Up to epsilon = {round_up(self.epsilon, 3)}{delta} may be lost instead of "
+            f"{plain_number(self.promised)}, unless willingness to answer is unrelated to the person."
         )
 
     def require_promise(self) -> None:
@@ -98,9 +98,12 @@ def check_response(plan: Design, answers: IntArray) -> Response | None:
     if not promise.amplified:
         return None
     promised, sizes, invited = promise.central_epsilon, plan.strata.sizes, plan.sample_sizes
-    planned = planned_shares(plan)
+    planned, counted_on = planned_shares(plan), _counted_on(plan)
     fewer = np.flatnonzero(answers < invited)
-    fewer = fewer[_contradicts(answers[fewer], invited[fewer], sizes[fewer], _counted_on(plan)[fewer])]
+    contradicted = _contradicts(answers[fewer], invited[fewer], sizes[fewer], counted_on[fewer])
+    if _contradict_together(answers, invited, sizes, counted_on):
+        contradicted |= answers[fewer] < invited[fewer] * (counted_on / sizes)[fewer]
+    fewer = fewer[contradicted]
     willing = fewest_willing(answers[fewer], sample_sizes=invited[fewer], stratum_sizes=sizes[fewer])
     shares = planned.copy()
     shares[fewer] = np.maximum(planned[fewer], answers[fewer] / willing)
@@ -179,6 +182,19 @@ def _contradicts(answers: IntArray, invited: IntArray, sizes: IntArray, willing:
     The people in the sample who would not answer are hypergeometric too, n − M of N − A.
     """
     return np.asarray(~_is_credible(invited - answers, sizes - willing, invited, sizes))
+
+
+def _contradict_together(answers: IntArray, invited: IntArray, sizes: IntArray, willing: IntArray) -> bool:
+    """Whether so few answers in all would come less than once in a thousand surveys.
+
+    Small strata cannot contradict anything by themselves. The sum of independent hypergeometric numbers is
+    taken for normal, with half a person added.
+    """
+    share = willing / sizes
+    spread = invited * share * (1 - share) * ((sizes - invited) / np.maximum(sizes - 1, 1))
+    miss = float((answers - invited * share).sum()) + 0.5
+    deviation = math.sqrt(float(spread.sum()))
+    return miss < 0 if deviation == 0 else NormalDist().cdf(miss / deviation) < RARE
 
 
 def _is_credible(least: IntArray, marked: IntArray, drawn: IntArray, sizes: IntArray) -> BoolArray:
