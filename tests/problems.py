@@ -11,7 +11,7 @@ import numpy as np
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
 from dpstrata.privacy.mechanisms.shared import SharedBudget
-from dpstrata.privacy.promise import Promise
+from dpstrata.privacy.promises.pure import PureEpsilon
 from dpstrata.privacy.registry import get_mechanism
 
 MECHANISMS = (
@@ -77,7 +77,7 @@ def make_problem(
     rates = None if response_rates is None else np.asarray(response_rates, dtype=float)
     weights = np.asarray(coefficients, dtype=float)
     terms = Terms(
-        sizes, sds, weights, objective, Promise(epsilon), noise, rates, cap, curator, certain_answers
+        sizes, sds, weights, objective, PureEpsilon(epsilon), noise, rates, cap, curator, certain_answers
     )
     lower = np.ones_like(sizes) if lower is None else np.asarray(lower, dtype=np.int64)
     upper = sizes if upper is None else np.asarray(upper, dtype=np.int64)

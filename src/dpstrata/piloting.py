@@ -24,6 +24,7 @@ from dpstrata.planning.choosing import answer_any
 from dpstrata.planning.designing import read_survey
 from dpstrata.planning.questions import warn_beyond_the_best, warn_of_empty_strata
 from dpstrata.planning.spreads import noised_moments, pilot_spreads
+from dpstrata.privacy.promises import OTHER_THAN_EPSILON
 from dpstrata.survey.estimating import (
     FEW,
     Estimate,
@@ -91,15 +92,14 @@ def pilot(
     if isinstance(pilot_total, int) and pilot_total < 1:
         raise InputError(f"pilot_total must be at least 1, got pilot_total={pilot_total}.")
     _, both = read_survey(strata, {**options, "epsilon": epsilon, "total": total})
-    strata, inputs = read_survey(strata, {**options, "epsilon": pilot_epsilon, "total": pilot_total})
-    assert inputs.epsilon is not None
-    assert both.epsilon is not None
-    assert both.total is not None
-    if not 0 < inputs.epsilon < both.epsilon:
+    in_all = both.promise.central_epsilon
+    if isinstance(pilot_epsilon, int | float) and not 0 < pilot_epsilon < in_all:
         raise InputError(
-            f"pilot_epsilon must be above 0 and below epsilon={both.epsilon:g}, so that something is left "
-            f"for the main wave, got pilot_epsilon={inputs.epsilon:g}."
+            f"pilot_epsilon must be above 0 and below epsilon={in_all:g}, so that something is left "
+            f"for the main wave, got pilot_epsilon={pilot_epsilon:g}."
         )
+    strata, inputs = read_survey(strata, {**options, "epsilon": pilot_epsilon, "total": pilot_total})
+    assert both.total is not None
     if not pilot_total < both.total:
         raise InputError(
             f"pilot_total must be below total={both.total:,}, so that someone is left for the main wave, "
@@ -114,7 +114,7 @@ def pilot(
     wave = answer_any(strata, inputs, warn=False)
     warn_beyond_the_best(wave, stacklevel=2, name="pilot_total")
     warn_of_empty_strata(wave, stacklevel=2)
-    first = replace(wave, waves=Waves(both.epsilon, both.total))
+    first = replace(wave, waves=Waves(in_all, both.total))
     plan_second_wave(first)  # says now what would be impossible later
     return first
 
@@ -185,7 +185,7 @@ def design_with(first: Design, spreads: FloatArray) -> Design:
         maxs=told.maxs,
         response_rates=told.response_rates,
         sd_sources="private_pilot",
-        sd_epsilons=np.full(len(told), first.inputs.epsilon),
+        sd_epsilons=np.full(len(told), first.inputs.promise.central_epsilon),
         extra=told.extra,
     )
     plan = answer_any(learned, _second_inputs(first), warn=False)
@@ -290,10 +290,9 @@ def _figures(rows: Sequence[Estimate]) -> FloatArray:
 def _second_inputs(first: Design) -> Inputs:
     """Return what is asked of the main wave: the people and the budget that are left."""
     assert first.waves is not None
-    assert first.inputs.epsilon is not None
     return replace(
         first.inputs,
-        epsilon=what_is_left(first.waves.epsilon, first.inputs.epsilon),
+        epsilon=what_is_left(first.waves.epsilon, first.inputs.promise.central_epsilon),
         total=first.waves.total - first.total,
     )
 
@@ -305,7 +304,7 @@ def _require_first(first: object) -> None:
 
 def _require_pure(strata: object, options: dict[str, Any]) -> None:
     """Refuse what a pilot is not worked out for."""
-    for name in (*QUESTIONS, "zcdp", "gdp", "delta"):
+    for name in (*QUESTIONS, *OTHER_THAN_EPSILON):
         if options.get(name):
             raise NotAvailableError(f"a pilot is for a total and a promise of epsilon alone, got {name}.")
     if options.get("trust") == "curator":

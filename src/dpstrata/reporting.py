@@ -42,7 +42,7 @@ def report_html(plan: Design, *, title: str = TITLE) -> str:
     require_charts()
     points = max(min(40, _STRATA_TIMES_POINTS // len(plan.strata)), 12)
     rows, best = precision_rows(plan, points=points)
-    epsilons = epsilon_rows(plan, points=points) if plan.inputs.amplified else None
+    epsilons = epsilon_rows(plan, points=points) if plan.inputs.promise.amplified else None
     return make_page(plan, Curves(rows, best, epsilons), title=title)
 
 

@@ -16,7 +16,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.model.document import DesignDocument
 from dpstrata.model.schema import design_schema
-from dpstrata.model.statement import factor_up, round_up
+from dpstrata.privacy.written import factor_up, round_up
 from problems import MECHANISMS, OBJECTIVES, PAPER_SDS, PAPER_SIZES
 
 

@@ -186,7 +186,7 @@ def test_the_noise_is_that_of_the_design(made):
     assert [float(row[name]) for row in rows] == pytest.approx(plan.noise_sds.tolist(), rel=1e-3)
     rates = [float(row["sampling rate"][:-1]) / 100 for row in rows]
     assert rates == pytest.approx((plan.sample_sizes / plan.strata.sizes).tolist(), abs=6e-6)
-    if plan.inputs.amplified:
+    if plan.inputs.promise.amplified:
         shown = np.array([float(row["local epsilon"]) for row in rows])
         assert np.all((shown >= plan.local_epsilons - 1e-12) & (shown < plan.local_epsilons + 1.001e-3))
     else:
@@ -212,7 +212,7 @@ def test_what_noises_an_answer_is_said(mechanism, words, questions):
 def test_proof_promise_and_digest_are_those_of_the_design(made):
     plan, _, reader = made
     privacy = plan.privacy
-    for said in (plan.certificate.in_words, privacy["in_words"], plan.inputs.promise_in_words, plan.digest):
+    for said in (plan.certificate.in_words, privacy["in_words"], plan.inputs.promise.in_words, plan.digest):
         assert said in reader.text
     for part in ("assumptions", "public", "secret", "not_protected"):
         for said in privacy[part]:

@@ -7,10 +7,10 @@ import pytest
 import dpstrata as dps
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.matching import Match, match_neyman
+from dpstrata.privacy.promises.pure import beliefs
 from dpstrata.report.cautions import cautions
 from dpstrata.report.report_tables import beliefs_table
 from dpstrata.report.words import (
-    beliefs,
     headline,
     neyman_cost_in_words,
     odds_in_words,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.privacy.promises import Spent
 from dpstrata.survey.joint import joint_shares, loss_of_repeats
 from dpstrata.survey.keys import commitment
 from dpstrata.survey.ledger import Entry, Recognition, keyed_digest
@@ -75,8 +76,7 @@ def entry_of(people, *, shares=()):
         output="o",
         output_digest="x",
         status="released",
-        epsilon=1.0,
-        delta=0.0,
+        spent=Spent(epsilon=1.0),
         people=tuple(sorted(keyed_digest(KEY, person) for person in people)),
         question="q",
         recognition=commitment(KEY),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpstrata.cli.options import OUTPUT, PRIVACY, QUESTION, QUESTION_NAMES, Json, StrataFile, takes_options
+from dpstrata.privacy.promises import OTHER_THAN_EPSILON
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 WaveOut = Annotated[
     Path | None, typer.Option(help="Write the design document (.json).", rich_help_panel=OUTPUT)
 ]
-_LEFT_OUT = ("zcdp", "gdp", "delta", "trust", *(name for name in QUESTION_NAMES if name != "total"))
+_LEFT_OUT = (*OTHER_THAN_EPSILON, "trust", *(name for name in QUESTION_NAMES if name != "total"))
 
 
 @takes_options(*_LEFT_OUT)

@@ -15,7 +15,7 @@ from dpstrata.arrays import FloatArray
 from dpstrata.model.precision import product
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import Point, Step, point
-from dpstrata.privacy.promise import Promise
+from dpstrata.privacy.promises.base import Promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Cap:
 
         put = object.__setattr__
         with mp.workdps(40):
-            exact = [mp.expm1(mp.mpf(value)) for value in (self.epsilon, self.promise.epsilon)]
+            exact = [mp.expm1(mp.mpf(self.epsilon)), self.promise.exact_odds_minus_one(mp)]
             put(self, "odds_minus_one", float(exact[0]))
             rounded = (self.odds_minus_one, self.promise.odds_minus_one)
             put(self, "_rests", tuple(float(a - mp.mpf(b)) for a, b in zip(exact, rounded, strict=True)))

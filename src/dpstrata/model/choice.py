@@ -42,7 +42,7 @@ class Choice:
 
 def valid_mechanisms(inputs: Inputs) -> list[str]:
     """Name the mechanisms that can protect such answers, and keep such a promise, in the registry's order."""
-    if not inputs.amplified:
+    if not inputs.promise.amplified:
         return []
     valid = []
     for name in MECHANISMS:

@@ -33,10 +33,11 @@ from dpstrata.model.response import (
     is_worth_a_warning,
     minimum_against_empty,
 )
-from dpstrata.model.statement import percent_up, privacy_statement
+from dpstrata.model.statement import privacy_statement
 from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.written import percent_up
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -144,15 +145,15 @@ class Design:
     def local_epsilons(self) -> FloatArray:
         """Budget that the noised answers of one person spend together, in each stratum.
 
-        NaN for a promise of zCDP or GDP, which has no such budget.
+        NaN for a promise that a secret sample does not strengthen: there is no such budget.
         """
-        if not self.inputs.amplified:
+        if not self.inputs.promise.amplified:
             return read_only(np.full(len(self.strata), np.nan))
         return read_only(self._budgets(ALL))
 
     def local_epsilon(self, row: int) -> float:
         """Budget of one stratum, without a look at the others; NaN as above."""
-        return float(self._budgets(np.array([row]))[0]) if self.inputs.amplified else math.nan
+        return float(self._budgets(np.array([row]))[0]) if self.inputs.promise.amplified else math.nan
 
     def _budgets(self, rows: Rows) -> FloatArray:
         budgets = self.problem.terms.budgets(self.sample_sizes[rows].astype(float), rows).e
@@ -169,7 +170,7 @@ class Design:
 
     @property
     def central_epsilons(self) -> FloatArray:
-        """What the release spends, in each stratum: epsilon, or less where the cap binds."""
+        """What the release spends, in each stratum: epsilon, or less where the cap binds; NaN as above."""
         return read_only(self.problem.terms.central_epsilons(self.sample_sizes.astype(float)))
 
     @property
@@ -271,7 +272,7 @@ class Design:
             central=self.central_epsilons[self.capped],
             on_deviations=0.0 if spent is None else float(spent.max()),
             everyone_answers=self.problem.terms.response_rates is None,
-            largest_delta=self.inputs.delta * float((self.strata.sizes / self.sample_sizes).max()),
+            most_hidden=float((self.strata.sizes / self.sample_sizes).max()),
             waves=self.waves,
         )
 
@@ -303,7 +304,7 @@ class Design:
     def columns(self) -> dict[str, list[Any]]:
         """One list per column of the table of strata, as in the design document."""
         strata = self.strata
-        local = self.local_epsilons.tolist() if self.inputs.amplified else [None] * len(strata)
+        local = self.local_epsilons.tolist() if self.inputs.promise.amplified else [None] * len(strata)
         columns: dict[str, list[Any]] = {
             "stratum": list(strata.names),
             "size": strata.sizes.tolist(),
@@ -314,7 +315,7 @@ class Design:
             "local_epsilon": local,
             "noise_sd": self.noise_sds.tolist(),
         }
-        if self.inputs.questions > 1 and self.inputs.amplified:
+        if self.inputs.questions > 1 and self.inputs.promise.amplified:
             columns["answer_epsilon"] = (self.local_epsilons / self.inputs.questions).tolist()
         for column, values in (
             ("coefficient", strata.coefficients),

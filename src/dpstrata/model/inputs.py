@@ -21,10 +21,9 @@ from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective, Terms
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.gaussian import LARGEST_LOCAL_DELTA, ConstantGaussian
-from dpstrata.privacy.mechanisms.shared import SharedBudget
-from dpstrata.privacy.promise import Promise
-from dpstrata.privacy.registry import MECHANISMS, get_mechanism
+from dpstrata.privacy.promises import promise_of
+from dpstrata.privacy.promises.base import Promise
+from dpstrata.privacy.registry import MECHANISMS
 
 Trust = Literal["local", "curator"]
 Target = float | Mapping[str, float] | None
@@ -81,48 +80,15 @@ class Inputs:
         if self.domains is not None:
             domains = {column: _as_target(column, target) for column, target in self.domains.items()}
             object.__setattr__(self, "domains", domains)
-        self._check_promise()
+        self.promise.check(mechanism=self.mechanism, delta=self.delta, cap=self.local_epsilon_cap)
         self._check_ranges()
         self._check_available()
         self._check_question()
 
-    def _check_promise(self) -> None:
-        """Require one of epsilon, zcdp and gdp; the last two go with Gaussian noise alone."""
-        given = [name for name in ("epsilon", "zcdp", "gdp") if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise InputError(
-                f"a design needs one of epsilon, zcdp and gdp, got {' and '.join(given) or 'none of them'}."
-            )
-        if self.mechanism == "best" and (given != ["epsilon"] or self.delta > 0):
-            raise InputError("mechanism='best' is for a promise of epsilon alone, got another.")
-        if given == ["epsilon"]:
-            return
-        (name,) = given
-        if not 1e-6 <= getattr(self, name) <= 1e6:
-            raise InputError(f"{name} must lie between 1e-6 and 1e6, got {name}={getattr(self, name):g}.")
-        if self.mechanism != "gaussian" or self.delta != 0 or self.local_epsilon_cap is not None:
-            cap = self.local_epsilon_cap
-            others = [
-                *([] if self.mechanism == "gaussian" else [f"mechanism={self.mechanism!r}"]),
-                *([] if self.delta == 0 else [f"delta={self.delta:g}"]),
-                *([] if cap is None else [f"local_epsilon_cap={cap:g}"]),
-            ]
-            raise InputError(f"{name} is kept by mechanism='gaussian' alone, got {' and '.join(others)}.")
-
     @property
-    def amplified(self) -> bool:
-        """Whether a secret sample strengthens the promise: only one of epsilon (and delta)."""
-        return self.epsilon is not None
-
-    @property
-    def promise_in_words(self) -> str:
-        """The promise, briefly."""
-        if self.epsilon is not None:
-            delta = f", delta = {plain_number(self.delta)}" if self.delta > 0 else ""
-            return f"epsilon = {plain_number(self.epsilon)}{delta}"
-        if self.zcdp is not None:
-            return f"zCDP rho = {plain_number(self.zcdp)}"
-        return f"GDP mu = {plain_number(self.gdp or 0.0)}"
+    def promise(self) -> Promise:
+        """What is promised to everyone."""
+        return promise_of(self)
 
     @property
     def mean_in_words(self) -> str:
@@ -260,7 +226,7 @@ class Inputs:
 
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""
-        if self.mechanism != "gaussian" or not self.amplified:
+        if self.mechanism != "gaussian" or not self.promise.amplified:
             return
         asked = {
             "questions above 1": self.questions > 1,
@@ -276,7 +242,7 @@ class Inputs:
         """State the functions that these inputs lead to for ``strata``."""
         sds = strata.spreads(self.answers)
         rates = strata.response_rates
-        mechanism, promise = self._mechanism()
+        mechanism = self._mechanism()
         cap = math.inf
         if self.local_epsilon_cap is not None:  # 3 times 0.8 is 2.4, as written
             cap = float(self.questions * Fraction(repr(self.local_epsilon_cap)))
@@ -285,7 +251,7 @@ class Inputs:
             sds=sds,
             coefficients=coefficients(strata, sds, self.objective),
             objective=self.objective,
-            promise=promise,
+            promise=self.promise,
             mechanism=mechanism,
             response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
             cap=cap if cap < _NO_CAP else None,
@@ -293,28 +259,18 @@ class Inputs:
             certain_answers=self.formulas == 1,
         )
 
-    def _mechanism(self) -> tuple[Mechanism, Promise]:
+    def _mechanism(self) -> Mechanism:
         """Return what noises an answer, fitted to the promise."""
-        if self.epsilon is None:
-            # zCDP: ρ = R²/(2σ²), GDP: μ = R/σ; both share a budget by adding 1/σ² up over the questions.
-            sigma = 1.0 / self.gdp if self.gdp is not None else 1.0 / math.sqrt(2.0 * (self.zcdp or 0.0))
-            sigma *= math.sqrt(self.questions)
-            constant = ConstantGaussian(self.answers.range, self.answers.steps, sigma)
-            return constant, Promise(1.0)  # nothing depends on it
-        mechanism = get_mechanism(self.mechanism, answer_range=self.answers.range, steps=self.answers.steps)
-        promise = Promise(self.epsilon, self.delta)
-        if (self.delta > 0) != mechanism.needs_delta:
-            raise InputError(
-                f"delta={self.delta:g} does not go with mechanism={self.mechanism!r}: Gaussian noise needs a "
-                "delta above 0, and all other mechanisms keep the promise without one."
-            )
-        mechanism.prepare(self.epsilon, self.delta)
+        answers = self.answers
+        mechanism = self.promise.fitted(
+            self.mechanism, answer_range=answers.range, steps=answers.steps, questions=self.questions
+        )
         if self.trust == "curator" and not mechanism.additive:
             raise InputError(
                 "a curator noises the mean of a stratum, so trust='curator' needs noise that is added to it, "
                 f"got mechanism={self.mechanism!r}. Use another mechanism."
             )
-        return (SharedBudget(mechanism, self.questions) if self.questions > 1 else mechanism), promise
+        return mechanism
 
     def problem(self, strata: Strata, total: int | None = None) -> Problem:
         """State the optimisation problem that these inputs pose for ``strata``.
@@ -330,11 +286,10 @@ class Inputs:
         lower, upper = self.bounds(strata)
         if total is None:
             total = int(lower.sum()) if self.total is None else self.total
-        if self.delta > 0 and total < int(lower.sum()):
+        if self.promise.least_rate > 0 and total < int(lower.sum()):
             raise InfeasibleError(
                 f"total must be at least the sum of the minimums ({int(lower.sum()):,}), of which "
-                f"delta={self.delta:g} asks for {self.delta / LARGEST_LOCAL_DELTA:.3g} of every stratum, "
-                f"got total={total:,}."
+                f"{self.promise.least_rate_in_words} of every stratum, got total={total:,}."
             )
         if terms.response_rates is not None and total > int(upper.sum()):
             raise InfeasibleError(
@@ -353,9 +308,10 @@ class Inputs:
             lower = np.maximum(lower, _fraction_of(strata.sizes, self.min_fraction, up=True))
         if self.max_fraction < 1:
             upper = np.minimum(upper, _fraction_of(strata.sizes, self.max_fraction, up=False))
-        if self.delta > 0:  # an answer's own delta, δ·rN/n, must stay small
+        least_rate = self.promise.least_rate
+        if least_rate > 0:
             rates = 1.0 if strata.response_rates is None else strata.response_rates
-            needed = np.ceil(self.delta / LARGEST_LOCAL_DELTA * strata.sizes * rates).astype(np.int64)
+            needed = np.ceil(least_rate * strata.sizes * rates).astype(np.int64)
             lower = np.maximum(lower, needed)
         if strata.mins is not None:
             lower = np.maximum(lower, strata.mins)
@@ -456,8 +412,3 @@ def _fraction_of(sizes: IntArray, fraction: float | FloatArray, *, up: bool) -> 
 def _grouped(value: float) -> str:
     """Write an end of a range as people do: 8,000."""
     return f"{value:,.10g}"
-
-
-def plain_number(value: float) -> str:
-    """Write a number with all the digits it has, and no more."""
-    return f"{value:.0f}" if value.is_integer() else repr(value)

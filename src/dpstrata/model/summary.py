@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from dpstrata.model.choice import curator_in_words
 from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.comparison import OWN, Comparison
-from dpstrata.model.statement import round_up
 from dpstrata.model.usefulness import alarm
+from dpstrata.privacy.written import round_up
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
@@ -55,7 +55,7 @@ def strata_table(plan: Design) -> TextTable:
             f"{plan.sds[i]:.4g}",
             f"{plan.sample_sizes[i]:,}",
             f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
-            round_up(float(local[i]), 3) if plan.inputs.amplified else "none",
+            round_up(float(local[i]), 3) if plan.inputs.promise.amplified else "none",
             f"{noise[i]:.4g}",
             *((("yes" if plan.capped[i] else "no"), round_up(float(central[i]), 3)) if capped else ()),
         )
@@ -65,7 +65,7 @@ def strata_table(plan: Design) -> TextTable:
     rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
     return TextTable(
         f"{plan.strata.counted(plan.total)} in {len(plan.strata):,} strata, "
-        f"{plan.inputs.promise_in_words}, {plan.mechanism.title} noise"
+        f"{plan.inputs.promise.in_words}, {plan.mechanism.title} noise"
         + (" by a curator on each mean" if plan.inputs.trust == "curator" else ""),
         (
             *("stratum", "size", "sd", "sample size", "rate", "local epsilon", "noise sd"),

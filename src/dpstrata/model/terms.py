@@ -39,7 +39,7 @@ from dpstrata.model.precision import difference_of_products
 from dpstrata.model.response import Decay, exact_planning_bound, expected_inverse, planning_decay
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, Point, Step, point
-from dpstrata.privacy.promise import Promise
+from dpstrata.privacy.promises.base import Promise
 
 Objective = Literal["mean", "trace", "unit_free", "custom"]
 
@@ -234,8 +234,11 @@ class Terms:
         return Point(np.log1p(C / n), n, C)
 
     def central_epsilons(self, n: FloatArray) -> FloatArray:
-        """Return what is spent against whoever sees the release: epsilon, or less where the cap binds."""
-        promised = np.full(len(n), self.promise.epsilon)
+        """Return what is spent against whoever sees the release: epsilon, or less where the cap binds.
+
+        NaN for a promise without an epsilon.
+        """
+        promised = np.full(len(n), self.promise.central_epsilon)
         if self.kinks is None or self._cap is None:
             return promised
         spent = np.log1p(n / self.kinks * self.promise.odds_minus_one)
@@ -481,7 +484,7 @@ class Terms:
                 case _:
                     a = mp.mpf(float(self.coefficients[row]))
             r = mp.mpf(1 if self.response_rates is None else float(self.response_rates[row]))
-            e = mp.log1p(mp.expm1(mp.mpf(self.promise.epsilon)) * r * N / n)
+            e = mp.log1p(self.promise.exact_odds_minus_one(mp) * r * N / n)
             if self.cap is not None:
                 e = min(e, mp.mpf(self.cap))
             v = self.mechanism.exact_variance(e)

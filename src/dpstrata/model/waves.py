@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 
 from dpstrata.errors import InputError
+from dpstrata.privacy.written import as_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,3 @@ def what_is_left(epsilon: float, spent: float) -> float:
     while as_written(left) + as_written(spent) > as_written(epsilon):
         left = math.nextafter(left, 0.0)
     return left
-
-
-def as_written(value: float) -> Decimal:
-    """Return the decimal number that a budget is written as; sums of these have no rounding."""
-    return Decimal(repr(value))

@@ -14,6 +14,7 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import QUESTIONS, Inputs
 from dpstrata.model.summary import TITLES
 from dpstrata.planning.questions import answer
+from dpstrata.privacy.promises import never_amplified
 
 SHOWN = (OWN, "neyman")
 POINTS = 40
@@ -81,9 +82,9 @@ def epsilon_rows(plan: Design, *, points: int = POINTS) -> list[dict[str, Any]]:
     >>> [round(row["epsilon"], 2) for row in epsilon_rows(plan, points=3)][::2]
     [0.05, 0.71, 1.0, 10.0]
     """
-    epsilon = plan.inputs.epsilon
-    if epsilon is None:
-        raise InputError("epsilon is varied for a promise of epsilon, got one of zCDP or GDP.")
+    if not plan.inputs.promise.amplified:
+        raise InputError(f"epsilon is varied for a promise of epsilon, got one of {never_amplified()}.")
+    epsilon = plan.inputs.promise.central_epsilon
     low = max(_LEAST_EPSILON, min(_EPSILONS[0], epsilon / 4))
     high = min(_MOST_EPSILON, max(_EPSILONS[1], epsilon * 4))
     values = {float(value) for value in np.clip(np.geomspace(low, high, points), low, high)} | {epsilon}
@@ -96,7 +97,7 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
     rows = []
     for question in asked:
         inputs = _ask(plan.inputs, **question)
-        same = inputs.epsilon == plan.inputs.epsilon
+        same = inputs.promise == plan.inputs.promise
         posed = replace(plan.problem, total=question["total"]) if same else None
         try:
             found = answer(plan.strata, inputs, posed)

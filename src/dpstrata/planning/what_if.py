@@ -20,12 +20,12 @@ from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import QUESTIONS
 from dpstrata.model.problem import Problem
-from dpstrata.model.statement import percent_up, round_up
 from dpstrata.model.strata import Strata
 from dpstrata.model.summary import RANDOM_ANSWERS, SHOWN_STRATA, TextTable, as_plain_text
 from dpstrata.planning.choosing import answer_any
 from dpstrata.planning.designing import read_survey
 from dpstrata.planning.questions import require_costs
+from dpstrata.privacy.written import percent_up, round_up
 
 _RESULTS = ("total", "variance", "standard_error", "privacy_share", "sample_sizes", "problem")
 
@@ -112,7 +112,7 @@ class Evaluation:
             "sample_size": self.sample_sizes.tolist(),
             "best_sample_size": self.best.sample_sizes.tolist(),
             "local_epsilon": terms.budgets(n).e.tolist()
-            if self.best.inputs.amplified
+            if self.best.inputs.promise.amplified
             else [math.nan] * len(n),
             "noise_sd": np.sqrt(terms.release_variances(n)).tolist(),
         }

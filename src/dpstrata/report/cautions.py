@@ -6,9 +6,8 @@ import numpy as np
 
 from dpstrata.model.design_record import Design
 from dpstrata.model.response import is_worth_a_warning
-from dpstrata.model.statement import round_up
+from dpstrata.privacy.written import round_up
 
-LARGE_EPSILON = 3.0
 LARGE_LOCAL_EPSILON = 8.0
 
 
@@ -36,15 +35,10 @@ def _about_deviations(plan: Design) -> list[str]:
 
 
 def _about_promise(plan: Design) -> list[str]:
-    found = []
-    epsilon = plan.inputs.epsilon
-    if epsilon is not None and epsilon > LARGE_EPSILON:
-        found.append(
-            f"An epsilon of {epsilon:g} is a weak promise: the odds can change by a lot (see below)."
-        )
+    found = plan.inputs.promise.cautions
     if plan.inputs.trust == "curator":
         found.append("The curator sees every answer without noise; nothing protects the answers there.")
-    elif plan.inputs.amplified:
+    elif plan.inputs.promise.amplified:
         large = int((plan.local_epsilons > LARGE_LOCAL_EPSILON).sum())
         if large:
             found.append(

@@ -67,7 +67,7 @@ def plot(plan: Design) -> Chart:
         plan,
         series,
         f"Where {plan.strata.counted(plan.total)} go",
-        f"{plan.mechanism.title} noise, {plan.inputs.promise_in_words}; "
+        f"{plan.mechanism.title} noise, {plan.inputs.promise.in_words}; "
         "rivals that ignore privacy for comparison",
     )
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from dpstrata.model.answers import Answers
 from dpstrata.model.design_record import Design
-from dpstrata.model.inputs import Inputs, plain_number
+from dpstrata.model.inputs import Inputs
 from dpstrata.model.output import plain_cell
+from dpstrata.privacy.written import plain_number
 
 MOST_INLINE = 40
 _COLUMNS = {

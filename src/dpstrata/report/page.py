@@ -56,7 +56,7 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
     style = resources.files("dpstrata.report").joinpath("report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     strata = "1 stratum" if len(plan.strata) == 1 else f"{len(plan.strata):,} strata"
-    under = f"{strata}, {plan.strata.population:,} people, {plan.inputs.promise_in_words}"
+    under = f"{strata}, {plan.strata.population:,} people, {plan.inputs.promise.in_words}"
     body = [
         f"<header><h1>{text(title)}</h1>",
         f'<p class="under">{long_text(under)}</p>',
@@ -154,10 +154,11 @@ def _curves(plan: Design, curves: Curves) -> str:
             ),
         )
     ]
-    if curves.epsilons is not None and plan.inputs.epsilon is not None:
+    if curves.epsilons is not None:
+        epsilon = plan.inputs.promise.central_epsilon
         drawn.append(
             figure(
-                epsilon_chart(curves.epsilons, epsilon=plan.inputs.epsilon, value=plan.precision),
+                epsilon_chart(curves.epsilons, epsilon=epsilon, value=plan.precision),
                 f"Precision against epsilon, with {plan.strata.counted(plan.total)}.",
             )
         )
@@ -191,7 +192,7 @@ def _promise(plan: Design) -> str:
 
 def _noise(plan: Design) -> str:
     parts = [paragraphs([tables.noise_in_words(plan)]), table(tables.noise_table(plan))]
-    if plan.inputs.amplified:
+    if plan.inputs.promise.amplified:
         cap = plan.inputs.local_epsilon_cap
         parts.append(
             figure(

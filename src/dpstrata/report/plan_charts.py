@@ -14,9 +14,10 @@ import numpy as np
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
-from dpstrata.model.inputs import plain_number
 from dpstrata.model.outcome import counted
 from dpstrata.model.summary import TITLES
+from dpstrata.privacy.promises import never_amplified
+from dpstrata.privacy.written import plain_number
 from dpstrata.report.chart import Chart
 from dpstrata.report.charts import MOST_BARS
 from dpstrata.report.drawing import (
@@ -234,8 +235,8 @@ def budgets_chart(plan: Design) -> Chart:
     >>> budgets_chart(plan).spec["layer"][0]["encoding"]["y"]["title"]
     'local epsilon'
     """
-    if not plan.inputs.amplified:
-        raise InputError("local budgets are drawn for a promise of epsilon, got one of zCDP or GDP.")
+    if not plan.inputs.promise.amplified:
+        raise InputError(f"local budgets are drawn for a promise of epsilon, got one of {never_amplified()}.")
     budgets = plan.local_epsilons / plan.inputs.questions
     what = "one noised mean" if plan.inputs.trust == "curator" else "one noised answer"
     cap = plan.inputs.local_epsilon_cap

@@ -11,10 +11,10 @@ import numpy as np
 
 from dpstrata.model.bound import Bound
 from dpstrata.model.design_record import Design
-from dpstrata.model.inputs import plain_number
-from dpstrata.model.statement import round_up
 from dpstrata.model.summary import TextTable
-from dpstrata.report.words import OBJECTIVES, beliefs, epsilon_in_all, three_digits
+from dpstrata.privacy.promises.pure import beliefs
+from dpstrata.privacy.written import plain_number, round_up
+from dpstrata.report.words import OBJECTIVES, three_digits
 from dpstrata.version import __version__
 
 SHOWN = 200
@@ -36,7 +36,7 @@ def options_table(plan: Design) -> TextTable:
         "curator": "a trusted curator noises the mean of each stratum",
     }[inputs.trust]
     rows = [
-        ("privacy promise", inputs.promise_in_words),
+        ("privacy promise", inputs.promise.in_words),
         ("noise", plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")),
         ("who noises", trust),
         ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
@@ -89,14 +89,14 @@ def allocation_table(plan: Design) -> TextTable:
 def noise_table(plan: Design) -> TextTable:
     """Show budget and noise of each stratum."""
     inputs = plan.inputs
-    capped, several = inputs.local_epsilon_cap is not None, inputs.questions > 1 and inputs.amplified
+    capped, several = inputs.local_epsilon_cap is not None, inputs.questions > 1 and inputs.promise.amplified
     local, noise, central = plan.local_epsilons, plan.noise_sds, plan.central_epsilons
     bound = plan.capped
     rows = [
         (
             plan.strata.name(i),
             f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
-            *((round_up(float(local[i]), 3),) if inputs.amplified else ()),
+            *((round_up(float(local[i]), 3),) if inputs.promise.amplified else ()),
             *((round_up(float(local[i]) / inputs.questions, 3),) if several else ()),
             f"{noise[i]:.4g}",
             *(("yes" if bound[i] else "no", round_up(float(central[i]), 3)) if capped else ()),
@@ -105,7 +105,7 @@ def noise_table(plan: Design) -> TextTable:
     ]
     header = (
         *("stratum", "sampling rate"),
-        *(("local epsilon",) if inputs.amplified else ()),
+        *(("local epsilon",) if inputs.promise.amplified else ()),
         *(("local epsilon of one answer",) if several else ()),
         "noise sd of the mean" if inputs.trust == "curator" else "noise sd of an answer",
         *(("capped", "central epsilon") if capped else ()),
@@ -119,7 +119,7 @@ def noise_in_words(plan: Design) -> str:
     start = plan.mechanism.in_words("the mean of a stratum" if curator else "an answer")
     inputs = plan.inputs
     start += f"; answers {f'are {inputs.clipping}' if inputs.clip else f'lie in {inputs.answers}'}. "
-    if not plan.inputs.amplified:
+    if not plan.inputs.promise.amplified:
         return f"{start}A secret sample does not strengthen this promise, so it does not change the noise."
     return (
         f"{start}The smaller the share of a stratum that is invited, the better the sample hides a person, "
@@ -161,12 +161,12 @@ def certificate_table(plan: Design) -> TextTable:
 def beliefs_table(plan: Design) -> TextTable | None:
     """Show what beliefs can become, for the public and for whoever sees one answer.
 
-    Only for a promise of epsilon alone: with a delta no belief is bounded for certain.
+    Only for a promise that bounds them for certain: pure epsilon.
     """
-    if plan.inputs.epsilon is None or plan.inputs.delta > 0:
+    if not plan.inputs.promise.bounds_odds:
         return None
     largest = float(np.max(plan.local_epsilons))
-    after, seen = beliefs(epsilon_in_all(plan)), beliefs(largest)
+    after, seen = beliefs(plan.privacy["central_in_all"]["epsilon"]), beliefs(largest)
     rows = [
         (before, f"{low} to {high}", f"{local_low} to {local_high}")
         for (before, low, high), (_, local_low, local_high) in zip(after, seen, strict=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from statistics import NormalDist
 
 import numpy as np
 
@@ -15,14 +14,13 @@ from dpstrata.model.comparison import Comparison, stratum_variances
 from dpstrata.model.costs import total_cost
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
-from dpstrata.model.inputs import Inputs, plain_number
+from dpstrata.model.inputs import Inputs
 from dpstrata.model.matching import Match, match_neyman
 from dpstrata.model.outcome import counted
-from dpstrata.model.statement import factor_up, percent_up, round_down, round_up
 from dpstrata.model.usefulness import alarm
+from dpstrata.privacy.written import percent_up, plain_number, round_up
 
 _LISTED_SIZES = 6
-_FALSE_ALARMS = 0.05
 OBJECTIVES = {
     "mean": "the variance of the estimated population mean",
     "trace": "the sum of the variances of the stratum means",
@@ -240,26 +238,6 @@ def _domain_targets(inputs: Inputs) -> list[str]:
     return found
 
 
-def beliefs(epsilon: float) -> list[tuple[str, str, str]]:
-    """List what a belief can become: before, then at least and at most after, rounded outwards.
-
-    Examples
-    --------
-    >>> beliefs(1.0)[-1]
-    ('50%', '26.8%', '73.2%')
-    """
-    rows = []
-    for before in (1, 10, 50):
-        odds = before / (100 - before)
-        low, high = (100.0 * _share(math.log(odds) + move) for move in (-epsilon, epsilon))
-        rows.append((f"{before}%", f"{round_down(low, 1)}%", f"{round_up(high, 1)}%"))
-    return rows
-
-
-def _share(log_odds: float) -> float:
-    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
-
-
 def odds_in_words(plan: Design) -> str:
     """Say what the promise does to what someone believes about a person, with all that is spent.
 
@@ -269,46 +247,5 @@ def odds_in_words(plan: Design) -> str:
     >>> print(odds_in_words(dps.design(dps.Strata([700], [0.3]), epsilon=1, total=9))[:92])
     Whatever someone believed about a person's answer before, the release changes the odds by at
     """
-    inputs = plan.inputs
-    if inputs.epsilon is None:
-        # Gaussian noise with zCDP ρ is Gaussian DP with μ = √(2ρ): telling N(0, 1) from N(μ, 1).
-        mu = inputs.gdp if inputs.gdp is not None else math.sqrt(2 * (inputs.zcdp or 0.0))
-        return _test_in_words(NormalDist().cdf(NormalDist().inv_cdf(_FALSE_ALARMS) + mu))
-    epsilon = epsilon_in_all(plan)
-    if inputs.delta > 0:
-        # The best test at level α under (ε, δ): Kairouz, Oh and Viswanath (2017), theorem 2.1.
-        power = min(
-            math.exp(epsilon) * _FALSE_ALARMS + inputs.delta,
-            1 - math.exp(-epsilon) * (1 - inputs.delta - _FALSE_ALARMS),
-        )
-        return (
-            "Whatever may be seen in the release, its probability differs by at most a factor of "
-            f"{factor_up(math.exp(epsilon))} and, on top of that, by {plain_number(inputs.delta)} if a "
-            f"person had answered otherwise. {_test_in_words(power)}"
-        )
-    who = (
-        "the release changes"
-        if epsilon == inputs.epsilon
-        else "both waves together change"
-        if plan.waves is not None
-        else "the release, with what was spent on the standard deviations, changes"
-    )
-    *_, (_, low, high) = beliefs(epsilon)
-    return (
-        f"Whatever someone believed about a person's answer before, {who} the odds by at most a factor of "
-        f"{factor_up(math.exp(epsilon))}, beyond what the results tell of people in general: a belief of 50% "
-        f"stays between {low} and {high}."
-    )
-
-
-def epsilon_in_all(plan: Design) -> float:
-    """Return what is spent in all: by the release, on standard deviations, by another wave."""
-    return float(plan.privacy["central_in_all"]["epsilon"])
-
-
-def _test_in_words(power: float) -> str:
-    return (
-        "Someone who tests whether a person gave one answer rather than another, and raises a false alarm in "
-        f"5% of cases, is right in at most {round_up(min(100 * power, 100.0), 1)}% of the cases in which the "
-        "person did. Without noise that would be 100%, by guessing it is 5%."
-    )
+    in_all = plan.privacy["central_in_all"]
+    return plan.inputs.promise.odds_in_words(in_all, both_waves=plan.waves is not None)

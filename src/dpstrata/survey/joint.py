@@ -94,7 +94,7 @@ def loss_of_repeats(plan: Design, times: int, shares: FloatArray | None = None) 
     >>> round(loss_of_repeats(plan, 1), 6), round(loss_of_repeats(plan, 2), 1)
     (1.0, 5.7)
     """
-    promised = float(plan.inputs.epsilon or 0.0)
+    promised = plan.inputs.promise.central_epsilon
     if times == 0 or (times == 1 and shares is None):
         return times * promised
     losses = central_losses(planned_shares(plan) if shares is None else shares, times * plan.local_epsilons)
@@ -105,4 +105,4 @@ def loss_of_repeats(plan: Design, times: int, shares: FloatArray | None = None) 
 
 def delta_of_repeats(plan: Design, times: int, shares: FloatArray) -> float:
     """Central δ of the same: that of one answer adds up, and counts with the share who answered."""
-    return times * plan.inputs.delta * float((shares / planned_shares(plan)).max())
+    return times * plan.inputs.promise.spent.delta * float((shares / planned_shares(plan)).max())

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,6 +23,8 @@ from dpstrata.arrays import FloatArray
 from dpstrata.errors import DpstrataWarning, InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.output import write_atomically
+from dpstrata.privacy.promises import Spent
+from dpstrata.privacy.written import six_digits_up
 from dpstrata.survey.frames.files import file_digest
 from dpstrata.survey.joint import delta_of_repeats, loss_of_repeats
 from dpstrata.survey.keys import commitment, survey_key
@@ -48,7 +49,7 @@ class Entry:
         SHA-256 of the file, from when its noise is drawn.
     status : {"pending", "released"}
         How far it came.
-    epsilon, delta : float
+    spent : Spent
         What it adds to what everyone in the frame has spent.
     people : tuple of str
         Keyed digests of those who answered; see :class:`Recognition`.
@@ -58,8 +59,6 @@ class Entry:
         0 for the first time that a sample is released, one more each time its budget is spent again.
     pilot : bool
         Whether it is the first of two waves.
-    zcdp, gdp : float
-        What it adds instead, where the promise is one of these.
     recognition : str or None
         Commitment to the key of these digests; ``None`` if it is that of the draw, as 0.1.0 had it.
     shares : tuple of float
@@ -72,14 +71,11 @@ class Entry:
     output: str
     output_digest: str | None
     status: Literal["pending", "released"]
-    epsilon: float
-    delta: float
+    spent: Spent
     people: tuple[str, ...]
     question: str
     round: int = 0
     pilot: bool = False
-    zcdp: float = 0.0
-    gdp: float = 0.0
     recognition: str | None = None
     shares: tuple[float, ...] = ()
 
@@ -118,39 +114,6 @@ class Recognition:
         return tuple(keyed_digest(key, person) for person in self.people)
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What releases have spent on everyone in a frame, each kind of promise added up by itself.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        Sums over the releases with such a promise.
-    zcdp : float
-        Sum of the rho of zCDP.
-    gdp : float
-        The mu of Gaussian DP of all of them together, the root of the sum of squares.
-    """
-
-    epsilon: float = 0.0
-    delta: float = 0.0
-    zcdp: float = 0.0
-    gdp: float = 0.0
-
-    @property
-    def in_words(self) -> str:
-        """All that is not zero, in a few words."""
-        named = {"epsilon": self.epsilon, "delta": self.delta, "zCDP rho": self.zcdp, "GDP mu": self.gdp}
-        return ", ".join(f"{name} = {_up(value)}" for name, value in named.items() if value) or "nothing"
-
-
-def _up(value: float) -> str:
-    """Write a loss with six digits, never smaller than it is."""
-    shown = float(f"{value:.6g}")
-    digits = 5 - math.floor(math.log10(value))
-    return f"{shown if shown >= value * (1 - 1e-12) else shown + 10.0**-digits:.6g}"
-
-
 class Ledger:
     """The entries of one ledger file.
 
@@ -169,11 +132,7 @@ class Ledger:
             data = json.loads(path.read_text(encoding="utf-8"))
             if data["format"] != FORMAT or data["version"] not in (1, 2):
                 raise ValueError
-            lists = ("people", "shares")
-            self.entries = [
-                Entry(**{**entry, **{name: tuple(entry.get(name, ())) for name in lists}})
-                for entry in data["entries"]
-            ]
+            self.entries = [_read(entry) for entry in data["entries"]]
             if not all(_is_sound(entry) for entry in self.entries):
                 raise ValueError
         except OSError as error:
@@ -227,7 +186,7 @@ class Ledger:
             )
         planned = planned_shares(plan) if shares is None else shares
         entry = _with_round(entry, own, plan, again=again, shares=planned, accept_response=accept_response)
-        if plan.inputs.amplified and np.any(planned > planned_shares(plan) * (1 + ROUNDING)):
+        if plan.inputs.promise.amplified and np.any(planned > planned_shares(plan) * (1 + ROUNDING)):
             entry = replace(entry, shares=tuple(planned.tolist()))
         self.entries.append(entry)
         self._write()
@@ -273,7 +232,7 @@ class Ledger:
         return int(known.sum()), untold
 
     def _write(self) -> None:
-        data = {"format": FORMAT, "version": 2, "entries": [asdict(entry) for entry in self.entries]}
+        data = {"format": FORMAT, "version": 2, "entries": [_written(entry) for entry in self.entries]}
         write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
 
 
@@ -347,7 +306,7 @@ def _is_announced(others: list[Entry], plan: Design) -> bool:
         and stated is not None
         and all(known.pilot and known.design_digest == digest and known.round == 0 for known in others)
         and spent.epsilon <= float(stated.min())
-        and (spent.delta, spent.zcdp, spent.gdp) == (0, 0, 0)
+        and replace(spent, epsilon=0.0) == Spent()
     )
 
 
@@ -358,21 +317,23 @@ def _with_round(
 
     What a release adds is what all releases of the sample lose together, less what is counted already.
     """
+    promise = plan.inputs.promise
     drawn = [known for known in own if known.key_commitment == entry.key_commitment]
     now = max((known.round for known in drawn), default=-1)
     counted = _added(drawn)
     asked = {known.question for known in drawn if known.round == now}
     if drawn and entry.question not in asked and len(asked) < plan.inputs.questions:
         # The budget is shared; more is lost only where fewer, or other people, answered than before.
-        entry = replace(entry, round=now, zcdp=0.0, gdp=0.0)
-        if not plan.inputs.amplified:
-            return replace(entry, epsilon=0.0, delta=0.0)
+        entry = replace(entry, round=now, spent=Spent())
+        if not promise.amplified:
+            return entry
         loss = loss_of_repeats(plan, now + 1, shares)
-        if loss > max(counted.epsilon, plan.inputs.epsilon or 0.0) * (1 + ROUNDING) and not accept_response:
+        if loss > max(counted.epsilon, promise.central_epsilon) * (1 + ROUNDING) and not accept_response:
             raise InputError(
                 "not the same people answered this question as the ones before, which shows who was drawn: "
-                f"up to epsilon = {_up(loss)} is lost instead of {_up(counted.epsilon)}. Release only people "
-                "who answered every question, or pass --accept-response to release anyway and count it."
+                f"up to epsilon = {six_digits_up(loss)} is lost instead of {six_digits_up(counted.epsilon)}. "
+                "Release only people who answered every question, or pass --accept-response to release "
+                "anyway and count it."
             )
         return _adding(entry, counted, loss, delta_of_repeats(plan, now + 1, shares))
     if own and not again:
@@ -388,10 +349,10 @@ def _with_round(
                 )
         raise InputError(
             f"{reason}; noising the same people again costs everyone "
-            f"{'far more than it did' if plan.inputs.amplified else 'more'}, and answers that come "
+            f"{'far more than it did' if promise.amplified else 'more'}, and answers that come "
             "later would reveal late respondents. Pass --again to release anyway."
         )
-    if not plan.inputs.amplified:  # the sample hides nobody, so that every release adds what it is
+    if not promise.amplified:  # the sample hides nobody, so that every release adds what it is
         return replace(entry, round=now + 1)
     loss, delta = loss_of_repeats(plan, now + 2, shares), delta_of_repeats(plan, now + 2, shares)
     return _adding(replace(entry, round=now + 1), counted, loss, delta)
@@ -399,21 +360,35 @@ def _with_round(
 
 def _adding(entry: Entry, counted: Spent, epsilon: float, delta: float) -> Entry:
     """Let an entry add what is missing to what its sample loses in all."""
-    return replace(entry, epsilon=max(epsilon - counted.epsilon, 0.0), delta=max(delta - counted.delta, 0.0))
+    left = max(epsilon - counted.epsilon, 0.0), max(delta - counted.delta, 0.0)
+    return replace(entry, spent=replace(entry.spent, epsilon=left[0], delta=left[1]))
 
 
 def _added(entries: Iterable[Entry]) -> Spent:
-    known = list(entries)
-    return Spent(
-        math.fsum(entry.epsilon for entry in known),
-        math.fsum(entry.delta for entry in known),
-        math.fsum(entry.zcdp for entry in known),
-        math.hypot(*(entry.gdp for entry in known)),
-    )
+    return Spent.added(entry.spent for entry in entries)
+
+
+def _read(data: Mapping[str, Any]) -> Entry:
+    """Take an entry as it is written: losses by their names beside the rest, epsilon and delta always."""
+    names = {part.name for part in fields(Spent)}
+    losses = {name: data[name] for name in names & {"epsilon", "delta", *data}}
+    rest = {name: value for name, value in data.items() if name not in names}
+    lists = {name: tuple(data.get(name, ())) for name in ("people", "shares")}
+    return Entry(**{**rest, **lists}, spent=Spent(**losses))
+
+
+def _written(entry: Entry) -> dict[str, Any]:
+    """Write an entry as 0.1.0 did: epsilon and delta before the people, other losses after the pilot."""
+    spent, data = asdict(entry.spent), dict[str, Any]()
+    first = {name: spent.pop(name) for name in ("epsilon", "delta")}
+    for name, value in asdict(entry).items():
+        data |= first if name == "spent" else {name: value}
+        data |= spent if name == "pilot" else {}
+    return data
 
 
 def _is_sound(entry: Entry) -> bool:
-    losses = (entry.epsilon, entry.delta, entry.zcdp, entry.gdp)
+    losses = asdict(entry.spent).values()
     texts = (entry.design_digest, entry.key_commitment, entry.output, entry.question)
     return (
         all(type(loss) in (int, float) and 0 <= loss <= _MOST for loss in losses)  # no NaN either

@@ -127,7 +127,7 @@ def check_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
 def _noise_at(plan: Design, stratum: str) -> GridNoise:
     """Return what is done in a stratum."""
     row = _row(plan, stratum)
-    return _noise(plan.mechanism, plan.local_epsilon(row) if plan.inputs.amplified else 0.0)
+    return _noise(plan.mechanism, plan.local_epsilon(row) if plan.inputs.promise.amplified else 0.0)
 
 
 def _row(plan: Design, stratum: str) -> int:

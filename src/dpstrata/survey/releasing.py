@@ -24,10 +24,11 @@ from dpstrata.model.output import (
     table_content,
     write_atomically,
 )
+from dpstrata.privacy.promises import Spent
 from dpstrata.survey.frames.base import stratum_column
 from dpstrata.survey.joint import joint_shares
 from dpstrata.survey.keys import commitment, read_key, read_or_make_key
-from dpstrata.survey.ledger import Entry, Ledger, Recognition, Spent, keyed_digest, locked
+from dpstrata.survey.ledger import Entry, Ledger, Recognition, keyed_digest, locked
 from dpstrata.survey.noised import ANSWER, COUNT, STRATUM, read_numbers, read_people
 from dpstrata.survey.noising import (
     as_answers,
@@ -148,16 +149,14 @@ def privatize(
     response = check_response(plan, counts)
     if response is not None and not accept_response:
         response.require_promise()
+    spent = plan.inputs.promise.spent
     entry = Entry(
         design_digest=plan.digest,
         key_commitment=commitment(secret),
         output=str(out.resolve()),
         output_digest=None,
         status="pending",
-        epsilon=plan.inputs.epsilon or 0.0,
-        delta=plan.inputs.delta if response is None else response.delta,
-        zcdp=plan.inputs.zcdp or 0.0,
-        gdp=plan.inputs.gdp or 0.0,
+        spent=spent if response is None else replace(spent, delta=response.delta),
         people=(),
         question=answer,
         pilot=plan.waves is not None and plan.waves.first,

@@ -22,8 +22,7 @@ import numpy as np
 from dpstrata.arrays import BoolArray, FloatArray, IntArray, read_only
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
-from dpstrata.model.inputs import plain_number
-from dpstrata.model.statement import round_up
+from dpstrata.privacy.written import plain_number, round_up
 
 RARE = 0.001
 _MOST_TERMS = 1000
@@ -93,11 +92,12 @@ def check_response(plan: Design, answers: IntArray) -> Response | None:
     Returns
     -------
     Response or None
-        ``None`` for promises that do not depend on the sample, of zCDP and GDP.
+        ``None`` for promises that do not depend on the sample.
     """
-    if plan.inputs.epsilon is None:
+    promise = plan.inputs.promise
+    if not promise.amplified:
         return None
-    promised, sizes, invited = plan.inputs.epsilon, plan.strata.sizes, plan.sample_sizes
+    promised, sizes, invited = promise.central_epsilon, plan.strata.sizes, plan.sample_sizes
     planned, counted_on = planned_shares(plan), _counted_on(plan)
     fewer = np.flatnonzero(answers < invited)
     contradicted = _contradicts(answers[fewer], invited[fewer], sizes[fewer], counted_on[fewer])
@@ -111,7 +111,7 @@ def check_response(plan: Design, answers: IntArray) -> Response | None:
     over = losses > promised * (1 + ROUNDING)
     return Response(
         epsilon=float(losses.max()) if over.any() else promised,
-        delta=plan.inputs.delta * float((shares / planned).max()),
+        delta=promise.spent.delta * float((shares / planned).max()),
         promised=promised,
         strata=len(sizes),
         fewer=len(fewer),

@@ -17,6 +17,7 @@ from dpstrata.model.output import design_content, plain_cell, table_content
 from dpstrata.model.summary import TITLES, sentences
 from dpstrata.planning import design
 from dpstrata.planning.curves import epsilon_rows, precision_rows
+from dpstrata.privacy.promises import never_amplified
 from dpstrata.report.charts import allocations, plot
 from dpstrata.report.code import command_line, python_code_with_strata, strata_columns
 from dpstrata.report.plan_charts import budgets_chart, epsilon_chart, parts_chart, precision_chart
@@ -71,7 +72,7 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
     """Design, and describe the result in figures, words and charts."""
     plan, warned = plan_of(DesignRequest.model_validate_json(body))
     charts = {"allocation": plot(plan).spec, "parts": parts_chart(plan).spec}
-    if plan.inputs.amplified:
+    if plan.inputs.promise.amplified:
         charts["budgets"] = budgets_chart(plan).spec
     return reply_json(
         {
@@ -123,7 +124,7 @@ def describe(plan: Design) -> dict[str, Any]:
         "margin": None if plan.standard_error is None else plan.inputs.z * plan.standard_error,
         "variance_parts": asdict(parts),
         "mechanism": {"name": plan.inputs.mechanism, "title": plan.mechanism.title},
-        "largest_local_epsilon": float(plan.local_epsilons.max()) if plan.inputs.amplified else None,
+        "largest_local_epsilon": float(plan.local_epsilons.max()) if plan.inputs.promise.amplified else None,
         "best_total": None if plan.outcome is None else plan.outcome.best_total,
         "cost": plan.cost,
     }
@@ -152,10 +153,11 @@ def answer_precision(body: bytes, parameters: Parameters) -> Reply:
 def answer_epsilon(body: bytes, parameters: Parameters) -> Reply:
     """Draw the precision against epsilon."""
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
-    if plan.inputs.epsilon is None:
-        raise RefusedError(422, "the promise must be one of epsilon to be varied, got zCDP or GDP.")
-    rows = epsilon_rows(plan)
-    return reply_json({"chart": epsilon_chart(rows, epsilon=plan.inputs.epsilon, value=plan.precision).spec})
+    promise = plan.inputs.promise
+    if not promise.amplified:
+        raise RefusedError(422, f"the promise must be one of epsilon to be varied, got {never_amplified()}.")
+    chart = epsilon_chart(epsilon_rows(plan), epsilon=promise.central_epsilon, value=plan.precision)
+    return reply_json({"chart": chart.spec})
 
 
 FIGURES = {

@@ -1,0 +1,87 @@
+"""The kinds of promise by the option that asks for each. Loading this module loads none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.errors import InputError
+from dpstrata.privacy.written import six_digits_up
+
+if TYPE_CHECKING:
+    from dpstrata.privacy.promises.base import Promise
+
+# option of ``design``: module beside this one and class in it; delta comes with epsilon, the others alone
+PROMISES = {
+    "epsilon": "pure.PureEpsilon",
+    "zcdp": "concentrated.ZeroConcentrated",
+    "gdp": "gaussian.GaussianPrivacy",
+    "delta": "approximate.ApproximateEpsilon",
+}
+OTHER_THAN_EPSILON = tuple(name for name in PROMISES if name != "epsilon")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What releases have spent on everyone in a frame, each kind of promise added up by itself.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Sums over the releases with such a promise.
+    zcdp : float
+        Sum of the rho of zCDP.
+    gdp : float
+        The mu of Gaussian DP of all of them together, the root of the sum of squares.
+    """
+
+    epsilon: float = 0.0
+    delta: float = 0.0
+    zcdp: float = 0.0
+    gdp: float = 0.0
+
+    @classmethod
+    def added(cls, parts: Iterable[Spent]) -> Spent:
+        """Add up what several releases have spent, by the rule of each kind."""
+        known = list(parts)
+        names = [part.name for part in fields(cls)]
+        return cls(**{name: kind_of(name).added(getattr(part, name) for part in known) for name in names})
+
+    @property
+    def in_words(self) -> str:
+        """All that is not zero, in a few words."""
+        named = [(kind_of(name).symbols[name], value) for name, value in asdict(self).items() if value]
+        return ", ".join(f"{symbol} = {six_digits_up(value)}" for symbol, value in named) or "nothing"
+
+
+def kind_of(option: str) -> type[Promise]:
+    """Return the kind of promise that an option of ``design`` asks for."""
+    module, name = PROMISES[option].split(".")
+    kind: type[Promise] = getattr(import_module(f"dpstrata.privacy.promises.{module}"), name)
+    return kind
+
+
+def promise_of(options: Any) -> Promise:
+    """Return what is promised by someone's options, an attribute each.
+
+    Raises
+    ------
+    InputError
+        If not exactly one promise is asked for, or it is out of range.
+    """
+    alone = [name for name in PROMISES if name != "delta"]
+    given = [name for name in alone if getattr(options, name) is not None]
+    if len(given) != 1:
+        raise InputError(
+            f"a design needs one of {', '.join(alone[:-1])} and {alone[-1]}, "
+            f"got {' and '.join(given) or 'none of them'}."
+        )
+    kind = kind_of("delta" if given == ["epsilon"] and options.delta != 0 else given[0])
+    return kind(**{name: getattr(options, name) for name in kind.symbols})
+
+
+def never_amplified() -> str:
+    """Name the kinds that a secret sample does not strengthen."""
+    return " or ".join(kind.title for kind in map(kind_of, PROMISES) if not kind.amplified)

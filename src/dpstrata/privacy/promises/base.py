@@ -1,0 +1,170 @@
+"""What a promise must say about itself."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from dpstrata.arrays import FloatArray
+from dpstrata.errors import InputError
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.promises import Spent
+from dpstrata.privacy.written import plain_number, round_up
+
+FALSE_ALARMS = 0.05
+
+
+class Promise(ABC):
+    """What every person of the population is promised against whoever sees the release.
+
+    A kind is a frozen dataclass whose fields are the options of ``design`` that ask for it. It refuses values
+    out of range when it is made.
+    """
+
+    __slots__ = ()
+
+    title: ClassVar[str]
+    symbols: ClassVar[Mapping[str, str]]
+    """What each of its options is called in words, by the name of the option."""
+    amplified: ClassVar[bool]
+    """Whether a secret sample strengthens it, so that there are local budgets."""
+    bounds_odds: ClassVar[bool] = False
+    """Whether it bounds what any belief can become, for certain."""
+    any_mechanism: ClassVar[bool] = False
+    """Whether every mechanism that fits the answers keeps it, so that the best can be chosen."""
+
+    @property
+    def central_epsilon(self) -> float:
+        """ε against whoever sees the release; NaN where there is none."""
+        return math.nan
+
+    @property
+    def least_rate(self) -> float:
+        """The share of every stratum that must be invited at least."""
+        return 0.0
+
+    @property
+    def odds_minus_one(self) -> float:
+        """The c of e(n) = ln(1 + cN/n), the variable in which terms are written.
+
+        Where noise does not depend on n, this is a mere choice of units.
+        """
+        return 1.0
+
+    def exact_odds_minus_one(self, mp: Any) -> Any:
+        """Return the same in mpmath."""
+        return mp.mpf(1)
+
+    # --- checks and mathematics ---------------------------------------------------------------
+
+    def check(self, *, mechanism: str, delta: float, cap: float | None) -> None:
+        """Refuse other options that do not go with it."""
+        if mechanism == "best" and not self.any_mechanism:
+            raise InputError("mechanism='best' is for a promise of epsilon alone, got another.")
+
+    @abstractmethod
+    def fitted(self, mechanism: str, *, answer_range: float, steps: int | None, questions: int) -> Mechanism:
+        """Return what noises an answer so that the answers to all questions together keep the promise.
+
+        Parameters
+        ----------
+        mechanism : str
+            Its name.
+        answer_range, steps : float, int or None
+            R and K of the answers.
+        questions : int
+            How many answers of a person share the promise, >= 1.
+        """
+
+    @classmethod
+    def added(cls, values: Iterable[float]) -> float:
+        """Add up what several releases have spent under one of its options."""
+        return math.fsum(values)
+
+    @property
+    def spent(self) -> Spent:
+        """What one release spends."""
+        return Spent(**{name: getattr(self, name) for name in self.symbols})
+
+    # --- JSON ---------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def central(self) -> dict[str, float | None]:
+        """What is promised, as in the design document."""
+
+    @abstractmethod
+    def in_all(self, on_deviations: float) -> dict[str, float] | None:
+        """Add what a pure epsilon spent before, as in the document; nothing where the two cannot be added."""
+
+    def local(self, budgets: FloatArray, most_hidden: float) -> dict[str, float] | None:
+        """Describe local budgets as in the design document; nothing where there are none.
+
+        Parameters
+        ----------
+        budgets : array
+            The local ε of each stratum.
+        most_hidden : float
+            The largest ratio of stratum size to sample size.
+        """
+        return None
+
+    # --- words --------------------------------------------------------------------------------
+
+    @property
+    def in_words(self) -> str:
+        """The promise, briefly."""
+        return ", ".join(
+            f"{symbol} = {plain_number(getattr(self, name))}" for name, symbol in self.symbols.items()
+        )
+
+    @property
+    def cautions(self) -> list[str]:
+        """What a reader should know about it before signing."""
+        return []
+
+    @property
+    def least_rate_in_words(self) -> str:
+        """Say why a share of every stratum must be invited, before "of every stratum"."""
+        return f"{self.in_words} asks for {self.least_rate:.3g}"
+
+    @abstractmethod
+    def in_all_in_words(self, on_deviations: float) -> str:
+        """Say, after "the survey spends", what it comes to with a pure epsilon spent before."""
+
+    @abstractmethod
+    def statement(self, *, largest: float, curator: bool, questions: int) -> str:
+        """Say what it means for the public and for whoever sees one answer.
+
+        Parameters
+        ----------
+        largest : float
+            The largest local ε of any stratum.
+        curator : bool
+            Whether a trusted curator noises means instead of answers.
+        questions : int
+            How many answers a person gives.
+        """
+
+    @abstractmethod
+    def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:
+        """Say what it does to what someone believes about a person.
+
+        Parameters
+        ----------
+        in_all : mapping or None
+            All that is spent, as :meth:`in_all` has it.
+        both_waves : bool
+            Whether that is the sum of two waves.
+        """
+
+
+def power_in_words(power: float) -> str:
+    """Say how often someone is right who tests one answer against another."""
+    return (
+        "Someone who tests whether a person gave one answer rather than another, and raises a false alarm in "
+        f"5% of cases, is right in at most {round_up(min(100 * power, 100.0), 1)}% of the cases in which the "
+        "person did. Without noise that would be 100%, by guessing it is 5%."
+    )

@@ -1,0 +1,70 @@
+"""What promises have in common that a secret sample does not strengthen: the same noise for everyone."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from statistics import NormalDist
+from typing import ClassVar
+
+from dpstrata.errors import InputError
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.gaussian import ConstantGaussian
+from dpstrata.privacy.promises.base import FALSE_ALARMS, Promise, power_in_words
+
+
+class ConstantNoise(Promise):
+    """A promise of one number that Gaussian noise keeps, wherever and however many are asked."""
+
+    __slots__ = ()
+
+    amplified: ClassVar[bool] = False
+    adjective: ClassVar[str]
+    """What comes before "differential privacy"."""
+
+    @property
+    @abstractmethod
+    def mu(self) -> float:
+        """μ of the Gaussian DP that the noise has: telling N(0, 1) from N(μ, 1)."""
+
+    def __post_init__(self) -> None:
+        ((name, value),) = ((name, getattr(self, name)) for name in self.symbols)
+        if not 1e-6 <= value <= 1e6:
+            raise InputError(f"{name} must lie between 1e-6 and 1e6, got {name}={value:g}.")
+
+    def check(self, *, mechanism: str, delta: float, cap: float | None) -> None:
+        """Require Gaussian noise, and nothing about ε."""
+        super().check(mechanism=mechanism, delta=delta, cap=cap)
+        others = [
+            *([] if mechanism == "gaussian" else [f"mechanism={mechanism!r}"]),
+            *([] if delta == 0 else [f"delta={delta:g}"]),
+            *([] if cap is None else [f"local_epsilon_cap={cap:g}"]),
+        ]
+        if others:
+            (name,) = self.symbols
+            raise InputError(f"{name} is kept by mechanism='gaussian' alone, got {' and '.join(others)}.")
+
+    def fitted(self, mechanism: str, *, answer_range: float, steps: int | None, questions: int) -> Mechanism:
+        """Return Gaussian noise; questions share the promise by adding 1/σ² up."""
+        return ConstantGaussian(answer_range, steps, 1.0 / self.mu * math.sqrt(questions))
+
+    def in_all_in_words(self, on_deviations: float) -> str:
+        """Say no sum."""
+        return "that on top of its promise."
+
+    def statement(self, *, largest: float, curator: bool, questions: int) -> str:
+        """Say that it holds for everyone, invited or not."""
+        if curator:
+            start = "Answers reach a trusted curator without noise. Whoever sees the noised means"
+        else:
+            start = "If answers are noised before anyone else sees them, whoever sees those of one person"
+        return (
+            f"{start} learns no more about a person's answers than {self.adjective} differential privacy "
+            f"allows ({self.in_words}), whether or not they know who was invited: a secret sample does "
+            "not strengthen this promise."
+        )
+
+    def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:
+        """Say how well a test can tell answers apart."""
+        return power_in_words(NormalDist().cdf(NormalDist().inv_cdf(FALSE_ALARMS) + self.mu))

@@ -1,0 +1,180 @@
+"""Pure ε: whoever sees the release can change their odds about a person by a factor of at most exp(ε)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpstrata.arrays import FloatArray
+from dpstrata.errors import InputError
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.shared import SharedBudget
+from dpstrata.privacy.promises.base import Promise
+from dpstrata.privacy.registry import get_mechanism
+from dpstrata.privacy.written import factor_up, plain_number, round_down, round_up, sum_as_written
+
+SMALLEST_EPSILON = 1e-6
+LARGEST_EPSILON = 100.0
+_LARGE_EPSILON = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class PureEpsilon(Promise):
+    """The promise of ε alone.
+
+    Parameters
+    ----------
+    epsilon : float
+        Central budget, from 1e-6 to 100.
+
+    Raises
+    ------
+    InputError
+        If it is outside its range.
+    """
+
+    title: ClassVar[str] = "pure epsilon"
+    symbols: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
+    amplified: ClassVar[bool] = True
+    bounds_odds: ClassVar[bool] = True
+    any_mechanism: ClassVar[bool] = True
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.epsilon) and SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON):
+            raise InputError(
+                f"epsilon must lie between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}, "
+                f"got epsilon={self.epsilon:g}."
+            )
+
+    @property
+    def _delta(self) -> float:
+        return 0.0
+
+    @property
+    def central_epsilon(self) -> float:
+        """ε."""
+        return self.epsilon
+
+    @property
+    def odds_minus_one(self) -> float:
+        """``c = exp(epsilon) - 1``, the constant of every amplification formula."""
+        return math.expm1(self.epsilon)
+
+    def exact_odds_minus_one(self, mp: Any) -> Any:
+        """Return the same in mpmath."""
+        return mp.expm1(mp.mpf(self.epsilon))
+
+    def fitted(self, mechanism: str, *, answer_range: float, steps: int | None, questions: int) -> Mechanism:
+        """Return the mechanism of that name, with a budget that is shared by all questions."""
+        noise = get_mechanism(mechanism, answer_range=answer_range, steps=steps)
+        if (self._delta > 0) != noise.needs_delta:
+            raise InputError(
+                f"delta={self._delta:g} does not go with mechanism={mechanism!r}: Gaussian noise needs a "
+                "delta above 0, and all other mechanisms keep the promise without one."
+            )
+        noise.prepare(self.epsilon, self._delta)
+        return SharedBudget(noise, questions) if questions > 1 else noise
+
+    @property
+    def central(self) -> dict[str, float | None]:
+        """ε and δ."""
+        return {"epsilon": self.epsilon, "delta": self._delta}
+
+    def in_all(self, on_deviations: float) -> dict[str, float]:
+        """Add the two, as they are written."""
+        return {"epsilon": float(sum_as_written(self.epsilon, on_deviations)), "delta": self._delta}
+
+    def local(self, budgets: FloatArray, most_hidden: float) -> dict[str, float]:
+        """Return the range of ε, and the largest δ of what is noised once."""
+        return {
+            "smallest_epsilon": float(budgets.min()),
+            "largest_epsilon": float(budgets.max()),
+            "largest_delta": self._delta * most_hidden,
+        }
+
+    @property
+    def cautions(self) -> list[str]:
+        """Warn of an ε that protects little."""
+        if self.epsilon <= _LARGE_EPSILON:
+            return []
+        return [
+            f"An epsilon of {self.epsilon:g} is a weak promise: the odds can change by a lot (see below)."
+        ]
+
+    def in_all_in_words(self, on_deviations: float) -> str:
+        """Say the sum."""
+        return f"{sum_as_written(self.epsilon, on_deviations)} in all."
+
+    def statement(self, *, largest: float, curator: bool, questions: int) -> str:
+        """Say by which factor odds can change."""
+        return (
+            "If the assumptions hold, whoever sees the released results, and does not know who was invited, "
+            "can change their odds about any one person's answer, beyond what the results tell of people in "
+            f"general, by a factor of at most {factor_up(math.exp(self.epsilon))} "
+            f"(epsilon = {plain_number(self.epsilon)}), whether that person took part or not. "
+            f"{self._beyond_the_factor(curator=curator)}"
+            f"{_local_in_words(largest, curator=curator, several=questions > 1)}"
+        )
+
+    def _beyond_the_factor(self, *, curator: bool) -> str:
+        return ""
+
+    def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:
+        """Say what a belief of 50% can become."""
+        epsilon = self.epsilon if in_all is None else in_all["epsilon"]
+        who = (
+            "the release changes"
+            if epsilon == self.epsilon
+            else "both waves together change"
+            if both_waves
+            else "the release, with what was spent on the standard deviations, changes"
+        )
+        *_, (_, low, high) = beliefs(epsilon)
+        return (
+            f"Whatever someone believed about a person's answer before, {who} the odds by at most a factor "
+            f"of {factor_up(math.exp(epsilon))}, beyond what the results tell of people in general: a "
+            f"belief of 50% stays between {low} and {high}."
+        )
+
+
+def beliefs(epsilon: float) -> list[tuple[str, str, str]]:
+    """List what a belief can become: before, then at least and at most after, rounded outwards.
+
+    Examples
+    --------
+    >>> beliefs(1.0)[-1]
+    ('50%', '26.8%', '73.2%')
+    """
+    rows = []
+    for before in (1, 10, 50):
+        odds = before / (100 - before)
+        low, high = (100.0 * _share(math.log(odds) + move) for move in (-epsilon, epsilon))
+        rows.append((f"{before}%", f"{round_down(low, 1)}%", f"{round_up(high, 1)}%"))
+    return rows
+
+
+def _share(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
+
+
+def _local_in_words(largest: float, *, curator: bool, several: bool) -> str:
+    """Say what whoever sees one answer, or one mean, can learn."""
+    if curator:
+        means = "all noised means" if several else "the noised mean"
+        return (
+            "Answers reach a trusted curator without noise, and nothing protects them there. Whoever sees "
+            f"{means} of a stratum and knows everyone who was invited can change their odds about one of "
+            f"them by a factor of at most {factor_up(math.exp(largest))} (local epsilon at most "
+            f"{round_up(largest, 2)})."
+        )
+    answers = "all noised answers of one person" if several else "a single noised answer"
+    gave = "them" if several else "it"
+    return (
+        f"If answers are noised before anyone else sees them, whoever sees {answers} and knows who gave "
+        f"{gave} can change their odds by a factor of at most {factor_up(math.exp(largest))} (local "
+        f"epsilon at most {round_up(largest, 2)})."
+    )

@@ -1,0 +1,61 @@
+"""Numbers as people read them: budgets as they were written, losses never smaller than they are."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+
+def plain_number(value: float) -> str:
+    """Write a number with all the digits it has, and no more."""
+    return f"{value:.0f}" if value.is_integer() else repr(value)
+
+
+def as_written(value: float) -> Decimal:
+    """Return the decimal number that a budget is written as; sums of these have no rounding."""
+    return Decimal(repr(value))
+
+
+def sum_as_written(first: float, second: float) -> str:
+    """Add two numbers as they are written."""
+    return f"{(as_written(first) + as_written(second)).normalize():f}"
+
+
+def round_up(value: float, digits: int) -> str:
+    """Write a number rounded upwards, so that no promise is overstated."""
+    step = Decimal(1).scaleb(-digits)
+    return f"{Decimal(value).quantize(step, rounding=ROUND_CEILING):f}"
+
+
+def round_down(value: float, digits: int) -> str:
+    """Write a number rounded downwards."""
+    step = Decimal(1).scaleb(-digits)
+    return f"{Decimal(value).quantize(step, rounding=ROUND_FLOOR):f}"
+
+
+def percent_up(chance: float) -> str:
+    """Write a chance in percent, upwards; nothing is said to be impossible that is not.
+
+    Examples
+    --------
+    >>> percent_up(0.0123), percent_up(1e-9), percent_up(0.4), percent_up(0.998)
+    ('1.3%', 'below 0.1%', '40%', 'above 99%')
+    """
+    if chance < 0.001:
+        return "below 0.1%"
+    if chance > 0.99:
+        return "above 99%"
+    return f"{round_up(100 * chance * (1 - 1e-12), 1 if chance < 0.1 else 0)}%"
+
+
+def factor_up(value: float) -> str:
+    """Write a factor with two decimals, or three leading digits of a large number; upwards."""
+    if value < 1e4:
+        return round_up(value, 2)
+    digits = math.floor(math.log10(value)) - 2
+    return f"{float(round_up(value / 10.0**digits * (1 + 1e-12), 0)) * 10.0**digits:.3g}"
+
+
+def six_digits_up(value: float) -> str:
+    """Write a loss with six digits, never smaller than it is."""
+    shown = float(f"{value:.6g}")
+    digits = 5 - math.floor(math.log10(value))
+    return f"{shown if shown >= value * (1 - 1e-12) else shown + 10.0**-digits:.6g}"
