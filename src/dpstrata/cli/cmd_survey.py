@@ -67,7 +67,9 @@ def frame_command(
     if strata.sds is not None:
         columns |= {"sd": strata.sds.tolist(), "sd_source": [source] * len(strata)}
     write_unless_edited(columns, out)
-    typer.echo(f"{strata.population:,} people in {len(strata):,} strata. Written to {out}.")
+    people = "1 person" if strata.population == 1 else f"{strata.population:,} people"
+    counted = "1 stratum" if len(strata) == 1 else f"{len(strata):,} strata"
+    typer.echo(f"{people} in {counted}. Written to {out}.")
 
 
 def draw_command(

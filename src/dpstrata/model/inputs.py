@@ -94,20 +94,18 @@ class Inputs:
                 f"a design needs one of epsilon, zcdp and gdp, got {' and '.join(given) or 'none of them'}."
             )
         if self.mechanism == "best" and (given != ["epsilon"] or self.delta > 0):
-            raise InputError("mechanism='best' is for a promise of epsilon alone, got another.")
+            raise InputError("mechanism='best' supports pure epsilon only; remove delta, zcdp or gdp.")
         if given == ["epsilon"]:
             return
         (name,) = given
         if not 1e-6 <= getattr(self, name) <= 1e6:
             raise InputError(f"{name} must lie between 1e-6 and 1e6, got {name}={getattr(self, name):g}.")
-        if self.mechanism != "gaussian" or self.delta != 0 or self.local_epsilon_cap is not None:
-            cap = self.local_epsilon_cap
-            others = [
-                *([] if self.mechanism == "gaussian" else [f"mechanism={self.mechanism!r}"]),
-                *([] if self.delta == 0 else [f"delta={self.delta:g}"]),
-                *([] if cap is None else [f"local_epsilon_cap={cap:g}"]),
-            ]
-            raise InputError(f"{name} is kept by mechanism='gaussian' alone, got {' and '.join(others)}.")
+        if self.mechanism != "gaussian":
+            raise InputError(f"{name} requires mechanism='gaussian', got mechanism={self.mechanism!r}.")
+        for other, none in (("delta", 0), ("local_epsilon_cap", None)):
+            value = getattr(self, other)
+            if value != none:
+                raise InputError(f"{name} does not go with {other}={value:g}.")
 
     @property
     def amplified(self) -> bool:
