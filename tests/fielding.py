@@ -22,8 +22,8 @@ def release(folder, *, answers="answers.csv", out="noised.csv", **more):
 
 def field_instead(folder, frame, plan, answers):
     """Put another design in the place of the first: draw it, and let everyone answer alike."""
-    (folder / "sample.csv").unlink()
-    (folder / "draw.json").unlink()
+    for name in ("sample.csv", "draw.json", "design.json"):
+        (folder / name).unlink()
     plan.save(folder / "design.json")
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
     with open(folder / "sample.csv", newline="") as file:

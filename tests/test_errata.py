@@ -267,7 +267,7 @@ def test_10_with_two_who_would_answer_nothing_is_amplified():
 @pytest.mark.parametrize(
     ("size", "rate", "n"), [(4, 0.5, 2), (5, 0.6, 2), (5, 0.6, 3), (6, 0.5, 2), (5, 1.0, 3)]
 )
-@pytest.mark.filterwarnings("ignore:total=.* is more than helps")
+@pytest.mark.filterwarnings("ignore:total=.* exceeds the best total")
 @pytest.mark.filterwarnings("ignore:Counts are invitations")
 def test_10_the_budget_of_a_design_with_response_rates_keeps_the_promise(size, rate, n):
     """Enumerate who would answer (at least the stated share), who is invited, and what everyone says."""

@@ -240,7 +240,7 @@ def test_a_main_wave_beyond_the_best_is_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         first = dps.pilot(strata, epsilon=0.1, pilot_epsilon=0.01, total=1000, pilot_total=2)
-    with pytest.warns(dps.DpstrataWarning, match="total=998 is more than helps"):
+    with pytest.warns(dps.DpstrataWarning, match="total=998 exceeds the best total"):
         dps.main_design(first, ["a", "b"], [0.5, 0.5])
 
 

@@ -61,7 +61,7 @@ def test_other_questions(question, words):
 def test_a_total_beyond_the_best_warns_and_goes_on():
     result = run("design", EXAMPLE, "--epsilon", 0.1, "--total", 34_000, "--json")
     assert result.returncode == 0
-    assert "Warning: --total 34,000 is more than helps" in result.stderr
+    assert "Warning: --total 34,000 exceeds the best total" in result.stderr
     assert json.loads(result.stdout)["outcome"]["best_total"] == 972
 
 
@@ -244,7 +244,7 @@ def test_planners_questions(arguments, words):
         ),
         (["--target-se", 0.02, "--budget", 100], "costs 11,127, more than --budget 100"),
         (["--total", 50_000], "people who would answer allow (40,000), got --total 50,000"),
-        (["--target-se", 0.02, "--domains", "region:nowhere=0.1"], "must have the domain 'nowhere'"),
+        (["--target-se", 0.02, "--domains", "region:nowhere=0.1"], "has no group 'nowhere'"),
         (["--target-se", 0.02, "--domains", "region=much"], "COLUMN=TARGET with a number, got 'region=much'"),
         (["--target-cv", 0.02], "--target-cv needs --expected-mean"),
         (

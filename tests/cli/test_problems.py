@@ -63,7 +63,11 @@ def folder(tmp_path_factory):
         (f"{DESIGN} --total 9 --trust curator --mechanism piecewise", "got --mechanism piecewise."),
         (
             "design strata.csv --zcdp 1 --total 9",
-            "--zcdp is kept by --mechanism gaussian alone, got --mechanism lap",
+            "--zcdp requires --mechanism gaussian, got --mechanism lap",
+        ),
+        (
+            f"{DESIGN} --total 9 --mechanism best --delta 0.1",
+            "--mechanism best supports pure epsilon only; remove --delta, --zcdp or --gdp.",
         ),
         (f"{DESIGN} --total 9 --domains stratum=0.1", "how many people are invited, got --total too."),
         (f"{DESIGN} --total 9 --min-fraction 2", "--min-fraction and --max-fraction must satisfy 0 <="),

@@ -1,4 +1,5 @@
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,10 @@ def test_numbers_of_the_paper_problem():
     assert good.largest_gain < good.smallest_loss
     assert good.margin == pytest.approx(good.smallest_loss - good.largest_gain, rel=1e-6)
     assert good.in_words.startswith("Proven optimal: adding one person anywhere gains at most 1.355")
+    assert good.in_words.endswith("so no other allocation of the same total is as precise.")
+    equal, unsettled = (replace(good, tie=tie).in_words for tie in ("equal", "open"))
+    assert equal.endswith("is more precise, but others are exactly as precise.")
+    assert unsettled.endswith("is more precise, but another agrees with it to 100 digits.")
     bad = certify(problem, np.array([137, 44, 14, 5]))
     assert not bad.optimal
     assert bad.in_words.startswith("Not optimal: moving one person would take")

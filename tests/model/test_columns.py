@@ -63,7 +63,7 @@ def test_ways_to_say_the_spread(tmp_path):
     assert interval.sd_source(1) == "bound"
     named = sds("sd,sd_source", "0.1,public", "0.2,")
     assert [named.sd_source(i) for i in range(2)] == ["public", "prior"]
-    with pytest.warns(dps.DpstrataWarning, match="no column says the spread"):
+    with pytest.warns(dps.DpstrataWarning, match="there is no spread column"):
         none = dps.Strata.from_file(write(tmp_path, "stratum,size,stdev\na,10,0.1\n"))
     assert none.sds is None
 
@@ -138,7 +138,7 @@ def test_every_problem_with_its_line_and_column(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "header row and a row per stratum, got an empty file"),
+        ("", "header row and at least one row, got an empty file"),
         ("stratum,size,sd\n", "at least one stratum, got only a header"),
         ("name,size\na,1\n", "column 'stratum' is missing"),
         ("stratum,szie\na,1\n", r"column 'size' is missing. Did you mean 'szie'\?"),

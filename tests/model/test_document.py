@@ -167,7 +167,8 @@ def test_a_saved_table_reads_back_as_strata(tmp_path):
 def test_files_appear_whole_or_not_at_all(tmp_path, monkeypatch):
     plan = make_plan()
     path = tmp_path / "d.json"
-    path.write_text("before")
+    before = '{"format": "dpstrata.design"}'
+    path.write_text(before)
 
     def full_disk(*_):
         raise OSError(28, "No space left on device")
@@ -175,7 +176,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(dps.InputError, match=r"d.json cannot be written: No space left on device"):
         plan.save(path)
-    assert path.read_text() == "before"
+    assert path.read_text() == before
     assert [file.name for file in tmp_path.iterdir()] == ["d.json"]
     with pytest.raises(dps.InputError, match="cannot be written"):
         plan.save(tmp_path / "no" / "such" / "folder.json")

@@ -14,7 +14,9 @@ from dpstrata.solvers.free import best_sizes
 from problems import MECHANISMS, plain_inverses
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
-quietly = pytest.mark.filterwarnings("ignore:total=.* is more than helps", "ignore:Counts are invitations")
+quietly = pytest.mark.filterwarnings(
+    "ignore:total=.* exceeds the best total", "ignore:Counts are invitations"
+)
 
 
 def random_survey(rng):
@@ -128,7 +130,7 @@ def test_the_papers_four_strata():
     small = dps.design(PAPER, epsilon=0.1, at_most=200)
     assert (small.total, small.outcome.best_total) == (200, 972)
     with pytest.warns(
-        dps.DpstrataWarning, match=r"total=34,000 is more than helps: it gives 0.0767. 972 interviews"
+        dps.DpstrataWarning, match=r"total=34,000 exceeds the best total; it gives 0.0767. 972 interviews"
     ):
         assert dps.design(PAPER, epsilon=0.1, total=34_000).outcome.best_total == 972
 

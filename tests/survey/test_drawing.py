@@ -204,6 +204,9 @@ def test_the_commands(survey):
     counted = run(folder, "frame", "people.csv", *columns, "--out", "strata.csv")
     assert counted.returncode == 0, counted.stderr
     assert "1,337 people in 3 strata" in counted.stdout
+    (folder / "few.csv").write_text("person,region\n1,a\n2,a\n")
+    few = run(folder, "frame", "few.csv", *columns, "--out", "few-strata.csv")
+    assert few.stdout.startswith("2 people in 1 stratum.")
     drawn = run(folder, "draw", "design.json", "people.csv", *columns, "--out", "sample.csv")
     assert drawn.returncode == 0, drawn.stderr
     assert "person-" not in drawn.stdout
@@ -434,5 +437,10 @@ def test_quotes_that_come_late_are_quotes(tmp_path):
 def test_keys_that_others_may_read_are_remarked(tmp_path):
     new_key(tmp_path / "k")
     (tmp_path / "k").chmod(0o644)
-    with pytest.warns(dps.DpstrataWarning, match="others may read"):
+    with pytest.warns(
+        dps.DpstrataWarning, match=r"others may read .*knows the sample\. Restrict it to your account"
+    ):
         read_key(tmp_path / "k")
+    (tmp_path / "k").rename(tmp_path / "ledger.key")
+    with pytest.warns(dps.DpstrataWarning, match=r"can find respondents in the ledger\. Restrict it"):
+        read_key(tmp_path / "ledger.key")

@@ -143,7 +143,7 @@ def test_what_is_wrong_is_counted_on_every_engine(engine, tmp_path, extra, words
         (["canary-1", "canary-\u200b1"], "1 in invisible characters"),
         (["1", "01", "1.0"], r"2 ids differ .*2 in the way a number is written \(1, 01 or 1\.0\)"),
         (["Canary-1", "canary-1", "CANARY-1"], "2 in upper and lower case"),
-        (["CANARY-\u00c9", "canary-e\u0301"], r"1 id differs .*\(1 in several ways\)"),
+        (["CANARY-\u00c9", "canary-e\u0301"], r"1 id differs .*\(1 in more than one way\)"),
         (["canary-\u00a01", "canary- 1", "07", "7"], "2 ids differ .*1 in the Unicode form .*1 in the way"),
     ],
 )
@@ -217,7 +217,7 @@ def test_draws_are_recorded_verified_and_estimated_on_every_engine(engine, peopl
     assert (here.floored, here.few) == (there.floored, there.few)
     for change, words in (
         ({"stratum": ["elsewhere"] * 150}, "has no stratum 'elsewhere'"),
-        ({"answer": ["canary-4321"] * 150}, "must be numbers"),
+        ({"answer": ["canary-4321"] * 150}, "must be numbers|column 'answer', row 1: not a number"),
         ({"answer": [1e308] * 150}, "must be numbers that can be added up"),
     ):
         pq.write_table(pa.table(noised.to_pydict() | change), tmp_path / "wrong.parquet")

@@ -66,7 +66,10 @@ def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
             lambda rows: [*rows[:-1], [rows[-1][0], "nowhere", "43210"]],
             "got 0 who were not and 1 with another",
         ),
-        (lambda rows: [*rows[:-1], [*rows[-1][:2], "secret-43210"]], "answers must be numbers"),
+        (
+            lambda rows: [*rows[:-1], [*rows[-1][:2], "secret-43210"]],
+            r"column '\w+', line \d+: not a number; code yes as 1 and no as 0",
+        ),
     ],
 )
 def test_refusals_name_nobody_and_release_nothing(fielded, change, words):

@@ -118,7 +118,7 @@ def test_a_useless_survey_says_so_in_the_headline(client, four):
 def test_a_total_beyond_the_best_is_warned_about(client, four):
     four["options"] = {"epsilon": 0.1, "total": 34000}
     (warning,) = client.post("/api/design", json=four).json()["warnings"]
-    assert warning.startswith("total=34,000 is more than helps")
+    assert warning.startswith("total=34,000 exceeds the best total")
 
 
 def test_what_was_left_to_the_planner_is_explained(client, four):

@@ -67,7 +67,9 @@ def frame_command(
     if strata.sds is not None:
         columns |= {"sd": strata.sds.tolist(), "sd_source": [source] * len(strata)}
     write_unless_edited(columns, out)
-    typer.echo(f"{strata.population:,} people in {len(strata):,} strata. Written to {out}.")
+    people = "1 person" if strata.population == 1 else f"{strata.population:,} people"
+    counted = "1 stratum" if len(strata) == 1 else f"{len(strata):,} strata"
+    typer.echo(f"{people} in {counted}. Written to {out}.")
 
 
 def draw_command(
@@ -259,7 +261,8 @@ def estimate_command(
 
     from dpstrata.cli.screen import print_paragraph, print_table
     from dpstrata.model.document import read_design
-    from dpstrata.model.output import plain_cell, require_apart, write_table
+    from dpstrata.model.keeping import write_result
+    from dpstrata.model.output import plain_cell, require_apart
     from dpstrata.model.summary import TextTable
     from dpstrata.report.chart import check_chart_path
     from dpstrata.report.charts import MOST_BARS, intervals_chart
@@ -285,7 +288,7 @@ def estimate_command(
     rows = [whole, *others]
     if out is not None:
         columns = {name: [row[name] for row in rows] for name in rows[0]}
-        write_table(columns | {"of": [result.of] * len(rows)}, out)
+        write_result(columns | {"of": [result.of] * len(rows)}, out)
     if plot is not None:
         means = [whole, *others[1:]]
         intervals_chart(means[:MOST_BARS], confidence=plan.inputs.confidence, of=result.of).save(plot)

@@ -53,7 +53,8 @@ def evaluate_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.model.output import require_apart, write_table
+    from dpstrata.model.keeping import write_result
+    from dpstrata.model.output import require_apart
     from dpstrata.planning import evaluate
     from dpstrata.report.chart import check_chart_path
     from dpstrata.report.charts import allocations
@@ -64,7 +65,7 @@ def evaluate_command(
     result = evaluate(survey, _sizes(sample_sizes, survey), **given)
     columns = result.table()
     if out is not None:
-        write_table(columns, out)
+        write_result(columns, out)
     if plot is not None:
         series = {"given": result.sample_sizes, "best": result.best.sample_sizes}
         asked = survey.counted(result.total)
@@ -106,7 +107,8 @@ def sweep_command(
 
     from dpstrata.cli.problems import as_typed
     from dpstrata.cli.screen import print_table
-    from dpstrata.model.output import require_apart, write_table
+    from dpstrata.model.keeping import write_result
+    from dpstrata.model.output import require_apart
     from dpstrata.model.summary import TextTable
     from dpstrata.planning.what_if import combinations, sweep_rows
     from dpstrata.report.chart import check_chart_path
@@ -130,7 +132,7 @@ def sweep_command(
         )
     )
     if out is not None:
-        write_table({name: [row[name] for row in rows] for name in rows[0] if name != "sample_sizes"}, out)
+        write_result({name: [row[name] for row in rows] for name in rows[0] if name != "sample_sizes"}, out)
     if plot is not None:
         sweep_chart(rows).save(plot)
     if json:
@@ -189,14 +191,15 @@ def sensitivity_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.model.output import require_apart, write_table
+    from dpstrata.model.keeping import write_result
+    from dpstrata.model.output import require_apart
     from dpstrata.planning import sensitivity
     from dpstrata.planning.loading import load_design
 
     require_apart(design, out)
     doubt = sensitivity(load_design(design), factor=factor, strata=strata)
     if out is not None:
-        write_table(doubt.table(), out)
+        write_result(doubt.table(), out)
     if json:
         rows = [asdict(row) | {"ratio": row.ratio} for row in doubt.scenarios]
         typer.echo(dumps({"factor": factor, "scenarios": rows, "strata": doubt.table()}, indent=1))

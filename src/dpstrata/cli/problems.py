@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 _WANTED = {"int_parsing": "a whole number", "int_from_float": "a whole number", "float_parsing": "a number"}
-_VERBS = "must|needs|asks|is for|is kept|and|go|does|lies"
+_VERBS = "must|needs|asks|is for|requires|and|go|does|lies"
 
 
 def as_typed(message: str, names: Iterable[str]) -> str:
@@ -37,7 +37,7 @@ def as_typed(message: str, names: Iterable[str]) -> str:
     name = rf"(?<![\w'\"./-])(?:{known})(?![\w'\"/-]|\.\w)"
     # Without a value or an underscore it may be a plain word, unless a sentence begins with it or lists it.
     first = rf"^{name}(?= (?:{_VERBS})\b)"
-    listed = rf"\b(?:one of|got) {name}(?:(?:, | and ){name})*(?=[,.]| too| alone)"
+    listed = rf"\b(?:one of|got|remove) {name}(?:(?:, | and | or ){name})*(?=[,.]| too| alone)"
     message = re.sub(rf"({name})='([^']*)'", lambda found: f"{_flag(found[1])} {found[2]}", message)
     message = re.sub(rf"({name})=", lambda found: f"{_flag(found[1])} ", message)
     message = re.sub(

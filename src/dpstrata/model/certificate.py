@@ -60,13 +60,14 @@ class Certificate:
                 f"(largest gain {self.largest_gain:.6g}, smallest loss {self.smallest_loss:.6g})."
             )
         ending = {
-            "none": "every other allocation of the same total is worse",
-            "equal": "other allocations of the same total are exactly as good",
-            "open": "another allocation agrees with it to 100 digits",
+            "none": "is as precise",
+            "equal": "is more precise, but others are exactly as precise",
+            "open": "is more precise, but another agrees with it to 100 digits",
         }[self.tie]
         return (
             f"Proven optimal: adding one person anywhere gains at most {self.largest_gain:.6g}, "
-            f"taking one away loses at least {self.smallest_loss:.6g}, so no exchange helps; {ending}."
+            f"taking one away loses at least {self.smallest_loss:.6g}, so no other allocation "
+            f"of the same total {ending}."
         )
 
 

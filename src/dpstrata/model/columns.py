@@ -72,7 +72,7 @@ def strata_from_columns(
         raise StrataError(problems, source=table.source, cells=cells)
     if spread is None and not spread_follows:
         warnings.warn(
-            f"{table.source}: no column says the spread (sd, variance, proportion, or sd_low and sd_high), "
+            f"{table.source}: there is no spread column (sd, variance, proportion, or sd_low and sd_high), "
             "so the worst case of the answer range is used.",
             DpstrataWarning,
             stacklevel=4,

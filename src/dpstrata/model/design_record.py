@@ -391,12 +391,12 @@ class Design:
         Raises
         ------
         InputError
-            If another design is there that was drawn or released.
+            If a file of another kind is there, or another design that was drawn or released.
         """
         from dpstrata.model.keeping import require_free
         from dpstrata.model.output import write_design
 
-        require_free(Path(path), self.digest)
+        require_free(Path(path), self)
         write_design(self, Path(path))
 
     def __eq__(self, other: object) -> bool:

@@ -17,6 +17,7 @@ from dpstrata.model.tables import text_of
 WHOLE = "all"
 EXPECTED = "expected_mean"
 _MOST_TARGETS = 2000
+_MOST_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +110,9 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
         known = set(cells)
         unknown = [group for group in wanted if group not in known]
         if unknown:
-            raise InputError(f"column {column!r} must have the domain {unknown[0]!r}, which has a target.")
+            groups = list(dict.fromkeys(cells))
+            listed = ", ".join(groups[:_MOST_NAMES]) + (", ..." if len(groups) > _MOST_NAMES else "")
+            raise InputError(f"column {column!r} has no group {unknown[0]!r}; it has {listed}.")
         means = _group_means(strata, column, cells) if wanted and inputs.target_cv is not None else {}
         targets = {group: inputs.variance_of(goal, means.get(group)) for group, goal in wanted.items()}
         found.append(_partition(strata, column, cells, targets))

@@ -152,7 +152,7 @@ def _read_excel(path: Path) -> Table:
 def _table_of_rows(path: Path, rows: Sequence[Sequence[Any]], place: Callable[[int], str]) -> Table:
     """Turn a header row and data rows into columns; every row must be as long as the header."""
     if not rows:
-        raise InputError(f"{path} must have a header row and a row per stratum, got an empty file.")
+        raise InputError(f"{path} must have a header row and at least one row, got an empty file.")
     header = [str(cell if cell is not None else "").strip() for cell in rows[0]]
     while header and not header[-1]:
         header.pop()

@@ -66,7 +66,8 @@ def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") 
     if plan.inputs.total is None or plan.outcome is None:
         return
     warnings.warn(
-        f"{name}={plan.total:,} is more than helps: it gives {plan.precision:.4g}. {plan.outcome_in_words}",
+        f"{name}={plan.total:,} exceeds the best total; it gives {plan.precision:.4g}. "
+        f"{plan.outcome_in_words}",
         DpstrataWarning,
         stacklevel=stacklevel + 1,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.model.keeping import require_same_kind
 from dpstrata.model.output import write_atomically
 
 ENDINGS = (".svg", ".png", ".pdf", ".json")
@@ -38,7 +39,10 @@ class Chart:
         return bytes(_converter().vegalite_to_png(_fit(self.spec), scale=scale))
 
     def save(self, path: str | Path) -> None:
-        """Write the chart as ``.svg``, ``.png``, ``.pdf`` or, as its definition, ``.json``."""
+        """Write the chart as ``.svg``, ``.png``, ``.pdf`` or, as its definition, ``.json``.
+
+        A design, ledger or other document of dpstrata that is there stays, with an :class:`InputError`.
+        """
         path = Path(path)
         check_chart_path(path)
         match path.suffix.lower():
@@ -64,6 +68,7 @@ def check_chart_path(path: Path | None) -> None:
         raise InputError(f"a chart is written to .svg, .png, .pdf or .json, got {path.name!r}.")
     if path.suffix.lower() != ".json":
         require_charts()
+    require_same_kind(path)
 
 
 def fit_text(text: str) -> str:

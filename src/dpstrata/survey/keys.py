@@ -1,4 +1,4 @@
-"""The key of a draw: who holds it knows the sample."""
+"""Key files: of a draw, whose holder knows the sample, and of a ledger."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ def read_key(path: Path) -> bytes:
     if len(key) != LENGTH:
         raise InputError(f"{path} is not a key file: it must hold {LENGTH} bytes in hexadecimal digits.")
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        risk = "can find respondents in the ledger" if path.name == "ledger.key" else "knows the sample"
         warnings.warn(
-            f"others may read {path}; who holds the key knows the sample. Make it yours alone: chmod 600.",
+            f"others may read {path}; whoever holds the key {risk}. Restrict it to your account: chmod 600.",
             DpstrataWarning,
             stacklevel=2,
         )

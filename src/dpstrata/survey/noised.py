@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy as np
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
-from dpstrata.model.tables import read_table, text_of
+from dpstrata.model.tables import Table, read_table, text_of
 from dpstrata.survey.estimating import (
     Estimation,
     Moments,
@@ -99,27 +100,36 @@ def read_noised(path: Path, stratum: str, answer: str) -> tuple[list[str], list[
 
 def read_people(path: Path, id: str, stratum: Sequence[str]) -> tuple[list[str], list[str]]:
     """Read ids and strata as text; several stratum columns are crossed."""
-    people, *parts = ([text_of(cell) for cell in column] for column in _columns(path, id, *stratum))
+    columns = _table(path, id, *stratum).columns
+    people, *parts = ([text_of(cell) for cell in columns[name]] for name in (id, *stratum))
     return people, [BETWEEN.join(cells) for cells in zip(*parts, strict=True)]
 
 
 def read_numbers(path: Path, name: str) -> list[float]:
-    """Read a column of numbers; no message shows one."""
-    (cells,) = _columns(path, name)
+    """Read a column of numbers; a message says where there is none, and never what is there."""
+    table = _table(path, name)
+    cells = table.columns[name]
+    for row, cell in enumerate(cells):
+        if not _is_number(cell):
+            raise InputError(
+                f"{path}: column {name!r}, {table.place(row)}: not a number; code yes as 1 and no as 0."
+            )
+    return [float(cell) for cell in cells]
+
+
+def _is_number(cell: Any) -> bool:
+    if isinstance(cell, str) and "_" in cell:  # Python would read 1_0 as 10
+        return False
     try:
-        if any(isinstance(cell, str) and "_" in cell for cell in cells):  # Python would read 1_0 as 10
-            raise ValueError
-        numbers = np.array(cells, dtype=float)
-        if not np.all(np.isfinite(numbers)):
-            raise ValueError
-    except (TypeError, ValueError):  # the cause would show an answer
-        raise InputError(f"{path}: answers must be numbers, got others in column {name!r}.") from None
-    return [float(number) for number in numbers]
+        return math.isfinite(float(cell))
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
-def _columns(path: Path, *names: str) -> list[list[Any]]:
+def _table(path: Path, *names: str) -> Table:
+    """Read a table that must have these columns."""
     table = read_table(path)
     for name in names:
         if name not in table.columns:
             raise InputError(f"{path} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
-    return [table.columns[name] for name in names]
+    return table

@@ -62,7 +62,7 @@ class Promise(ABC):
     def check(self, *, mechanism: str, delta: float, cap: float | None) -> None:
         """Refuse other options that do not go with it."""
         if mechanism == "best" and not self.any_mechanism:
-            raise InputError("mechanism='best' is for a promise of epsilon alone, got another.")
+            raise InputError("mechanism='best' supports pure epsilon only; remove delta, zcdp or gdp.")
 
     @abstractmethod
     def fitted(self, mechanism: str, *, answer_range: float, steps: int | None, questions: int) -> Mechanism:

@@ -36,14 +36,13 @@ class ConstantNoise(Promise):
     def check(self, *, mechanism: str, delta: float, cap: float | None) -> None:
         """Require Gaussian noise, and nothing about ε."""
         super().check(mechanism=mechanism, delta=delta, cap=cap)
-        others = [
-            *([] if mechanism == "gaussian" else [f"mechanism={mechanism!r}"]),
-            *([] if delta == 0 else [f"delta={delta:g}"]),
-            *([] if cap is None else [f"local_epsilon_cap={cap:g}"]),
-        ]
-        if others:
-            (name,) = self.symbols
-            raise InputError(f"{name} is kept by mechanism='gaussian' alone, got {' and '.join(others)}.")
+        (name,) = self.symbols
+        if mechanism != "gaussian":
+            raise InputError(f"{name} requires mechanism='gaussian', got mechanism={mechanism!r}.")
+        if delta != 0:
+            raise InputError(f"{name} does not go with delta={delta:g}.")
+        if cap is not None:
+            raise InputError(f"{name} does not go with local_epsilon_cap={cap:g}.")
 
     def fitted(self, mechanism: str, *, answer_range: float, steps: int | None, questions: int) -> Mechanism:
         """Return Gaussian noise; questions share the promise by adding 1/σ² up."""

@@ -84,8 +84,8 @@ def warn_of_spellings(found: dict[str, int], source: str, *, stacklevel: int) ->
     by_kind = [(kind, number) for kind, number in found.items() if kind and number]
     several = alike - sum(number for _, number in by_kind)
     words = [f"{number:,} in {KINDS[kind]}" for kind, number in by_kind]
-    words += [f"{several:,} in several of these ways"] if several > 0 and by_kind else []
-    words = words or [f"{alike:,} in several ways"]
+    words += [f"{several:,} in more than one of these ways"] if several > 0 and by_kind else []
+    words = words or [f"{alike:,} in more than one way"]
     warnings.warn(
         f"{source}: {alike:,} {'id differs' if alike == 1 else 'ids differ'} from another only in spelling "
         f"({', '.join(words)}). If they are the same person, list them once: someone who is listed twice "
