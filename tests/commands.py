@@ -1,16 +1,52 @@
-"""The command line, run as a user would."""
+"""The command line, run as a user would, in a process of its own (see ``command_server``)."""
 
+import atexit
+import json
+import os
 import subprocess
 import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+_SECONDS = 120
 
 
-def run(folder, *arguments, **more):
-    """Run a command of dpstrata in a folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "dpstrata", *map(str, arguments)],
-        capture_output=True,
+def run(folder, *arguments, input=None, **more):
+    """Run a command of dpstrata in a folder; with an environment or limits of its own, from scratch."""
+    words = list(map(str, arguments))
+    if any(value is not None for value in more.values()):
+        command = [sys.executable, "-m", "dpstrata", *words]
+        options = {"capture_output": True, "text": True, "timeout": _SECONDS, **more}
+        return subprocess.run(command, cwd=folder, input=input, **options)
+    with tempfile.TemporaryDirectory() as place:
+        files = {name: os.path.join(place, name) for name in ("stdin", "stdout", "stderr")}
+        Path(files["stdin"]).write_text(input or "", encoding="utf-8")
+        request = {
+            "arguments": words,
+            "folder": str(folder or Path.cwd()),
+            "environment": dict(os.environ),
+            "timeout": _SECONDS,
+            **files,
+        }
+        server = _server()
+        server.stdin.write(json.dumps(request) + "\n")
+        server.stdin.flush()
+        code = int(server.stdout.readline())
+        out, err = (Path(files[name]).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
+    return subprocess.CompletedProcess(["dpstrata", *words], code, out, err)
+
+
+@cache
+def _server():
+    """Start the server, once for each process of the tests."""
+    path = Path(__file__).with_name("command_server.py")
+    server = subprocess.Popen(
+        [sys.executable, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        cwd=folder,
-        timeout=120,
-        **more,
+        encoding="utf-8",
     )
+    atexit.register(server.stdin.close)
+    return server
