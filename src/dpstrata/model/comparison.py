@@ -10,6 +10,8 @@ from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.model.baselines import BASELINES, baseline_sizes, baseline_sizes_at_cost, neyman_weights
 from dpstrata.model.costs import total_cost
 from dpstrata.model.problem import Problem
+from dpstrata.model.response import expected_inverse, planning_decay
+from dpstrata.model.terms import Terms
 
 OWN = "this_design"  # what the design itself is called beside the others
 
@@ -90,11 +92,37 @@ def stratum_variances(
     With ``planned``, as it is minimised: not below what is expected where the number of answers is random.
     """
     terms, n = problem.terms, sizes.astype(float)
-    answers, noised = terms.mean_divisors(n, planned=planned)
+    answers, noised = _divisors(terms, n, planned=planned)
     sampling = terms.sds**2 / answers
     if finite_population:
         sampling = sampling * ((terms.sizes - answers) / terms.sizes)
     return sampling, terms.noise_variances(n) / noised
+
+
+def release_variances(terms: Terms, n: FloatArray) -> FloatArray:
+    """Noise variance of what is noised once: an answer, or under a curator the mean of a stratum."""
+    noise = terms.noise_variances(n)
+    return noise / _divisors(terms, n, planned=False)[1] if terms.curator else noise
+
+
+def _divisors(terms: Terms, n: FloatArray, *, planned: bool) -> tuple[FloatArray, FloatArray]:
+    """Return what S² and the noise variance v are divided by in the variance of each stratum's mean.
+
+    The number of answers; for the noise its square where the mean is noised once. Where that number is
+    random, what gives the expected variance, or with ``planned`` the bound on it that is minimised.
+    """
+    rates = terms.response_rates
+    if rates is None or terms.certain_answers:
+        answers = n if rates is None else n * rates
+        return answers, answers**2 if terms.curator else answers
+
+    def inverse(*, squared: bool) -> FloatArray:
+        if planned:
+            return planning_decay(rates, squared=squared).value(n) / rates
+        return expected_inverse(terms.sizes, rates, n, squared=squared)
+
+    answers = 1.0 / inverse(squared=False)
+    return answers, 1.0 / inverse(squared=True) if terms.curator else answers
 
 
 def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool) -> FloatArray:

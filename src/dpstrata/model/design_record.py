@@ -19,6 +19,7 @@ from dpstrata.model.comparison import (
     Comparison,
     VarianceParts,
     compare_designs,
+    release_variances,
     stratum_variances,
     variance_parts,
 )
@@ -242,7 +243,7 @@ class Design:
     @property
     def noise_sds(self) -> FloatArray:
         """Standard deviation of the noise of one answer, or under a curator of the mean, in each stratum."""
-        noise = self.problem.terms.release_variances(self.sample_sizes.astype(float))
+        noise = release_variances(self.problem.terms, self.sample_sizes.astype(float))
         return read_only(np.sqrt(noise))
 
     @property

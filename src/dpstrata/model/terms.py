@@ -36,7 +36,7 @@ import numpy as np
 from dpstrata.arrays import ALL, BLOCK, BoolArray, FloatArray, IntArray, Rows, blocks
 from dpstrata.model.cap import Cap
 from dpstrata.model.precision import difference_of_products
-from dpstrata.model.response import Decay, exact_planning_bound, expected_inverse, planning_decay
+from dpstrata.model.response import Decay, exact_planning_bound, planning_decay
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, Point, Step, point
 from dpstrata.privacy.promises.base import Promise
@@ -247,29 +247,6 @@ class Terms:
     def noise_variances(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """v(e(n)): the noise variance of one answer."""
         return self._blockwise(lambda m, part: self.mechanism.variance_at(self.budgets(m, part)), n, rows)
-
-    def mean_divisors(self, n: FloatArray, *, planned: bool) -> tuple[FloatArray, FloatArray]:
-        """Return what S² and the noise variance v are divided by in the variance of each stratum's mean.
-
-        The number of answers; for the noise its square where the mean is noised once. Where that number is
-        random, what gives the expected variance, or with ``planned`` the bound on it that is minimised.
-        """
-        if self.response_rates is None or self.certain_answers:
-            answers = n * self._rates(ALL)
-            return answers, answers**2 if self.curator else answers
-        rates = self.response_rates
-        if planned:
-            answers = rates / self._sampling.value(n)
-            return answers, rates / planning_decay(rates, squared=True).value(n) if self.curator else answers
-        answers = 1.0 / expected_inverse(self.sizes, rates, n, squared=False)
-        return answers, 1.0 / expected_inverse(
-            self.sizes, rates, n, squared=True
-        ) if self.curator else answers
-
-    def release_variances(self, n: FloatArray) -> FloatArray:
-        """Noise variance of what is noised once: an answer, or under a curator the mean of a stratum."""
-        noise = self.noise_variances(n)
-        return noise / self.mean_divisors(n, planned=False)[1] if self.curator else noise
 
     def values(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """f(n), whole: with the tilt and without the finite population correction."""

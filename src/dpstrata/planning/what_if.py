@@ -15,7 +15,7 @@ from dpstrata.arrays import IntArray, read_only
 from dpstrata.errors import InfeasibleError, InputError
 from dpstrata.model.bound import Bound, certify_budget
 from dpstrata.model.certificate import Certificate, certify
-from dpstrata.model.comparison import VarianceParts, planned_variance, variance_parts
+from dpstrata.model.comparison import VarianceParts, planned_variance, release_variances, variance_parts
 from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import QUESTIONS
@@ -114,7 +114,7 @@ class Evaluation:
             "local_epsilon": terms.budgets(n).e.tolist()
             if self.best.inputs.promise.amplified
             else [math.nan] * len(n),
-            "noise_sd": np.sqrt(terms.release_variances(n)).tolist(),
+            "noise_sd": np.sqrt(release_variances(terms, n)).tolist(),
         }
 
     def to_dict(self) -> dict[str, Any]:
