@@ -5,13 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import dpstrata as dps
 from dpstrata.model.inputs import Inputs
 from dpstrata.planning import questions
 from dpstrata.solvers.free import best_sizes
-from problems import MECHANISMS, plain_inverses
+from problems import MECHANISMS
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
 quietly = pytest.mark.filterwarnings(
@@ -283,119 +282,6 @@ def test_the_cap_is_on_one_answer_of_several():
     assert plan.local_epsilons.max() == 4.5
     assert plan.capped.all()
     assert "all noised answers of one person" in plan.privacy["in_words"]
-
-
-# --- response rates --------------------------------------------------------------------------
-
-
-def test_response_rates_by_hand():
-    strata = dps.Strata([1000, 2000], [0.3, 0.4], response_rates=[0.5, 0.8])
-    plan = dps.design(strata, epsilon=1, total=200)
-    n, r, N = plan.sample_sizes, strata.response_rates, strata.sizes
-    e = np.log1p(np.expm1(1.0) * r * N / n)
-    assert plan.local_epsilons == pytest.approx(e)
-    weight = (N / N.sum()) ** 2
-    inverse = [
-        np.sum(stats.hypergeom.pmf(m := np.arange(1, n[i] + 1), N[i], round(r[i] * N[i]), n[i]) / m)
-        for i in (0, 1)
-    ]
-    expected = np.sum(weight * (strata.sds**2 * (inverse - 1 / N) + 2 / e**2 * inverse))
-    assert plan.variance == pytest.approx(expected, rel=1e-6)
-
-    def planned(m):
-        pairs = zip(r.tolist(), (m, 200 - m), strict=True)
-        return np.array([float(plain_inverses(*pair, certain=False)[0]) for pair in pairs])
-
-    every = {
-        m: np.sum(
-            weight
-            * (strata.sds**2 + 2 / np.log1p(np.expm1(1.0) * r * N / np.array([m, 200 - m])) ** 2)
-            * planned(m)
-        )
-        for m in range(1, 200)
-    }
-    assert n[0] == min(every, key=every.get)
-    assert "at least the stated share of people would answer" in " ".join(plan.privacy["assumptions"])
-    assert "whether a person would answer" in " ".join(plan.privacy["not_protected"])
-
-
-def test_everyone_answering_changes_nothing():
-    strata = dps.Strata(PAPER.sizes, PAPER.sds, response_rates=[1, 1, 1, 1])
-    assert dps.design(strata, epsilon=1, total=200).sample_sizes.tolist() == [62, 43, 45, 50]
-
-
-@pytest.mark.parametrize(
-    ("more", "options", "words"),
-    [
-        ({}, {"total": 60}, r"people who would answer allow \(55\), got total=60"),
-        (
-            {"mins": [20, 1]},
-            {"total": 30},
-            "minimum 20 and maximum 15, the people who would answer, in stratum '1'",
-        ),
-        (
-            {},
-            {"total": 50, "min_fraction": 0.6},
-            "minimum 18 and maximum 15, the people who would answer, in stratum '1'",
-        ),
-    ],
-)
-def test_more_invitations_than_would_answer_name_both_sides(more, options, words):
-    strata = dps.Strata([30, 50], [0.3, 0.3], response_rates=[0.5, 0.8], **more)
-    with pytest.raises(dps.InfeasibleError, match=words):
-        dps.design(strata, epsilon=1, **options)
-
-
-def test_someone_must_answer():
-    with pytest.raises(
-        dps.InfeasibleError, match=r"so that someone would answer, got 0\.1 times 5 in stratum '1'"
-    ):
-        dps.design(dps.Strata([5, 50], [0.3, 0.3], response_rates=[0.1, 0.8]), epsilon=1, total=5)
-
-
-def test_a_stratum_that_may_stay_empty_is_warned_about_with_the_minimum_that_avoids_it():
-    """A staff survey: 12 departments of 20 to 130 people, half of whom answer."""
-    departments = dps.Strata(range(20, 140, 10), [0.4] * 12, response_rates=[0.5] * 12)
-    with pytest.warns(
-        dps.DpstrataWarning,
-        match=r"is 39%\. With min_per_stratum=10 \(which takes 120 invitations\) it would be at most 1%",
-    ):
-        plan = dps.design(departments, epsilon=1, total=60)
-    none = [
-        stats.hypergeom.pmf(0, N, N / 2, n)
-        for N, n in zip(range(20, 140, 10), plan.sample_sizes, strict=True)
-    ]
-    assert plan.chance_of_empty_stratum == pytest.approx(1 - np.prod(1 - np.array(none)))
-    assert plan.response_in_words in repr(plan)
-    safe = dps.design(departments, epsilon=1, total=140, min_per_stratum=10)
-    assert safe.chance_of_empty_stratum <= 0.01
-    assert "cannot be estimated, is 0." in safe.response_in_words
-
-
-def test_where_no_minimum_avoids_empty_strata_the_smallest_is_named():
-    strata = dps.Strata([12, 2000, 3000], names=["tiny", "b", "c"])
-    with pytest.warns(
-        dps.DpstrataWarning, match=r"No minimum within the bounds makes it 1%.* such as 'tiny'"
-    ):
-        dps.design(strata, epsilon=1, answers="binary", proportion=0.3, response_rate=0.3, total=400)
-
-
-@quietly
-@pytest.mark.parametrize("seed", range(40))
-def test_other_allocations_are_compared_by_what_is_minimised(seed):
-    """A rival with fewer people in small strata may look precise, given that every stratum has an answer."""
-    rng = np.random.default_rng([31, seed])
-    k = int(rng.integers(2, 8))
-    strata = dps.Strata(
-        rng.integers(30, 150, k), rng.uniform(0.1, 0.45, k), response_rates=rng.uniform(0.3, 0.9, k)
-    )
-    plan = dps.design(strata, epsilon=float(10 ** rng.uniform(-1, 0.5)), total=10 * k)
-    assert all(row.ratio >= 1 - 1e-12 for row in plan.compare())
-    for row in plan.compare()[1:]:
-        other = dps.evaluate(strata, row.sample_sizes, epsilon=plan.inputs.epsilon)
-        assert other.ratio == pytest.approx(row.ratio)
-        assert other.chance_of_empty_stratum == plan.chance_of_empty_stratum_at(row.sample_sizes)
-        assert "The chance that nobody answers in some stratum" in " ".join(other.sentences())
 
 
 # --- standard deviations from the answers themselves ------------------------------------------
