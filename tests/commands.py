@@ -48,5 +48,11 @@ def _server():
         text=True,
         encoding="utf-8",
     )
-    atexit.register(server.stdin.close)
+    atexit.register(_end, server)
     return server
+
+
+def _end(server):
+    server.stdin.close()
+    server.wait()
+    server.stdout.close()
