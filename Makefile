@@ -27,7 +27,7 @@ demo: $(STAMP) ## Design the paper's four-stratum survey, then carry out a real 
 
 test: check $(DOCS_STAMP) ## Set everything up, check the code, run the tests
 	@scripts/system.sh
-	$(BIN)/python -m pytest -n 3 --dist worksteal  # on 2 cores: many tests wait for a server, a browser or Spark
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: $(STAMP) ## Format, lint, types, dependency direction
 	$(BIN)/ruff format --check .
