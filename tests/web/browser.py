@@ -101,12 +101,12 @@ class Visit:
         ]
         assert outside == []
         assert self.page.evaluate("window.violations") == []
-        self.settle()
+        self.wait_for_the_last()
         serious = self.find_barriers()
         assert serious == []
         assert self.faults == []
 
-    def settle(self):
+    def wait_for_the_last(self):
         """Wait until the page shows what was asked for last; where that is refused, it stays as it is."""
         for _ in range(15):
             if self.page.evaluate("() => !document.querySelector('.stale, [aria-busy=\"true\"]')"):
