@@ -147,26 +147,25 @@ def compare_designs(
 ) -> tuple[Comparison, ...]:
     """Score ``sizes`` as this design, then the classical allocations of the same total, or cost."""
 
-    def minimised(allocation: IntArray) -> float:
-        if problem.terms.random_answers:
-            return planned_variance(problem, allocation, finite_population=finite_population)
-        return variance_parts(problem, allocation, finite_population=finite_population).total
-
     def rival(name: str) -> IntArray:
         if costs is None or not equal_cost:
             return baseline_sizes(problem, name)
         return baseline_sizes_at_cost(problem, name, costs, total_cost(costs, sizes))
 
-    reference, rows = minimised(sizes), []
+    reference, rows = None, []
     for name in (OWN, *BASELINES):
         allocation = sizes if name == OWN else read_only(rival(name))
         parts = variance_parts(problem, allocation, finite_population=finite_population)
+        minimised = parts.total
+        if problem.terms.random_answers:
+            minimised = planned_variance(problem, allocation, finite_population=finite_population)
+        reference = minimised if reference is None else reference  # the design itself comes first
         rows.append(
             Comparison(
                 design=name,
                 sample_sizes=allocation,
                 variance=parts.total,
-                ratio=minimised(allocation) / reference if reference > 0 else 1.0,
+                ratio=minimised / reference if reference > 0 else 1.0,
                 variance_without_privacy=parts.sampling,
                 effective_sample_size=_effective_size(problem, allocation),
                 standard_error=float(np.sqrt(parts.total)) if problem.terms.objective == "mean" else None,

@@ -7,12 +7,15 @@ leaves of the budget is then spent on people who still fit, and for few strata e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.model.bound import Bound, certify_budget, unit_terms
 from dpstrata.model.comparison import mean_variances
 from dpstrata.model.costs import fits_budget, total_cost
+from dpstrata.model.domains import Partition
 from dpstrata.model.problem import Problem
 from dpstrata.solvers.free import best_sizes
 from dpstrata.solvers.priced import find_price, real_sizes
@@ -56,6 +59,8 @@ class BudgetProblem:
         self.unit = unit_terms(problem.terms)
         self.weights = problem.terms.coefficients**2
         self.priced = self.weights  # what a unit of variance of each stratum's mean costs, in variance
+        self.partitions: Sequence[Partition] = ()
+        self.prices = np.zeros(0)  # of targets, if there are any
 
     def solve(self) -> Bounded:
         """Search, spend what is left, prove."""
@@ -82,7 +87,7 @@ class BudgetProblem:
         return self.budget * (1.0 + 1e-12) - total_cost(self.costs, sizes)
 
     def certify(self, sizes: IntArray, price: float, *, searched: bool = False) -> Bound:
-        """Prove what ``price`` proves."""
+        """Prove what the prices prove."""
         return certify_budget(
             self.problem,
             self.costs,
@@ -91,6 +96,8 @@ class BudgetProblem:
             price,
             finite_population=self.finite_population,
             searched=searched,
+            partitions=self.partitions,
+            target_prices=self.prices.tolist(),
         )
 
     def relax(self) -> tuple[float, FloatArray]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.model.bound import Bound, certify_budget, combined_weights
+from dpstrata.model.bound import combined_weights
 from dpstrata.model.domains import Partition
 from dpstrata.model.problem import Problem
 from dpstrata.solvers.budget import BudgetProblem
@@ -119,20 +119,6 @@ class _Spending(BudgetProblem):
     def after_filling(self, sizes: IntArray, price: float) -> float:
         """Variance once what sizes leave of the budget is spent."""
         return self.problem.objective(self.fill(sizes, price))
-
-    def certify(self, sizes: IntArray, price: float, *, searched: bool = False) -> Bound:
-        """Prove what the prices prove."""
-        return certify_budget(
-            self.problem,
-            self.costs,
-            self.budget,
-            sizes,
-            price,
-            finite_population=self.finite_population,
-            searched=searched,
-            partitions=self.partitions,
-            target_prices=self.prices.tolist(),
-        )
 
     def proven(self, best: IntArray, price: float) -> float:
         """Return the bound that the prices prove, at the best sizes for them."""

@@ -184,10 +184,11 @@ class Ledger:
                 f"{Path(others[-1].output).name}, and this release spends more on top of it. Pass --again to "
                 "release anyway; surveys of other people belong in another folder."
             )
-        planned = planned_shares(plan) if shares is None else shares
-        entry = _with_round(entry, own, plan, again=again, shares=planned, accept_response=accept_response)
-        if plan.inputs.promise.amplified and np.any(planned > planned_shares(plan) * (1 + ROUNDING)):
-            entry = replace(entry, shares=tuple(planned.tolist()))
+        planned = planned_shares(plan)
+        shares = planned if shares is None else shares
+        entry = _with_round(entry, own, plan, again=again, shares=shares, accept_response=accept_response)
+        if plan.inputs.promise.amplified and np.any(shares > planned * (1 + ROUNDING)):
+            entry = replace(entry, shares=tuple(shares.tolist()))
         self.entries.append(entry)
         self._write()
         return len(self.entries) - 1
