@@ -11,10 +11,104 @@
     └── MissingExtraError (ImportError)    an optional package; the message says how to install it
 
     DpstrataWarning (UserWarning)          usable, but probably not what was meant
+
+Each carries what it is about: the ``argument``, its ``value`` and ``where`` it stood, where there is such a
+thing, and a sentence that mentions options by :func:`option`, so that whoever shows it can name them as the
+reader knows them (:class:`Sentence`). Nobody has to take a sentence apart.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+# Characters that Unicode keeps free for such use: no text that is quoted in a message holds them.
+_OPENS, _PARTS, _CLOSES = "\ufdd0", "\ufdd1", "\ufdd2"
+_MENTION = re.compile(f"{_OPENS}(\\w+)(?:{_PARTS}([^{_OPENS}-{_CLOSES}]*))?{_CLOSES}")
+_NOTHING: Any = object()
+
+
+class Mention(NamedTuple):
+    """An option that a sentence mentions, alone or with a value.
+
+    Attributes
+    ----------
+    name : str
+        The argument.
+    value : str or None
+        As Python writes it; ``None`` where the option alone is meant.
+    """
+
+    name: str
+    value: str | None
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value}"
+
+
+def option(name: str, value: object = _NOTHING, spec: str = "") -> str:
+    """Mention an option in a sentence.
+
+    Parameters
+    ----------
+    name : str
+        The argument of the function that people call.
+    value : object, optional
+        The value it has, or should have.
+    spec : str
+        How to write a number, as in ``format``; anything else is written as Python does.
+
+    Examples
+    --------
+    >>> sentence = Sentence(f"{option('at_most')} must be at least 12, got {option('at_most', 9000, ',')}.")
+    >>> str(sentence)
+    'at_most must be at least 12, got at_most=9,000.'
+    >>> sentence.worded(lambda mention: mention.name.upper())
+    'AT_MOST must be at least 12, got AT_MOST.'
+    """
+    if value is _NOTHING:
+        return f"{_OPENS}{name}{_CLOSES}"
+    shown = format(value, spec) if spec else repr(value)
+    return f"{_OPENS}{name}{_PARTS}{shown}{_CLOSES}"
+
+
+class Sentence(str):
+    """A sentence for people that mentions options; as plain text it names them as Python does."""
+
+    __slots__ = ("_marked",)
+    _marked: str
+
+    def __new__(cls, text: str) -> Sentence:
+        """Read the mentions in ``text``."""
+        marked = text._marked if isinstance(text, Sentence) else text
+        sentence = super().__new__(cls, _MENTION.sub(lambda found: str(Mention(found[1], found[2])), marked))
+        sentence._marked = marked
+        return sentence
+
+    def __getnewargs__(self) -> tuple[str]:
+        return (self._marked,)
+
+    @property
+    def parts(self) -> Iterator[str | Mention]:
+        """The pieces of text and the mentions between them, in order."""
+        end = 0
+        for found in _MENTION.finditer(self._marked):
+            if found.start() > end:
+                yield self._marked[end : found.start()]
+            yield Mention(found[1], found[2])
+            end = found.end()
+        if end < len(self._marked):
+            yield self._marked[end:]
+
+    @property
+    def mentions(self) -> list[Mention]:
+        """The options that it mentions, in order."""
+        return [part for part in self.parts if isinstance(part, Mention)]
+
+    def worded(self, name: Callable[[Mention], str]) -> str:
+        """Write it with options named as the reader knows them."""
+        return "".join(name(part) if isinstance(part, Mention) else part for part in self.parts)
 
 
 class CellProblem(NamedTuple):
@@ -26,11 +120,70 @@ class CellProblem(NamedTuple):
 
 
 class DpstrataError(Exception):
-    """Base of every error dpstrata raises on purpose."""
+    """Base of every error dpstrata raises on purpose.
+
+    Attributes
+    ----------
+    sentence : Sentence
+        What is wrong and what to do.
+    argument : str or None
+        The argument it is about: the first that the sentence mentions, unless stated.
+    value : object
+        What was given for it, where that is worth more than its words.
+    where : str or None
+        The stratum, row or file in which it was found.
+    """
+
+    def __init__(
+        self, message: str, *, argument: str | None = None, value: object = None, where: str | None = None
+    ) -> None:
+        self.sentence = Sentence(message)
+        first = next(iter(self.sentence.mentions), None)
+        self.argument = argument if argument is not None or first is None else first.name
+        self.value = value
+        self.where = where
+        super().__init__(self.sentence)
 
 
 class InputError(DpstrataError, ValueError):
     """Input that cannot be used; the message says what must hold and what was got."""
+
+    @classmethod
+    def must(
+        cls,
+        argument: str,
+        requirement: str,
+        value: object,
+        spec: str = "",
+        *,
+        where: str | None = None,
+        then: str = "",
+    ) -> InputError:
+        """Say what an argument must be, what was got and what to do.
+
+        Parameters
+        ----------
+        argument : str
+            The argument.
+        requirement : str
+            What follows "must".
+        value : object
+            What was given.
+        spec : str
+            How to write a number, as in ``format``.
+        where : str, optional
+            The stratum, row or file.
+        then : str
+            What to do, as a sentence of its own.
+
+        Examples
+        --------
+        >>> str(InputError.must("total", "be at least 12, the sum of the minimums", 10))
+        'total must be at least 12, the sum of the minimums, got total=10.'
+        """
+        place = f" in {where}" if where else ""
+        sentence = f"{option(argument)} must {requirement}, got {option(argument, value, spec)}{place}."
+        return cls(f"{sentence} {then}".rstrip(), argument=argument, value=value, where=where)
 
 
 class StrataError(InputError):
@@ -75,8 +228,8 @@ class InfeasibleError(InputError):
         its cost), and by what factor. ``None`` where there is no such measure.
     """
 
-    def __init__(self, message: str, *, misses: tuple[bool, float] | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, misses: tuple[bool, float] | None = None, **about: Any) -> None:
+        super().__init__(message, **about)
         self.misses = misses
 
 
@@ -96,4 +249,14 @@ class MissingExtraError(DpstrataError, ImportError):
 
 
 class DpstrataWarning(UserWarning):
-    """Something usable that is probably not what was meant."""
+    """Something usable that is probably not what was meant.
+
+    Attributes
+    ----------
+    sentence : Sentence
+        What it is, with the options that it mentions.
+    """
+
+    def __init__(self, message: str) -> None:
+        self.sentence = Sentence(message)
+        super().__init__(self.sentence)

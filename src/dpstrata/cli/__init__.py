@@ -13,7 +13,7 @@ from dpstrata.cli.cmd_report import report_command
 from dpstrata.cli.cmd_serve import serve_command
 from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command, privatize_command
 from dpstrata.cli.cmd_what_if import evaluate_command, sensitivity_command, sweep_command
-from dpstrata.cli.problems import as_typed, usage_in_words
+from dpstrata.cli.problems import in_flags, usage_in_words
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # which Typer does not export
 
@@ -71,7 +71,9 @@ def main() -> None:
     from dpstrata.errors import DpstrataError, DpstrataWarning, StrataError
 
     def show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
-        typer.echo(f"Warning: {as_typed(str(message), _options_given())}", err=True)
+        typer.echo(
+            f"Warning: {in_flags(getattr(message, 'sentence', str(message)), _options_given())}", err=True
+        )
 
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", DpstrataWarning)
@@ -84,7 +86,7 @@ def main() -> None:
     except DpstrataError as error:
         # What is wrong with strata names their columns, which may be called like options.
         names = [] if isinstance(error, StrataError) else _options_given()
-        typer.echo(f"Error: {as_typed(str(error), names)}", err=True)
+        typer.echo(f"Error: {in_flags(error.sentence, names)}", err=True)
         sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -105,7 +105,7 @@ def sweep_command(
     from rich.console import Console
     from rich.progress import track
 
-    from dpstrata.cli.problems import as_typed
+    from dpstrata.cli.problems import in_flags
     from dpstrata.cli.screen import print_table
     from dpstrata.model.keeping import write_result
     from dpstrata.model.output import require_apart
@@ -139,7 +139,7 @@ def sweep_command(
         typer.echo(dumps(rows, indent=1))
         return
     shown = [name for name in rows[0] if name != "sample_sizes"]
-    cells = [tuple(as_typed(_cell(row[name]), OPTIONS) for name in shown) for row in rows]
+    cells = [tuple(in_flags(_cell(row[name]), OPTIONS) for name in shown) for row in rows]
     print_table(TextTable(f"{len(rows):,} designs", tuple(name.replace("_", " ") for name in shown), cells))
 
 
@@ -176,7 +176,7 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else value if isinstance(value, str) else str(value)
 
 
 def sensitivity_command(

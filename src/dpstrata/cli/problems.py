@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from typing import Any
 
+from dpstrata.errors import Mention, Sentence
+
 _WANTED = {"int_parsing": "a whole number", "int_from_float": "a whole number", "float_parsing": "a number"}
 _VERBS = "must|needs|asks|is for|requires|and|go|does|lies"
+
+
+def flag(mention: Mention) -> str:
+    """Name an option as it is typed on the command line.
+
+    Examples
+    --------
+    >>> flag(Mention("at_most", "9,000"))
+    '--at-most 9,000'
+    >>> flag(Mention("mechanism", "'gaussian'")), flag(Mention("clip", "True"))
+    ('--mechanism gaussian', '--clip')
+    """
+    match mention.value:
+        case None | "True":
+            return _flag(mention.name)
+        case "False":
+            return f"--no-{mention.name.replace('_', '-')}"
+        case text if text[:1] in "'\"":
+            return f"{_flag(mention.name)} {ast.literal_eval(text)}"
+        case number:
+            return f"{_flag(mention.name)} {number}"
+
+
+def in_flags(sentence: str, names: Iterable[str]) -> str:
+    """Write a sentence of the library with options as they are typed."""
+    if isinstance(sentence, Sentence) and sentence.mentions:
+        return sentence.worded(flag)
+    return as_typed(sentence, names)
 
 
 def as_typed(message: str, names: Iterable[str]) -> str:

@@ -334,7 +334,7 @@ def sweep_rows(strata: Strata, options: Mapping[str, Any]) -> Iterator[dict[str,
         try:
             plan = answer_any(survey, inputs, posed.get(key), warn=False)
         except InfeasibleError as reason:
-            yield {**chosen, **dict.fromkeys(_RESULTS), "total": inputs.total, "problem": str(reason)}
+            yield {**chosen, **dict.fromkeys(_RESULTS), "total": inputs.total, "problem": reason.sentence}
             continue
         posed.setdefault(key, plan.problem)
         parts = plan.variance_parts
