@@ -9,6 +9,9 @@ import mpmath
 import numpy as np
 
 from dpstrata.model.problem import Problem
+from dpstrata.model.releases.base import Release
+from dpstrata.model.releases.curator import Curator
+from dpstrata.model.releases.microdata import Microdata
 from dpstrata.model.terms import Terms
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promises.pure import PureEpsilon
@@ -59,7 +62,7 @@ def make_problem(
     questions: int = 1,
     response_rates: Any = None,
     cap: float | None = None,
-    curator: bool = False,
+    release: Release | None = None,
     certain_answers: bool = False,
 ) -> Problem:
     sizes = np.asarray(sizes, dtype=np.int64)
@@ -76,8 +79,9 @@ def make_problem(
         noise = SharedBudget(noise, questions)
     rates = None if response_rates is None else np.asarray(response_rates, dtype=float)
     weights = np.asarray(coefficients, dtype=float)
+    release = Microdata() if release is None else release
     terms = Terms(
-        sizes, sds, weights, objective, PureEpsilon(epsilon), noise, rates, cap, curator, certain_answers
+        sizes, sds, weights, objective, PureEpsilon(epsilon), noise, rates, cap, release, certain_answers
     )
     lower = np.ones_like(sizes) if lower is None else np.asarray(lower, dtype=np.int64)
     upper = sizes if upper is None else np.asarray(upper, dtype=np.int64)
@@ -136,7 +140,7 @@ def random_problem(
         questions=int(rng.choice([1, 1, 1, 2, 5])),
         response_rates=rates,
         cap=None if curator else cap,
-        curator=curator,
+        release=Curator() if curator else None,
         certain_answers=beyond and rng.random() < 0.3,
     )
 
@@ -162,7 +166,7 @@ def plain_variance(mechanism: str, e: Any, R: Any, K: int | None) -> Any:
 
 
 def plain_term(problem: Problem, i: int, size: Any) -> Any:
-    """a²(S² + v(ln(1 + cN/n)))/n of one stratum at a real size, in mpmath."""
+    """a²(S² + v(ln(1 + cN/n)))/n of one stratum at a real size, in mpmath; for a curator v/n stands for v."""
     terms = problem.terms
     mp = mpmath.mp
     N, S = int(terms.sizes[i]), mp.mpf(float(terms.sds[i]))
@@ -180,7 +184,7 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
     e /= getattr(terms.mechanism, "questions", 1)
     v = plain_variance(terms.mechanism.name, e, mp.mpf(terms.mechanism.answer_range), terms.mechanism.steps)
     once, twice = plain_inverses(r, size, certain=terms.response_rates is None or terms.certain_answers)
-    return a**2 * (S**2 * once + v * (twice if terms.curator else once))
+    return a**2 * (S**2 * once + v * {"local": once, "curator": twice}[terms.release.name])
 
 
 def plain_inverses(r: Any, n: Any, *, certain: bool) -> tuple[Any, Any]:

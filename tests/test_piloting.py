@@ -16,12 +16,12 @@ import pytest
 import dpstrata as dps
 from dpstrata.piloting import pilot_weight
 from dpstrata.survey.drawing import draw_sample
-from dpstrata.survey.estimating import estimate_means
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.keys import survey_key
 from dpstrata.survey.ledger import loss_of_repeats
 from dpstrata.survey.noised import read_noised
 from dpstrata.survey.records import draw
+from dpstrata.survey.releases.microdata import estimate_means
 from dpstrata.survey.releasing import privatize
 from listed import Listed
 

@@ -36,12 +36,13 @@ if TYPE_CHECKING:
     from dpstrata.simulation import simulate, synthetic_population
     from dpstrata.solvers import solve
     from dpstrata.survey.drawing import draw_sample
-    from dpstrata.survey.estimating import Estimation, estimate_means
+    from dpstrata.survey.estimating import Estimation
     from dpstrata.survey.frames import frame_strata, open_frame
     from dpstrata.survey.frames.base import Frame
     from dpstrata.survey.noised import estimate
     from dpstrata.survey.noising import noise_answer, noise_answers
     from dpstrata.survey.records import draw, verify_draw
+    from dpstrata.survey.releases.microdata import estimate_means
     from dpstrata.survey.releasing import privatize
 
 _HOMES = {
@@ -69,7 +70,7 @@ _HOMES = {
     "draw": "survey.records",
     "draw_sample": "survey.drawing",
     "estimate": "survey.noised",
-    "estimate_means": "survey.estimating",
+    "estimate_means": "survey.releases.microdata",
     "evaluate": "planning",
     "frame_strata": "survey.frames",
     "load_design": "planning.loading",

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import InfeasibleError, InputError, NotAvailableError
+from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, option
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import QUESTIONS, Inputs
+from dpstrata.model.releases import OPTION, RELEASES, kind_of
 from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves, what_is_left
 from dpstrata.planning.choosing import answer_any
@@ -25,14 +26,8 @@ from dpstrata.planning.designing import read_survey
 from dpstrata.planning.questions import warn_beyond_the_best, warn_of_empty_strata
 from dpstrata.planning.spreads import noised_moments, pilot_spreads
 from dpstrata.privacy.promises import OTHER_THAN_EPSILON
-from dpstrata.survey.estimating import (
-    FEW,
-    Estimate,
-    Estimates,
-    Estimation,
-    estimate_means,
-    with_intervals,
-)
+from dpstrata.survey.estimating import FEW, Estimate, Estimates, Estimation, with_intervals
+from dpstrata.survey.releases.microdata import estimate_means
 from dpstrata.survey.response import check_response
 
 
@@ -307,9 +302,12 @@ def _require_pure(strata: object, options: dict[str, Any]) -> None:
     for name in (*QUESTIONS, *OTHER_THAN_EPSILON):
         if options.get(name):
             raise NotAvailableError(f"a pilot is for a total and a promise of epsilon alone, got {name}.")
-    if options.get("trust") == "curator":
+    shown = [name for name in RELEASES if kind_of(name).shows_spread]
+    release = options.get(OPTION)
+    if release in [name for name in RELEASES if name not in shown]:
         raise NotAvailableError(
-            "a pilot needs trust='local', got 'curator': one noised mean of a stratum shows no spread."
+            f"a pilot needs {' or '.join(option(OPTION, name) for name in shown)}, got {release!r}: "
+            f"{kind_of(release).published_one} of a stratum shows no spread."
         )
     if options.get("objective") == "unit_free":
         raise NotAvailableError("a pilot is for the objectives mean, trace and custom, got 'unit_free'.")

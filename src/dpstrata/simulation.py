@@ -254,6 +254,7 @@ def _stratum_means(
 ) -> FloatArray:
     """Mean of the noised answers of one stratum in each survey."""
     n, e = int(plan.sample_sizes[row]), plan.local_epsilon(row)
+    release, mechanism = plan.inputs.release, plan.mechanism
     if not plan.inputs.finite_population and len(values) > 1:
         # One person drawn with replacement has variance S²(N−1)/N; the prediction without correction has S².
         values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))
@@ -268,18 +269,14 @@ def _stratum_means(
             sample = draw_without_replacement(len(values), n, count, generator)
         else:
             sample = generator.integers(0, len(values), (count, n))
-        chosen = shares[sample]
         m = _numbers_of_answers(plan, row, count, generator)
-        if plan.inputs.trust != "curator":
-            chosen = plan.mechanism.simulated_release(chosen, e, generator)
+        chosen = release.simulated_answers(mechanism, shares[sample], e, generator)
         if m is None:
             m, sums = np.full(count, n), chosen.sum(axis=1)
         else:
             chosen = generator.permuted(chosen, axis=1)
             sums = np.where(np.arange(n) < m[:, None], chosen, 0.0).sum(axis=1)
-        if plan.inputs.trust == "curator":
-            sums = sums + plan.mechanism.simulated_release(np.zeros(count), e, generator)
-        released = sums / m
+        released = release.simulated_sums(mechanism, sums, e, generator) / m
         means[start : start + count] = answers.lower + answers.range * released
     return means
 

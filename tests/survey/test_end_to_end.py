@@ -15,8 +15,8 @@ import pytest
 import dpstrata as dps
 from dpstrata.privacy.registry import MECHANISMS
 from dpstrata.survey.drawing import draw_sample
-from dpstrata.survey.estimating import estimate_means
 from dpstrata.survey.frames import frame_strata, open_frame
+from dpstrata.survey.releases.microdata import estimate_means
 from listed import Listed
 
 EXAMPLES = Path(dps.__file__).parent / "examples"

@@ -14,8 +14,8 @@ from dpstrata.survey import releasing
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.ledger import locked, loss_of_repeats
 from dpstrata.survey.noised import estimate, read_people
-from dpstrata.survey.noising import noise_mean
 from dpstrata.survey.records import draw, verify_draw
+from dpstrata.survey.releases.curator import noise_mean
 from dpstrata.survey.releasing import privatize
 from dpstrata.survey.response import central_losses, fewest_willing
 from fielding import field_instead, release

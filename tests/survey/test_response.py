@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
-from dpstrata.survey.estimating import estimate_means
+from dpstrata.survey.releases.microdata import estimate_means
 from dpstrata.survey.response import central_losses, check_response, fewest_willing, planned_shares
 
 NAMES = ["a", "b", "c", "d"]

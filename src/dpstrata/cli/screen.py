@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dpstrata.cli.problems import in_flags
 from dpstrata.model.summary import TextTable
 
 
@@ -24,9 +25,9 @@ def print_table(table: TextTable) -> None:
 
 
 def print_paragraph(text: str) -> None:
-    """Print a sentence or two, wrapped."""
+    """Print a sentence or two, wrapped, with options as they are typed."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=110)
-    console.print(Text(text))
+    console.print(Text(in_flags(text, ())))
     console.print()

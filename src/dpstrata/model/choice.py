@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from dpstrata.errors import InputError
 from dpstrata.model.comparison import variance_parts
 from dpstrata.model.inputs import Inputs
+from dpstrata.model.releases import RELEASES, kind_of
+from dpstrata.model.releases.base import Release
 from dpstrata.privacy.registry import MECHANISMS, get_mechanism
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def valid_mechanisms(inputs: Inputs) -> list[str]:
             mechanism = get_mechanism(name, answer_range=inputs.answers.range, steps=inputs.answers.steps)
         except InputError:
             continue
-        if mechanism.needs_delta or (inputs.trust == "curator" and not mechanism.additive):
+        if mechanism.needs_delta or inputs.release.misfit(mechanism) is not None:
             continue
         valid.append(name)
     return valid
@@ -75,23 +77,31 @@ def better_mechanism(plan: Design) -> tuple[str, float] | None:
     return best
 
 
-def curator_instead(plan: Design) -> tuple[str, float] | None:
-    """Find what the same sample sizes would give if a curator noised the mean of each stratum.
+def better_release(plan: Design) -> tuple[Release, str, float] | None:
+    """Find the release worth suggesting with which the same sample sizes give the least variance.
 
-    With the design's own mechanism, or the best one that a curator can use.
+    With the design's own mechanism, or the best one that the release can use.
 
     Returns
     -------
-    (title, variance) or None
-        ``None`` where that is not better, as for designs that have a curator.
+    (release, title, variance) or None
+        With the mechanism's title; ``None`` where no other release is better.
     """
-    if plan.inputs.trust == "curator":
+    others = [
+        kind for kind in map(kind_of, RELEASES) if kind.suggested and kind.name != plan.inputs.release.name
+    ]
+    if not others:
         return None
-    inputs = replace(plan.inputs, trust="curator", local_epsilon_cap=None)
-    names = [inputs.mechanism] if plan.mechanism.additive else valid_mechanisms(inputs)
-    found = (_with_inputs(plan, replace(inputs, mechanism=name)) for name in names)
-    title, variance = min(found, key=lambda row: row[1])
-    return (title, variance) if variance < plan.variance * (1.0 - 1e-9) else None
+    best: tuple[Release, str, float] | None = None
+    least = plan.variance * (1.0 - 1e-9)
+    for kind in others:
+        inputs = kind.instead_of(plan.inputs)
+        fits = inputs.release.misfit(plan.mechanism) is None
+        for name in [inputs.mechanism] if fits else valid_mechanisms(inputs):
+            title, variance = _with_inputs(plan, replace(inputs, mechanism=name))
+            if variance < least:
+                best, least = (inputs.release, title, variance), variance
+    return best
 
 
 def _with_inputs(plan: Design, inputs: Inputs) -> tuple[str, float]:
@@ -101,8 +111,8 @@ def _with_inputs(plan: Design, inputs: Inputs) -> tuple[str, float]:
     return problem.terms.mechanism.title, parts.total
 
 
-def curator_in_words(plan: Design, *, released: bool = False) -> str | None:
-    """Say in one line what a curator's noised means would give, for offices that see raw answers.
+def other_release_in_words(plan: Design, *, released: bool = False) -> str | None:
+    """Say in one line what another release would give, where one is better and worth suggesting.
 
     Parameters
     ----------
@@ -111,22 +121,15 @@ def curator_in_words(plan: Design, *, released: bool = False) -> str | None:
     released : bool
         Whether it is too late for this one: its answers were noised at the office.
     """
-    found = curator_instead(plan)
+    found = better_release(plan)
     if found is None:
         return None
     show, measure = _measure(plan)
-    title, variance = found
-    noise = "" if title == plan.mechanism.title else f" with {title} noise"
-    gives = f"the {measure} {show(variance):.4g} instead of {show(plan.variance):.4g}"
-    if released:
-        return (
-            f"An office that sees raw answers does better to noise the mean of each stratum once{noise}. "
-            f"Designed for a curator, the same sample sizes would have had {gives}, with the same promise to "
-            "everyone else."
-        )
-    return (
-        "Will the office see raw answers? Then design for a curator (trust='curator', --trust curator), who "
-        f"noises the mean of each stratum once{noise}: the same sample sizes would have {gives}."
+    release, title, variance = found
+    return release.suggestion(
+        gives=f"the {measure} {show(variance):.4g} instead of {show(plan.variance):.4g}",
+        noise="" if title == plan.mechanism.title else f" with {title} noise",
+        too_late=released,
     )
 
 

@@ -92,17 +92,27 @@ def stratum_variances(
     With ``planned``, as it is minimised: not below what is expected where the number of answers is random.
     """
     terms, n = problem.terms, sizes.astype(float)
-    answers, noised = _divisors(terms, n, planned=planned)
+    divisors = _divisors(terms, n, planned=planned)
+    answers = divisors[0]
     sampling = terms.sds**2 / answers
     if finite_population:
         sampling = sampling * ((terms.sizes - answers) / terms.sizes)
-    return sampling, terms.noise_variances(n) / noised
+    return sampling, _noise_of_means(terms, n, divisors)
 
 
 def release_variances(terms: Terms, n: FloatArray) -> FloatArray:
-    """Noise variance of what is noised once: an answer, or under a curator the mean of a stratum."""
-    noise = terms.noise_variances(n)
-    return noise / _divisors(terms, n, planned=False)[1] if terms.curator else noise
+    """Noise variance of what is noised once: an answer, or the mean of a stratum."""
+    if terms.release.noise_power == 1:
+        return terms.noise_variances(n)
+    return _noise_of_means(terms, n, _divisors(terms, n, planned=False))
+
+
+def _noise_of_means(terms: Terms, n: FloatArray, divisors: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Variance of each stratum's mean from all noise; see :func:`_divisors`."""
+    answers, noised = divisors
+    noise = terms.noise_variances(n) / noised
+    device = terms.release.device_variance
+    return noise + device / answers if device > 0 else noise
 
 
 def _divisors(terms: Terms, n: FloatArray, *, planned: bool) -> tuple[FloatArray, FloatArray]:
@@ -111,10 +121,10 @@ def _divisors(terms: Terms, n: FloatArray, *, planned: bool) -> tuple[FloatArray
     The number of answers; for the noise its square where the mean is noised once. Where that number is
     random, what gives the expected variance, or with ``planned`` the bound on it that is minimised.
     """
-    rates = terms.response_rates
+    rates, once = terms.response_rates, terms.release.noise_power == 2
     if rates is None or terms.certain_answers:
         answers = n if rates is None else n * rates
-        return answers, answers**2 if terms.curator else answers
+        return answers, answers**2 if once else answers
 
     def inverse(*, squared: bool) -> FloatArray:
         if planned:
@@ -122,7 +132,7 @@ def _divisors(terms: Terms, n: FloatArray, *, planned: bool) -> tuple[FloatArray
         return expected_inverse(terms.sizes, rates, n, squared=squared)
 
     answers = 1.0 / inverse(squared=False)
-    return answers, 1.0 / inverse(squared=True) if terms.curator else answers
+    return answers, 1.0 / inverse(squared=True) if once else answers
 
 
 def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool) -> FloatArray:

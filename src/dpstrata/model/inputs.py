@@ -18,6 +18,8 @@ from dpstrata.model.answers import Answers
 from dpstrata.model.checks import LARGEST_POPULATION
 from dpstrata.model.objectives import coefficients
 from dpstrata.model.problem import Problem
+from dpstrata.model.releases import release_of
+from dpstrata.model.releases.base import Release
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective, Terms
 from dpstrata.privacy.mechanisms.base import Mechanism
@@ -89,6 +91,11 @@ class Inputs:
     def promise(self) -> Promise:
         """What is promised to everyone."""
         return promise_of(self)
+
+    @property
+    def release(self) -> Release:
+        """What is released, and who sees what."""
+        return release_of(self)
 
     @property
     def mean_in_words(self) -> str:
@@ -212,17 +219,13 @@ class Inputs:
             raise InputError(
                 f"questions must be at least 1 and at most 1000, got questions={self.questions}."
             )
-        if self.trust not in ("local", "curator"):
-            raise InputError(f"trust must be 'local' or 'curator', got {self.trust!r}.")
+        release = self.release
         cap = self.local_epsilon_cap
         if cap is not None and not 1e-6 <= cap <= 1000.0:
             raise InputError(
                 f"local_epsilon_cap must be at least 1e-6 and at most 1000, got local_epsilon_cap={cap:g}."
             )
-        if cap is not None and self.trust == "curator":
-            raise InputError(
-                "local_epsilon_cap is about single noised answers, and with trust='curator' there are none."
-            )
+        release.check(self)
 
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""
@@ -255,7 +258,7 @@ class Inputs:
             mechanism=mechanism,
             response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
             cap=cap if cap < _NO_CAP else None,
-            curator=self.trust == "curator",
+            release=self.release,
             certain_answers=self.formulas == 1,
         )
 
@@ -265,11 +268,9 @@ class Inputs:
         mechanism = self.promise.fitted(
             self.mechanism, answer_range=answers.range, steps=answers.steps, questions=self.questions
         )
-        if self.trust == "curator" and not mechanism.additive:
-            raise InputError(
-                "a curator noises the mean of a stratum, so trust='curator' needs noise that is added to it, "
-                f"got mechanism={self.mechanism!r}. Use another mechanism."
-            )
+        misfit = self.release.misfit(mechanism)
+        if misfit is not None:
+            raise InputError(misfit, argument="mechanism", value=self.mechanism)
         return mechanism
 
     def problem(self, strata: Strata, total: int | None = None) -> Problem:

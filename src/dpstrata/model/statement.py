@@ -24,12 +24,8 @@ SOME_ANSWER = (
     "in each stratum at least the stated share of people would answer if invited, which is publicly known; "
     "substitutes and reserves count as invited"
 )
-SHUFFLED = "noised answers are shuffled or added up before anything is released"
 SAME_PEOPLE = "the same people answer every question"
 ONCE = "the results are released once; what else is released about the same people adds up"
-CURATED = (
-    "the curator may be trusted with the answers, and releases the noised means and nothing else about them"
-)
 NOT_FROM_ANSWERS = (
     "strata, sample sizes and noise are fixed before any answer is seen, and the standard deviations are not "
     "computed from the confidential answers"
@@ -46,15 +42,11 @@ DRAWN_APART = (
     "the samples of the two waves are drawn apart from each other, each from the whole frame, and nobody "
     "learns either"
 )
-ASSUMPTIONS = (
+SECRET_SAMPLE = (
     "inside each stratum a simple random sample is drawn without replacement, and nobody learns who is in it "
-    "or who is not",
-    EVERYONE_ANSWERS,
-    "nobody is listed twice in the frame",
-    NOT_FROM_ANSWERS,
-    SHUFFLED,
-    ONCE,
+    "or who is not"
 )
+LISTED_ONCE = "nobody is listed twice in the frame"
 NOT_PROTECTED = (
     "which stratum a person belongs to: never stratify on the sensitive trait itself",
     "what can be inferred about a person from the population as a whole",
@@ -93,9 +85,7 @@ def privacy_statement(
         What two waves spend together, if this is one of them.
     """
     promise = inputs.promise
-    words = promise.statement(
-        largest=float(local.max()), curator=inputs.trust == "curator", questions=inputs.questions
-    )
+    words = promise.statement(largest=float(local.max()), release=inputs.release, questions=inputs.questions)
     if len(central):
         words += (
             f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer binds in "
@@ -111,16 +101,7 @@ def privacy_statement(
             f"{plain_number(on_deviations)} already, so the survey spends "
             f"{promise.in_all_in_words(on_deviations)}"
         )
-    instead = {
-        **({} if everyone_answers else {EVERYONE_ANSWERS: SOME_ANSWER}),
-        **({SHUFFLED: CURATED} if inputs.trust == "curator" else {}),
-        **({NOT_FROM_ANSWERS: AT_A_COST if waves is None else FROM_THE_PILOT} if on_deviations > 0 else {}),
-    }
-    assumptions = [instead.get(assumption, assumption) for assumption in ASSUMPTIONS]
-    if waves is not None:
-        assumptions.append(DRAWN_APART)
-    if inputs.questions > 1:
-        assumptions.append(SAME_PEOPLE)
+    from_answers = AT_A_COST if waves is None else FROM_THE_PILOT
     return {
         "unit": "one person's answers",
         "neighbours": "replace one person within a stratum",
@@ -128,8 +109,17 @@ def privacy_statement(
         "local": promise.local(local, most_hidden),
         "spent_on_deviations": on_deviations,
         "central_in_all": promise.in_all(_other_wave(inputs, waves, on_deviations)),
-        "trust": inputs.trust,
-        "assumptions": assumptions,
+        **inputs.release.facts,
+        "assumptions": [
+            SECRET_SAMPLE,
+            EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER,
+            LISTED_ONCE,
+            from_answers if on_deviations > 0 else NOT_FROM_ANSWERS,
+            inputs.release.assumption,
+            ONCE,
+            *(() if waves is None else (DRAWN_APART,)),
+            *((SAME_PEOPLE,) if inputs.questions > 1 else ()),
+        ],
         "public": list(PUBLIC),
         "secret": list(SECRET),
         "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],

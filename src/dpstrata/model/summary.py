@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from dpstrata.model.choice import curator_in_words
 from dpstrata.model.choice import in_words as choice_in_words
+from dpstrata.model.choice import other_release_in_words
 from dpstrata.model.comparison import OWN, Comparison
 from dpstrata.model.usefulness import alarm
 from dpstrata.privacy.written import round_up
@@ -65,8 +65,7 @@ def strata_table(plan: Design) -> TextTable:
     rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
     return TextTable(
         f"{plan.strata.counted(plan.total)} in {len(plan.strata):,} strata, "
-        f"{plan.inputs.promise.in_words}, {plan.mechanism.title} noise"
-        + (" by a curator on each mean" if plan.inputs.trust == "curator" else ""),
+        f"{plan.inputs.promise.in_words}, {plan.mechanism.title} noise{plan.inputs.release.in_title}",
         (
             *("stratum", "size", "sd", "sample size", "rate", "local epsilon", "noise sd"),
             *(("capped", "central epsilon") if capped else ()),
@@ -181,7 +180,7 @@ def outcome_sentences(plan: Design) -> list[str]:
         plan.inputs.has_domain_targets and plan.inputs.asks_for_least
     ):
         outcome.append(plan.outcome_in_words)
-    advice = choice_in_words(plan), curator_in_words(plan)
+    advice = choice_in_words(plan), other_release_in_words(plan)
     outcome += [sentence for sentence in advice if sentence is not None]
     if plan.mechanism.worst_case:
         outcome.append(

@@ -16,13 +16,16 @@ to the tilt of one stratum (the origin). Gains and prices below are measured fro
 ``gain = f(n) - f(n + 1) + origin``. A cap on the local budget changes f below its kink (see ``cap``).
 
 That is where everyone answers. Where the number of answers is random, 1/(rn) stands for the planning bound on
-its mean inverse (see ``response``), a polynomial in 1/n; and where a trusted curator noises the mean of a
-stratum instead of every answer, v is multiplied by another one that falls like 1/n². Both are written as
+its mean inverse (see ``response``), a polynomial in 1/n; and where the sum of a stratum is noised once
+instead of every answer, v is multiplied by another one that falls like 1/n². Both are written as
 
 .. math:: f(n) = A \left(P(n) + \psi(e(n))\, Q(n)\right) + t\,n + \mathit{const}, \qquad A = a^2 R^2 / r ,
 
 with polynomials P and Q in 1/n that have no negative coefficient: since :math:`s = 2n/C + 2n^2/C^2`, what
-w·s·Q adds beyond tilt and constant is such a polynomial too. A curator has no tilt.
+w·s·Q adds beyond tilt and constant is such a polynomial too. Where Q falls like 1/n² there is no tilt.
+
+What is released (``releases``) says which of the two it is, and may add a variance d to S² and stretch the
+noise by g: then gR stands for R, and S² + d for S².
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ import numpy as np
 from dpstrata.arrays import ALL, BLOCK, BoolArray, FloatArray, IntArray, Rows, blocks
 from dpstrata.model.cap import Cap
 from dpstrata.model.precision import difference_of_products
+from dpstrata.model.releases.base import Release
+from dpstrata.model.releases.microdata import Microdata
 from dpstrata.model.response import Decay, exact_planning_bound, planning_decay
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, Point, Step, point
@@ -70,8 +75,8 @@ class Terms:
         r of each stratum, 0 < r <= 1; ``None`` where everyone answers.
     cap : float, optional
         The most that the answers of one person may spend.
-    curator : bool
-        Whether the mean of each stratum is noised, once, instead of every answer.
+    release : Release
+        What is released, and so what the noise is added to.
     certain_answers : bool
         Whether r·n people are taken to answer for certain, as the first version of the documents did.
     """
@@ -84,7 +89,7 @@ class Terms:
     mechanism: Mechanism
     response_rates: FloatArray | None = None
     cap: float | None = None
-    curator: bool = False
+    release: Release = field(default_factory=Microdata)
     certain_answers: bool = False
     tilts: FloatArray | None = field(init=False, default=None)
     """t of each stratum, or ``None`` where all are equal."""
@@ -94,6 +99,8 @@ class Terms:
     kinks: FloatArray | None = field(init=False, default=None)
     """Sample size below which the cap binds, or ``None`` without a cap."""
     _population: int = field(init=False, default=0)
+    _once: bool = field(init=False, default=False)  # whether sums are noised, once
+    _R: float = field(init=False, default=0.0)  # gR, for which R stands below
     _C: FloatArray = field(init=False)
     _A: FloatArray = field(init=False)  # a²R²/r
     _V: FloatArray = field(init=False)  # S²/R²
@@ -104,18 +111,22 @@ class Terms:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        R, c = self.mechanism.answer_range, self.promise.odds_minus_one
+        R, c = self.mechanism.answer_range * self.release.stretch, self.promise.odds_minus_one
+        put(self, "_R", R)
+        put(self, "_once", self.release.noise_power == 2)
         put(self, "_population", int(self.sizes.sum()))
         put(self, "_C", self.sizes * c)
         for name, root in (("_A", self.coefficients * R), ("_V", self.sds / R)):
             root *= root
             put(self, name, root)
+        if self.release.device_variance > 0:
+            self._V.__iadd__(self.release.device_variance / R**2)
         if self.response_rates is not None:
             self._C.__imul__(self.response_rates)
             self._A.__itruediv__(self.response_rates)
-        if self.curator or self.random_answers:
+        if self._once or self.random_answers:
             self._put_polynomials()
-        if self.curator:
+        if self._once:
             return
         if self.cap is not None:
             cap = Cap(self.cap, self.promise, self.mechanism)
@@ -147,7 +158,7 @@ class Terms:
     def _put_polynomials(self) -> None:
         """Write P and Q: V times how the sampling variance falls, and what w·s·Q leaves beside the tilt."""
         sampling = noise = self._sampling
-        if self.curator:
+        if self._once:
             rates: FloatArray | float = 1.0 if self.response_rates is None else self.response_rates
             noise = planning_decay(rates, squared=True, certain=not self.random_answers)
         spread = [self._V * c for c in sampling.coefficients]
@@ -193,9 +204,7 @@ class Terms:
         comes from a difference of two products in twice the working precision, plus what the response rates
         add, K·q_j²·(r_j³ − r_i³)/(r_i·r_j)³.
         """
-        constant = (
-            2.0 * self.mechanism.weight * (self.mechanism.answer_range / self.promise.odds_minus_one) ** 2
-        )
+        constant = 2.0 * self.mechanism.weight * (self._R / self.promise.odds_minus_one) ** 2
         by_size, q = self._size_differences(j)
         if by_size is not None:
             by_size *= constant
@@ -245,8 +254,11 @@ class Terms:
         return np.where(n < self.kinks, np.minimum(spent, promised), promised)
 
     def noise_variances(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
-        """v(e(n)): the noise variance of one answer."""
-        return self._blockwise(lambda m, part: self.mechanism.variance_at(self.budgets(m, part)), n, rows)
+        """g²·v(e(n)): the variance of one draw of noise."""
+        variances = self._blockwise(
+            lambda m, part: self.mechanism.variance_at(self.budgets(m, part)), n, rows
+        )
+        return variances if self.release.stretch == 1.0 else variances * self.release.stretch**2
 
     def values(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """f(n), whole: with the tilt and without the finite population correction."""
@@ -256,14 +268,14 @@ class Terms:
             if self._noise is None:
                 return self._A[part] * ((self._V[part] + noise) / m)
             decay = self._noise.value(m, part)
-            sampling = self._sampling.value(m, part) if self.curator else decay
+            sampling = self._sampling.value(m, part) if self._once else decay
             return self._A[part] * (self._V[part] * sampling + noise * decay)
 
         return self._blockwise(value, n, rows)
 
     def _whole(self, at: Point) -> bool:
         """Whether tilt and core need not be kept apart: all budgets are large, so the tilt is small."""
-        if self.curator:
+        if self._once:
             return False
         return self.mechanism.constant_remainder is None and bool(at.e.min() >= SERIES_BELOW)
 
@@ -418,7 +430,7 @@ class Terms:
         constant = self.mechanism.constant_remainder
         if self.random_answers:
             return False
-        return constant == 0 if self.curator else constant is not None
+        return constant == 0 if self._once else constant is not None
 
     def core_weights(self, total: int) -> FloatArray:
         """√(A·W), W held at the budget that everyone would have if all sampling rates were equal."""
@@ -464,12 +476,13 @@ class Terms:
             e = mp.log1p(self.promise.exact_odds_minus_one(mp) * r * N / n)
             if self.cap is not None:
                 e = min(e, mp.mpf(self.cap))
-            v = self.mechanism.exact_variance(e)
+            d, g = self.release.exact_layers(mp)
+            v = g**2 * self.mechanism.exact_variance(e)
             if not self.random_answers:
-                return a**2 * (S**2 + (v / (r * n) if self.curator else v)) / (r * n)
+                return a**2 * (S**2 + d + (v / (r * n) if self._once else v)) / (r * n)
             sampling = exact_planning_bound(r, n, squared=False)
-            noise = exact_planning_bound(r, n, squared=True) if self.curator else sampling
-            return a**2 * (S**2 * sampling + v * noise)
+            noise = exact_planning_bound(r, n, squared=True) if self._once else sampling
+            return a**2 * ((S**2 + d) * sampling + v * noise)
 
     # --- blocks -------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from dpstrata.model.choice import BEST, Choice, valid_mechanisms
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.problem import Problem
+from dpstrata.model.releases import kind_of
+from dpstrata.model.releases.base import Release
 from dpstrata.model.strata import Strata
 from dpstrata.planning.questions import answer, warn_beyond_the_best, warn_of_empty_strata
 
@@ -126,18 +128,15 @@ def compare_trust(plan: Design) -> TrustComparison:
     if not isinstance(plan, Design):
         raise InputError(f"compare_trust needs a Design, got {type(plan).__name__}.")
     mechanism = plan.inputs.mechanism if plan.choice is None else BEST
-    local = replace(plan.inputs, trust="local", mechanism=mechanism)
-    curator = replace(
-        plan.inputs,
-        trust="curator",
-        local_epsilon_cap=None,
-        mechanism=mechanism if plan.mechanism.additive else BEST,
-    )
-    return TrustComparison(*(_possible(plan.strata, each) for each in (local, curator)))
+    local, curator = (_with_release(plan, kind_of(name), mechanism) for name in ("local", "curator"))
+    return TrustComparison(local, curator)
 
 
-def _possible(strata: Strata, inputs: Inputs) -> Design | None:
+def _with_release(plan: Design, kind: type[Release], mechanism: str) -> Design | None:
+    """Answer the question of a design with another release, if it can be met."""
+    inputs = kind.instead_of(plan.inputs)
+    fits = inputs.release.misfit(plan.mechanism) is None
     try:
-        return answer_any(strata, inputs, warn=False)
+        return answer_any(plan.strata, replace(inputs, mechanism=mechanism if fits else BEST), warn=False)
     except InfeasibleError:
         return None

@@ -8,8 +8,6 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.response import is_worth_a_warning
 from dpstrata.privacy.written import round_up
 
-LARGE_LOCAL_EPSILON = 8.0
-
 
 def cautions(plan: Design) -> list[str]:
     """List what might not be what was meant: sources, weak promises, too many interviews, lone answers."""
@@ -35,17 +33,9 @@ def _about_deviations(plan: Design) -> list[str]:
 
 
 def _about_promise(plan: Design) -> list[str]:
-    found = plan.inputs.promise.cautions
-    if plan.inputs.trust == "curator":
-        found.append("The curator sees every answer without noise; nothing protects the answers there.")
-    elif plan.inputs.promise.amplified:
-        large = int((plan.local_epsilons > LARGE_LOCAL_EPSILON).sum())
-        if large:
-            found.append(
-                f"In {_strata(large)} a single noised answer hardly protects by itself (local epsilon above "
-                f"{LARGE_LOCAL_EPSILON:g}); there everything rests on the secrecy of the sample."
-            )
-    return found
+    promise = plan.inputs.promise
+    local = plan.local_epsilons if promise.amplified else np.empty(0)
+    return [*promise.cautions, *plan.inputs.release.cautions(local)]
 
 
 def _about_sizes(plan: Design) -> list[str]:

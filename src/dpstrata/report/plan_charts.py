@@ -238,14 +238,12 @@ def budgets_chart(plan: Design) -> Chart:
     if not plan.inputs.promise.amplified:
         raise InputError(f"local budgets are drawn for a promise of epsilon, got one of {never_amplified()}.")
     budgets = plan.local_epsilons / plan.inputs.questions
-    what = "one noised mean" if plan.inputs.trust == "curator" else "one noised answer"
+    release = plan.inputs.release
     cap = plan.inputs.local_epsilon_cap
     names = list(plan.strata.names)
     heading = titled(
-        f"What {what} may spend",
-        "Whoever sees it and knows "
-        + ("everyone who was invited" if plan.inputs.trust == "curator" else "who gave it")
-        + " learns at most this much",
+        f"What {release.published_one} may spend",
+        f"Whoever sees it and knows {release.to_know} learns at most this much",
     )
     if len(names) > MOST_BARS:
         chart, axis, amount = _budget_classes(budgets, heading)

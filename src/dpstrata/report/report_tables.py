@@ -31,14 +31,10 @@ _OPTIONAL = {"coefficient": "coefficient", "cost": "cost", "min": "min", "max": 
 def options_table(plan: Design) -> TextTable:
     """List everything that was asked for."""
     inputs = plan.inputs
-    trust = {
-        "local": "answers are noised one by one",
-        "curator": "a trusted curator noises the mean of each stratum",
-    }[inputs.trust]
     rows = [
         ("privacy promise", inputs.promise.in_words),
         ("noise", plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")),
-        ("who noises", trust),
+        ("who noises", inputs.release.who_noises),
         ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
         ("questions to each person", f"{inputs.questions:,}"),
         ("made as small as possible", OBJECTIVES[inputs.objective]),
@@ -107,7 +103,7 @@ def noise_table(plan: Design) -> TextTable:
         *("stratum", "sampling rate"),
         *(("local epsilon",) if inputs.promise.amplified else ()),
         *(("local epsilon of one answer",) if several else ()),
-        "noise sd of the mean" if inputs.trust == "curator" else "noise sd of an answer",
+        f"noise sd of {inputs.release.noise_sd_of}",
         *(("capped", "central epsilon") if capped else ()),
     )
     return TextTable("Budgets, rounded upwards, and noise", header, rows, _left_out(plan))
@@ -115,16 +111,14 @@ def noise_table(plan: Design) -> TextTable:
 
 def noise_in_words(plan: Design) -> str:
     """Say what the budgets of the strata are."""
-    curator = plan.inputs.trust == "curator"
-    start = plan.mechanism.in_words("the mean of a stratum" if curator else "an answer")
-    inputs = plan.inputs
+    inputs, release = plan.inputs, plan.inputs.release
+    start = plan.mechanism.in_words(release.noise_goes_to)
     start += f"; answers {f'are {inputs.clipping}' if inputs.clip else f'lie in {inputs.answers}'}. "
-    if not plan.inputs.promise.amplified:
+    if not inputs.promise.amplified:
         return f"{start}A secret sample does not strengthen this promise, so it does not change the noise."
     return (
         f"{start}The smaller the share of a stratum that is invited, the better the sample hides a person, "
-        f"and the more {'its noised mean' if curator else 'a single noised answer'} may spend (the local "
-        "epsilon) for the same promise to everyone."
+        f"and the more {release.published} may spend (the local epsilon) for the same promise to everyone."
     )
 
 
@@ -171,13 +165,7 @@ def beliefs_table(plan: Design) -> TextTable | None:
         (before, f"{low} to {high}", f"{local_low} to {local_high}")
         for (before, low, high), (_, local_low, local_high) in zip(after, seen, strict=True)
     ]
-    what = (
-        "a noised mean, knowing everyone invited"
-        if plan.inputs.trust == "curator"
-        else "a person's noised answer, knowing who gave it"
-        if plan.inputs.questions == 1
-        else "all noised answers of a person, knowing who gave them"
-    )
+    what = plan.inputs.release.seen_in_words(questions=plan.inputs.questions)
     return TextTable(
         "What a belief about a person's answer can become",
         (

@@ -1,10 +1,4 @@
-r"""Estimates from noised answers, with intervals that contain sampling and privacy.
-
-In a stratum with m noised answers of variance s², and noise of variance v, the variance of the answers
-themselves is estimated by s² − v, never below zero, and that of their mean by
-
-.. math:: \frac{\max(s^2 - v,\, 0)}{m} \left(1 - \frac{m}{N}\right) + \frac{v}{m} .
-"""
+"""Estimates from what is known of every stratum, with intervals that contain sampling and privacy."""
 
 from __future__ import annotations
 
@@ -17,7 +11,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.arrays import FloatArray, IntArray, read_only
+from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
@@ -157,104 +151,7 @@ class Estimation:
         )
 
 
-def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Estimation:
-    """Estimate means from noised answers.
-
-    Parameters
-    ----------
-    plan : Design
-        The design, with noise on every answer.
-    strata : sequence of str
-        The stratum of each answer.
-    answers : array
-        The noised answers, in any order; fewer than invited are fine.
-
-    Raises
-    ------
-    InputError
-        If there are answers of strata that the design does not have, more than were invited, or none at all
-        in some stratum.
-    """
-    return estimate_from_moments(plan, _moments(plan, strata, answers))
-
-
-class Moments(NamedTuple):
-    """What noised answers come down to, stratum by stratum."""
-
-    counts: IntArray
-    means: FloatArray
-    squares: FloatArray
-    """Sum of squared distances from the mean."""
-
-
-def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
-    """Estimate from counts, means and squares of noised answers, in the order of the design's strata.
-
-    Raises
-    ------
-    InputError
-        As :func:`estimate_means`.
-    """
-    if plan.inputs.trust == "curator":
-        raise InputError("estimates from single answers need trust='local', got a design for a curator.")
-    counts, means, squares = moments
-    _require_counts(plan, counts)
-    if not (np.all(np.isfinite(means)) and np.all(np.isfinite(squares))):
-        raise InputError("noised answers must be numbers that can be added up, got larger ones.")
-    noise = _noise_variances(plan, moments)
-    several = counts > 1
-    observed = squares / np.maximum(counts - 1, 1)
-    sampling = np.where(several, np.maximum(observed - noise, 0.0), plan.sds**2)
-    freedom = np.where(several, counts - 1.0, math.inf)
-    names = plan.strata.names
-    return _combine(
-        plan,
-        _Strata(means, counts, sampling, noise / counts, freedom),
-        floored=tuple(names[i] for i in np.flatnonzero(several & (observed < noise)).tolist()),
-        single=tuple(names[i] for i in np.flatnonzero(~several).tolist()),
-        few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
-    )
-
-
-def estimate_from_means(
-    plan: Design, strata: Sequence[str], means: npt.ArrayLike, answers: npt.ArrayLike
-) -> Estimation:
-    """Estimate from the noised means of a curator.
-
-    A mean shows no spread, so sampling is counted with the standard deviations of the design.
-
-    Parameters
-    ----------
-    plan : Design
-        A design with ``trust="curator"``.
-    strata : sequence of str
-        Every stratum of the design once.
-    means : array
-        The noised mean of each.
-    answers : array of int
-        How many answers each is the mean of.
-    """
-    if plan.inputs.trust != "curator":
-        raise InputError("estimates from noised means need a design with trust='curator'.")
-    if sorted(strata) != sorted(plan.strata.names):
-        raise InputError("there must be one noised mean for every stratum of the design.")
-    place = {name: i for i, name in enumerate(strata)}
-    order = np.array([place[name] for name in plan.strata.names])
-    values = np.asarray(means, dtype=float)[order]
-    given = np.asarray(answers, dtype=float)[order]
-    whole = np.isfinite(given) & (given == np.floor(given)) & (given >= 0) & (given <= 1e12)
-    counts = np.where(whole, given, 0).astype(np.int64)
-    if not (np.all(np.isfinite(values)) and np.all((counts >= 1) & (counts <= plan.sample_sizes))):
-        raise InputError(
-            "every noised mean must be a number, of at least one answer and at most one for each invitation."
-        )
-    noise = plan.problem.terms.noise_variances(plan.sample_sizes.astype(float))
-    known = np.full(len(counts), math.inf)
-    parts = _Strata(values, counts, plan.sds**2, noise / counts**2, known)
-    return _combine(plan, parts, floored=(), single=(), few=())
-
-
-class _Strata(NamedTuple):
+class StratumParts(NamedTuple):
     """What is known of every stratum."""
 
     means: FloatArray
@@ -266,8 +163,13 @@ class _Strata(NamedTuple):
     freedom: FloatArray
 
 
-def _combine(
-    plan: Design, parts: _Strata, *, floored: tuple[str, ...], single: tuple[str, ...], few: tuple[str, ...]
+def combine(
+    plan: Design,
+    parts: StratumParts,
+    *,
+    floored: tuple[str, ...],
+    single: tuple[str, ...],
+    few: tuple[str, ...],
 ) -> Estimation:
     """Put the strata together to the whole, the domains and themselves.
 
@@ -348,22 +250,6 @@ def with_intervals(
     )
 
 
-def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Moments:
-    """Check the answers and put them together by stratum; no message shows one."""
-    try:
-        values = np.asarray(answers, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError("noised answers must be numbers, got something else.") from None
-    if values.ndim != 1 or len(values) != len(strata) or not np.all(np.isfinite(values)):
-        raise InputError("noised answers must be numbers, with a stratum for each.")
-    codes = places(plan, strata)
-    counts = np.bincount(codes, minlength=len(plan.strata))
-    with np.errstate(over="ignore", invalid="ignore"):  # refused where it happens
-        means = np.bincount(codes, weights=values, minlength=len(counts)) / np.maximum(counts, 1)
-        squares = np.bincount(codes, weights=np.square(values - means[codes]), minlength=len(counts))
-    return Moments(counts, means, np.asarray(squares, dtype=float))
-
-
 def places(plan: Design, strata: Sequence[str]) -> IntArray:
     """Return the places of strata in a design, all of which it must have."""
     place = rows_by_name(plan.strata)
@@ -372,27 +258,3 @@ def places(plan: Design, strata: Sequence[str]) -> IntArray:
     if unknown:
         raise InputError(f"the design has no stratum {min(unknown)!r}.")
     return codes
-
-
-def _require_counts(plan: Design, counts: IntArray) -> None:
-    for wrong, words in (
-        (counts > plan.sample_sizes, "more answers than invitations"),
-        (counts == 0, "no answer"),
-    ):
-        if wrong.any():
-            names = ", ".join(repr(plan.strata.name(i)) for i in np.flatnonzero(wrong)[:5].tolist())
-            raise InputError(
-                "every stratum must have an answer, and at most one for each invitation, "
-                f"got {words} in {names}."
-            )
-
-
-def _noise_variances(plan: Design, moments: Moments) -> FloatArray:
-    """Variance of the noise of one answer in each stratum; for piecewise noise estimated from the outputs."""
-    if plan.mechanism.worst_case:
-        answers = plan.inputs.answers
-        middle, half = (answers.lower + answers.upper) / 2, answers.range / 2
-        mean_square = ((moments.means - middle) / half) ** 2 + moments.squares / moments.counts / half**2
-        estimated = plan.mechanism.estimated_variance(mean_square, plan.local_epsilons)
-        return read_only(np.maximum(estimated, 0.0) * answers.range**2)
-    return read_only(plan.problem.terms.noise_variances(plan.sample_sizes.astype(float)))

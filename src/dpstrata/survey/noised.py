@@ -7,28 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
 from dpstrata.model.tables import Table, read_table, text_of
-from dpstrata.survey.estimating import (
-    Estimation,
-    Moments,
-    estimate_from_means,
-    estimate_from_moments,
-    estimate_means,
-    places,
-)
+from dpstrata.survey.estimating import Estimation
 from dpstrata.survey.frames import Engine
 from dpstrata.survey.frames.base import BETWEEN
 from dpstrata.survey.ledger import check_release
+from dpstrata.survey.releases import fielding_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-STRATUM, ANSWER, COUNT = "stratum", "answer", "answers"  # the last: how many answers a noised mean is of
+STRATUM, ANSWER = "stratum", "answer"
 
 
 def estimate(
@@ -64,33 +56,15 @@ def estimate(
         If a ledger beside the answers or the design knows the file as the release of another design.
     """
     plan = design if isinstance(design, Design) else read_design(Path(design))
-    curator = plan.inputs.trust == "curator"
-    document = None if isinstance(design, Design) else Path(design)
-    if isinstance(answers, str | Path) and engine == "duckdb":
-        names, values = read_noised(Path(answers), stratum, answer)
-        check_release(plan, Path(answers), document)
-        if not curator:
-            return estimate_means(plan, names, values)
-        return estimate_from_means(plan, names, values, read_numbers(Path(answers), COUNT))
+    fielding = fielding_of(plan)
+    if isinstance(answers, str | Path):
+        check_release(plan, Path(answers), None if isinstance(design, Design) else Path(design))
+        if engine == "duckdb":
+            return fielding.estimate_file(plan, Path(answers), stratum, answer)
     from dpstrata.survey.frames.spark import read_spark
-    from dpstrata.survey.noised_on_spark import collect_numbers, sum_numbers
 
     data = read_spark(str(answers)) if isinstance(answers, str | Path) else answers
-    if isinstance(answers, str | Path):
-        check_release(plan, Path(answers), document)
-    if curator:
-        names, values, counts = collect_numbers(data, stratum, answer, COUNT)
-        return estimate_from_means(plan, names, values, counts)
-    return estimate_from_moments(plan, _moments(plan, sum_numbers(data, stratum, answer)))
-
-
-def _moments(plan: Design, rows: list[tuple[str, int, float, float]]) -> Moments:
-    """Put what an engine added up in the order of the design; strata without an answer have none."""
-    order = places(plan, [row[0] for row in rows])
-    counts, means, squares = (np.zeros(len(plan.strata)) for _ in range(3))
-    for place, (_, count, mean, square) in zip(order.tolist(), rows, strict=True):
-        counts[place], means[place], squares[place] = count, mean, square
-    return Moments(counts.astype(np.int64), means, squares)
+    return fielding.estimate_on_spark(plan, data, stratum, answer)
 
 
 def read_noised(path: Path, stratum: str, answer: str) -> tuple[list[str], list[float]]:

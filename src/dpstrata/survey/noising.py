@@ -9,12 +9,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.arrays import FloatArray
+from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.strata import Strata
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
+from dpstrata.privacy.mechanisms.grid import GridNoise, to_grid
+from dpstrata.survey.releases import fielding_of
 
 # Budgets are rounded down before anything is drawn, by more than any logarithm can be off.
 _DOWN = 1.0 - 2.0**-48
@@ -67,49 +68,9 @@ def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
     answers : array
         One answer of each.
     """
-    _require_design(plan)
-    if plan.inputs.trust == "curator":
-        raise InputError("with trust='curator' the mean of a stratum is noised, not single answers.")
-    noise = _noise_at(plan, stratum)
-    values = check_answers(plan, stratum, answers)
-    k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
-    shares = noise.shares(noise.draw(k))
-    return plan.inputs.answers.lower + plan.inputs.answers.range * shares
-
-
-def noise_mean(plan: Design, stratum: str, answers: npt.ArrayLike) -> float:
-    """Noise the mean of a stratum once, as a trusted curator does.
-
-    The answers are added up in whole steps of the grid, one whole number of noise is added, and the result is
-    divided by their number.
-
-    Parameters
-    ----------
-    plan : Design
-        A design with ``trust="curator"``.
-    stratum : str
-        Name of the stratum.
-    answers : array
-        One answer of each person who answered; at most as many as were invited, at least one.
-    """
-    _require_design(plan)
-    if plan.inputs.trust != "curator":
-        raise InputError("with trust='local' every answer is noised, not the mean of a stratum.")
-    noise = _noise_at(plan, stratum)
-    assert isinstance(noise, AdditiveGridNoise)
-    values = check_answers(plan, stratum, answers)
-    if not len(values):
-        raise InputError(f"stratum {stratum!r} has no answer.")
-    k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
-    noised = int(sum(k.tolist())) + int(noise.noise(1)[0])
-    shift = float(noise.shares(np.zeros(1, dtype=np.int64))[0])  # half a step where a grid has no middle
-    share = (noised / noise.steps + shift) / len(values)
-    return float(plan.inputs.answers.lower + plan.inputs.answers.range * share)
-
-
-def _require_design(plan: object) -> None:
     if not isinstance(plan, Design):
         raise InputError(f"noise needs a Design, got {type(plan).__name__}.")
+    return fielding_of(plan).noise_answers(plan, stratum, answers)
 
 
 def check_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
@@ -124,10 +85,15 @@ def check_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
     return values
 
 
-def _noise_at(plan: Design, stratum: str) -> GridNoise:
+def noise_at(plan: Design, stratum: str) -> GridNoise:
     """Return what is done in a stratum."""
     row = _row(plan, stratum)
     return _noise(plan.mechanism, plan.local_epsilon(row) if plan.inputs.promise.amplified else 0.0)
+
+
+def on_grid(plan: Design, values: FloatArray, noise: GridNoise) -> IntArray:
+    """Put answers on the grid of the noise, at random up or down, as whole steps from their lower end."""
+    return to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
 
 
 def _row(plan: Design, stratum: str) -> int:

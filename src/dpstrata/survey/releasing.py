@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dpstrata.errors import InputError
-from dpstrata.model.choice import curator_in_words
+from dpstrata.model.choice import other_release_in_words
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
 from dpstrata.model.output import (
@@ -29,22 +27,15 @@ from dpstrata.survey.frames.base import stratum_column
 from dpstrata.survey.joint import joint_shares
 from dpstrata.survey.keys import commitment, read_key, read_or_make_key
 from dpstrata.survey.ledger import Entry, Ledger, Recognition, keyed_digest, locked
-from dpstrata.survey.noised import ANSWER, COUNT, STRATUM, read_numbers, read_people
-from dpstrata.survey.noising import (
-    as_answers,
-    check_answers,
-    noise_answers,
-    noise_mean,
-    require_stated_answers,
-)
+from dpstrata.survey.noised import read_numbers, read_people
+from dpstrata.survey.noising import as_answers, check_answers, require_stated_answers
 from dpstrata.survey.records import check_record
+from dpstrata.survey.releases import fielding_of
 from dpstrata.survey.response import Response, check_response
-
-CHUNK = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Released:
     """What was released.
 
     Attributes
@@ -88,7 +79,7 @@ def privatize(
     again: bool = False,
     accept_response: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> Release:
+) -> Released:
     """Noise the answers of a sample and write them, shuffled within strata and without ids.
 
     For a design with a curator, the mean of each stratum is noised instead. Whoever runs this holds raw
@@ -186,16 +177,16 @@ def privatize(
                     answered=frozenset(people),
                 )
             place = ledger.begin(entry, plan, again=again, shares=shares, accept_response=accept_response)
-            noised = _noised_means if plan.inputs.trust == "curator" else _noised_answers
-            content = table_content(noised(plan, by_stratum, progress or (lambda number: None)), out)
+            noised = fielding_of(plan).noised(plan, by_stratum, progress or (lambda number: None))
+            content = table_content(noised, out)
             require_room(out, len(content))  # from here on it is spent, whatever becomes of the file
             ledger.expect(place, hashlib.sha256(content).hexdigest())
             write_atomically(out, content)
         ledger.finish(place)
         before, untold = ledger.known_before(who, but=place)
-    notes = None if response is None else response.in_words, curator_in_words(plan, released=True)
+    notes = None if response is None else response.in_words, other_release_in_words(plan, released=True)
     said = tuple(note for note in notes if note is not None)
-    return Release(len(people), plan.total, before, ledger.spent(), response, said, untold)
+    return Released(len(people), plan.total, before, ledger.spent(), response, said, untold)
 
 
 def _tidy_up(ledger: Ledger, entry: Entry, out: Path, ledger_key: Path) -> None:
@@ -224,36 +215,6 @@ def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dic
     for name, given in by_stratum.items():
         check_answers(plan, name, given)
     return by_stratum
-
-
-def _noised_answers(
-    plan: Design, answers: dict[str, list[Any]], progress: Callable[[int], None]
-) -> dict[str, list[Any]]:
-    """Noise every answer, and shuffle within strata."""
-    columns: dict[str, list[Any]] = {STRATUM: [], ANSWER: []}
-    for name in sorted(answers):
-        given, noised = answers[name], []
-        for start in range(0, len(given), CHUNK):
-            noised += noise_answers(plan, name, given[start : start + CHUNK]).tolist()
-            progress(min(CHUNK, len(given) - start))
-        secrets.SystemRandom().shuffle(noised)
-        columns[STRATUM] += [name] * len(noised)
-        columns[ANSWER] += noised
-    return columns
-
-
-def _noised_means(
-    plan: Design, answers: dict[str, list[Any]], progress: Callable[[int], None]
-) -> dict[str, list[Any]]:
-    """Noise the mean of every stratum, with how many answers it is of."""
-    columns: dict[str, list[Any]] = {STRATUM: [], ANSWER: [], COUNT: []}
-    for name in sorted(answers):
-        for column, cell in zip(
-            columns.values(), (name, noise_mean(plan, name, answers[name]), len(answers[name])), strict=True
-        ):
-            column.append(cell)
-        progress(len(answers[name]))
-    return columns
 
 
 def _require_drawn(drawn: dict[str, str], people: list[str], strata: list[str]) -> None:

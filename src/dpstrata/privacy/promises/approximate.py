@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from dpstrata.errors import InputError
 from dpstrata.privacy.mechanisms.gaussian import LARGEST_LOCAL_DELTA
-from dpstrata.privacy.promises.base import FALSE_ALARMS, power_in_words
+from dpstrata.privacy.promises.base import FALSE_ALARMS, Seen, power_in_words
 from dpstrata.privacy.promises.pure import PureEpsilon
 from dpstrata.privacy.written import factor_up, plain_number
 
@@ -57,12 +57,11 @@ class ApproximateEpsilon(PureEpsilon):
         """Say that it is for delta."""
         return f"delta={self.delta:g} asks for {self.least_rate:.3g}"
 
-    def _beyond_the_factor(self, *, curator: bool) -> str:
-        what = "a noised mean" if curator else "a single noised answer"
+    def _beyond_the_factor(self, release: Seen) -> str:
         return (
             f"Beyond that factor, the probability of anything seen may differ by delta = "
-            f"{plain_number(self.delta)}; for {what} by that times the size of its stratum over its sample "
-            "size. "
+            f"{plain_number(self.delta)}; for {release.published} by that times the size of its stratum over "
+            "its sample size. "
         )
 
     def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:

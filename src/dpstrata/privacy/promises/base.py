@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
@@ -14,6 +14,21 @@ from dpstrata.privacy.promises import Spent
 from dpstrata.privacy.written import plain_number, round_up
 
 FALSE_ALARMS = 0.05
+
+
+class Seen(Protocol):
+    """What a promise asks a form of release for its words."""
+
+    @property
+    def published(self) -> str:
+        """What is noised once, as it is published: "a single noised answer"."""
+
+    @property
+    def whoever_sees(self) -> str:
+        """The beginning of a sentence about whoever sees that."""
+
+    def local_in_words(self, largest: float, *, questions: int) -> str:
+        """Say what they can learn, for a promise with local budgets."""
 
 
 class Promise(ABC):
@@ -135,15 +150,15 @@ class Promise(ABC):
         """Say, after "the survey spends", what it comes to with a pure epsilon spent before."""
 
     @abstractmethod
-    def statement(self, *, largest: float, curator: bool, questions: int) -> str:
-        """Say what it means for the public and for whoever sees one answer.
+    def statement(self, *, largest: float, release: Seen, questions: int) -> str:
+        """Say what it means for the public and for whoever sees what was noised once.
 
         Parameters
         ----------
         largest : float
             The largest local ε of any stratum.
-        curator : bool
-            Whether a trusted curator noises means instead of answers.
+        release : Seen
+            What is released.
         questions : int
             How many answers a person gives.
         """

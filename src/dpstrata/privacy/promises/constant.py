@@ -11,7 +11,7 @@ from typing import ClassVar
 from dpstrata.errors import InputError
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.gaussian import ConstantGaussian
-from dpstrata.privacy.promises.base import FALSE_ALARMS, Promise, power_in_words
+from dpstrata.privacy.promises.base import FALSE_ALARMS, Promise, Seen, power_in_words
 
 
 class ConstantNoise(Promise):
@@ -52,16 +52,12 @@ class ConstantNoise(Promise):
         """Say no sum."""
         return "that on top of its promise."
 
-    def statement(self, *, largest: float, curator: bool, questions: int) -> str:
+    def statement(self, *, largest: float, release: Seen, questions: int) -> str:
         """Say that it holds for everyone, invited or not."""
-        if curator:
-            start = "Answers reach a trusted curator without noise. Whoever sees the noised means"
-        else:
-            start = "If answers are noised before anyone else sees them, whoever sees those of one person"
         return (
-            f"{start} learns no more about a person's answers than {self.adjective} differential privacy "
-            f"allows ({self.in_words}), whether or not they know who was invited: a secret sample does "
-            "not strengthen this promise."
+            f"{release.whoever_sees} learns no more about a person's answers than {self.adjective} "
+            f"differential privacy allows ({self.in_words}), whether or not they know who was invited: a "
+            "secret sample does not strengthen this promise."
         )
 
     def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:

@@ -11,7 +11,7 @@ from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.shared import SharedBudget
-from dpstrata.privacy.promises.base import Promise
+from dpstrata.privacy.promises.base import Promise, Seen
 from dpstrata.privacy.registry import get_mechanism
 from dpstrata.privacy.written import factor_up, plain_number, round_down, round_up, sum_as_written
 
@@ -109,18 +109,17 @@ class PureEpsilon(Promise):
         """Say the sum."""
         return f"{sum_as_written(self.epsilon, on_deviations)} in all."
 
-    def statement(self, *, largest: float, curator: bool, questions: int) -> str:
+    def statement(self, *, largest: float, release: Seen, questions: int) -> str:
         """Say by which factor odds can change."""
         return (
             "If the assumptions hold, whoever sees the released results, and does not know who was invited, "
             "can change their odds about any one person's answer, beyond what the results tell of people in "
             f"general, by a factor of at most {factor_up(math.exp(self.epsilon))} "
             f"(epsilon = {plain_number(self.epsilon)}), whether that person took part or not. "
-            f"{self._beyond_the_factor(curator=curator)}"
-            f"{_local_in_words(largest, curator=curator, several=questions > 1)}"
+            f"{self._beyond_the_factor(release)}{release.local_in_words(largest, questions=questions)}"
         )
 
-    def _beyond_the_factor(self, *, curator: bool) -> str:
+    def _beyond_the_factor(self, release: Seen) -> str:
         return ""
 
     def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:
@@ -159,22 +158,3 @@ def beliefs(epsilon: float) -> list[tuple[str, str, str]]:
 
 def _share(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
-
-
-def _local_in_words(largest: float, *, curator: bool, several: bool) -> str:
-    """Say what whoever sees one answer, or one mean, can learn."""
-    if curator:
-        means = "all noised means" if several else "the noised mean"
-        return (
-            "Answers reach a trusted curator without noise, and nothing protects them there. Whoever sees "
-            f"{means} of a stratum and knows everyone who was invited can change their odds about one of "
-            f"them by a factor of at most {factor_up(math.exp(largest))} (local epsilon at most "
-            f"{round_up(largest, 2)})."
-        )
-    answers = "all noised answers of one person" if several else "a single noised answer"
-    gave = "them" if several else "it"
-    return (
-        f"If answers are noised before anyone else sees them, whoever sees {answers} and knows who gave "
-        f"{gave} can change their odds by a factor of at most {factor_up(math.exp(largest))} (local "
-        f"epsilon at most {round_up(largest, 2)})."
-    )

@@ -1,0 +1,40 @@
+"""The forms of release by the value of the option that asks for each."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.errors import InputError, option
+
+if TYPE_CHECKING:
+    from dpstrata.model.releases.base import Release
+
+OPTION = "trust"
+# value of the option: module beside this one, and of ``survey.releases``, and what the classes are called
+RELEASES = {
+    "local": "microdata.Microdata",
+    "curator": "curator.Curator",
+}
+
+
+def kind_of(name: str) -> type[Release]:
+    """Return the form of release that a value of the option asks for."""
+    module, kind = RELEASES[name].split(".")
+    found: type[Release] = getattr(import_module(f"{__name__}.{module}"), kind)
+    return found
+
+
+def release_of(options: Any) -> Release:
+    """Return what someone's options, an attribute each, ask to release.
+
+    Raises
+    ------
+    InputError
+        If there is no such form of release.
+    """
+    name = getattr(options, OPTION)
+    if not isinstance(name, str) or name not in RELEASES:
+        known = " or ".join(map(repr, RELEASES))
+        raise InputError(f"{option(OPTION)} must be {known}, got {name!r}.", value=name)
+    return kind_of(name).asked_for(options)
