@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import mpmath
@@ -37,6 +38,11 @@ CASES = (  # every mechanism with answers that it protects, and the delta that i
     ("randomized_response", "binary", 0.0),
     ("gaussian", (0, 1), 1e-6),
 )
+# release: the variance of a stratum's mean from S², the noise v of one draw, 1/m and 1/m²
+RELEASED: dict[str, Callable[..., Any]] = {
+    "local": lambda S, v, once, twice: (S**2 + v) * once,
+    "curator": lambda S, v, once, twice: S**2 * once + v * twice,
+}
 OBJECTIVES = ("mean", "trace", "unit_free", "custom")
 PAPER_SIZES = (7000, 8000, 9000, 10000)
 PAPER_SDS = tuple(math.sqrt(0.08**i) for i in (1, 2, 3, 4))
@@ -166,7 +172,7 @@ def plain_variance(mechanism: str, e: Any, R: Any, K: int | None) -> Any:
 
 
 def plain_term(problem: Problem, i: int, size: Any) -> Any:
-    """a²(S² + v(ln(1 + cN/n)))/n of one stratum at a real size, in mpmath; for a curator v/n stands for v."""
+    """a²(S² + v(ln(1 + cN/n)))/n of one stratum at a real size, in mpmath, or what another release has."""
     terms = problem.terms
     mp = mpmath.mp
     N, S = int(terms.sizes[i]), mp.mpf(float(terms.sds[i]))
@@ -184,7 +190,7 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
     e /= getattr(terms.mechanism, "questions", 1)
     v = plain_variance(terms.mechanism.name, e, mp.mpf(terms.mechanism.answer_range), terms.mechanism.steps)
     once, twice = plain_inverses(r, size, certain=terms.response_rates is None or terms.certain_answers)
-    return a**2 * (S**2 * once + v * {"local": once, "curator": twice}[terms.release.name])
+    return a**2 * RELEASED[terms.release.name](S, v, once, twice)
 
 
 def plain_inverses(r: Any, n: Any, *, certain: bool) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.privacy.registry import MECHANISMS
-from dpstrata.survey.noising import _noise_at
+from dpstrata.survey.noising import noise_at
 from problems import CASES
 
 STRATA = dps.Strata([10_000_000, 3_000_000], [0.2, 0.3], names=["a", "b"])
@@ -84,7 +84,7 @@ def test_refusals_show_no_answer(plan, stratum, answer, words):
 def test_the_variance_on_the_grid_is_nearly_that_of_the_design(mechanism, answers, delta):
     """With what rounding to a grid adds at most; estimates count on it, but for piecewise noise."""
     plan = design(mechanism, answers, delta)
-    noise = _noise_at(plan, "b")
+    noise = noise_at(plan, "b")
     rounding = 0.0 if noise.steps == plan.inputs.answers.steps else 0.25 / noise.steps**2
     drawn = plan.inputs.answers.range**2 * (noise.variance(noise.steps) + rounding)
     assert drawn == pytest.approx(plan.noise_sds[1] ** 2, rel=1e-3 if mechanism == "piecewise" else 3e-6)

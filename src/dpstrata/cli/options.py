@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from dpstrata.errors import InputError
+from dpstrata.model.releases import RELEASES
 from dpstrata.privacy.registry import MECHANISMS
 
 if TYPE_CHECKING:
@@ -36,11 +37,7 @@ class Objective(StrEnum):
     custom = "custom"
 
 
-class Trust(StrEnum):
-    """Who may see raw answers."""
-
-    local = "local"
-    curator = "curator"
+Trust = StrEnum("Trust", {name: name for name in RELEASES})  # type: ignore[misc]
 
 
 class _Option(NamedTuple):
@@ -89,7 +86,7 @@ OPTIONS: dict[str, _Option] = {
     ),
     "trust": _Option(
         Trust,
-        Trust.local,
+        Trust("local"),
         "local: answers are noised before anyone sees them. curator: each stratum's mean is noised once.",
         PRIVACY,
     ),

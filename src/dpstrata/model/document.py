@@ -20,6 +20,7 @@ from dpstrata.model.domains import find_partitions
 from dpstrata.model.inputs import FORMULAS, Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.output import plain_cell
+from dpstrata.model.releases import Trust
 from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves
 from dpstrata.version import __version__
@@ -73,7 +74,7 @@ class InputsPart(_Part):
     objective: Literal["mean", "trace", "unit_free", "custom"]
     answers: AnswersPart
     questions: Count
-    trust: Literal["local", "curator"]
+    trust: Trust
     local_epsilon_cap: Real | None
     min_per_stratum: Count
     min_fraction: Real

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral, Real
 from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from dpstrata.model.answers import Answers
 from dpstrata.model.checks import LARGEST_POPULATION
 from dpstrata.model.objectives import coefficients
 from dpstrata.model.problem import Problem
-from dpstrata.model.releases import release_of
+from dpstrata.model.releases import Trust, release_of
 from dpstrata.model.releases.base import Release
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective, Terms
@@ -27,7 +26,6 @@ from dpstrata.privacy.promises import promise_of
 from dpstrata.privacy.promises.base import Promise
 from dpstrata.privacy.registry import MECHANISMS
 
-Trust = Literal["local", "curator"]
 Target = float | Mapping[str, float] | None
 """What the domains of a column must reach: the same for all, one for each that has one, or nothing."""
 

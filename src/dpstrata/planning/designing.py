@@ -10,7 +10,8 @@ from dpstrata.errors import InputError
 from dpstrata.model.answers import Answers, parse_answers
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import expected_means
-from dpstrata.model.inputs import Inputs, Target, Trust
+from dpstrata.model.inputs import Inputs, Target
+from dpstrata.model.releases import Trust
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective
 from dpstrata.planning.choosing import answer_any

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 from dpstrata.errors import InputError
 from dpstrata.model.answers import Answers, parse_answers
 from dpstrata.model.columns import strata_from_columns
+from dpstrata.model.releases import Trust
 from dpstrata.model.strata import Strata
 from dpstrata.model.tables import Table
 from dpstrata.web.limits import LIMITS
@@ -49,7 +50,7 @@ class Options(_Part):
         "Left out, 0 and 1 for planning.",
     )
     questions: Whole = Field(1, description="Questions asked of the same people.")
-    trust: Literal["local", "curator"] = "local"
+    trust: Trust = "local"
     local_epsilon_cap: Real | None = Field(None, description="Most that one noised answer may spend.")
     min_per_stratum: Whole = Field(1, description="Fewest people to invite in a stratum.")
     min_fraction: Real = 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpstrata.errors import InputError, option
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dpstrata.model.releases.base import Release
 
 OPTION = "trust"
+Trust = Literal["local", "curator"]
 # value of the option: module beside this one, and of ``survey.releases``, and what the classes are called
 RELEASES = {
     "local": "microdata.Microdata",
