@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
-from dpstrata.model.answers import Answers, parse_answers
+from dpstrata.privacy.answers.base import Answers
 
 
 def test_arrays_are_copied_and_read_only():
@@ -109,23 +109,6 @@ def test_from_frame_with_missing_values_and_wrong_types():
     )
     with pytest.raises(dps.InputError, match="got dict"):
         dps.Strata.from_frame({"stratum": ["a"]})
-
-
-def test_answers():
-    assert parse_answers("binary") == Answers(0, 1, 1)
-    assert parse_answers("0:100:5").steps == 20
-    assert parse_answers((0, 1, 0.1)).steps == 10
-    for wrong in ("0", "a:b", (1,), (0, 1, 2, 3), None):
-        with pytest.raises(dps.InputError, match="answers must be"):
-            parse_answers(wrong)
-    with pytest.raises(dps.InputError, match="lower < upper, got 1 and 0"):
-        parse_answers((1, 0))
-    with pytest.raises(dps.InputError, match="whole number of steps"):
-        parse_answers((0, 1, 0.3))
-    with pytest.raises(dps.InputError, match="step of answers must be positive"):
-        parse_answers((0, 1, -1))
-    with pytest.raises(dps.InputError, match="lower < upper"):
-        parse_answers((0, float("inf")))
 
 
 def test_pandas_marks_of_missing_values():

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from dpstrata.arrays import BoolArray, FloatArray, IntArray
-from dpstrata.model.answers import Answers
+from dpstrata.privacy.answers.base import Answers
 
 SdSource = Literal["public", "prior", "bound", "private_pilot", "confidential"]
 SD_SOURCES: tuple[str, ...] = get_args(SdSource)
@@ -79,18 +79,15 @@ def find_problems(
 
 def find_large_spreads(sds: FloatArray, sizes: IntArray, answers: Answers) -> list[Finding]:
     """Find standard deviations that no answers within their range can have."""
-    # Half the range is possible in every stratum of two people or more, so few need a closer look.
-    suspects = np.flatnonzero((sds > 0.5 * answers.range) | ((sizes == 1) & (sds > 0)))
-    largest = answers.largest_sd(sizes[suspects])
+    largest = answers.largest_sd(sizes)
     return [
         Finding(
             int(i),
             "sd",
-            f"sd must be at most {most:.6g}, the largest that answers in {answers} can have",
+            f"sd must be at most {largest[i]:.6g}, the largest that answers in {answers} can have",
             f"sd={sds[i]:g}",
         )
-        for i, most in zip(suspects, largest, strict=True)
-        if sds[i] > most * (1 + 1e-9)
+        for i in np.flatnonzero(sds > largest * (1 + 1e-9))
     ]
 
 

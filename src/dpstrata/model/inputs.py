@@ -14,12 +14,12 @@ import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError
-from dpstrata.model.answers import Answers
 from dpstrata.model.checks import LARGEST_POPULATION
 from dpstrata.model.objectives import coefficients
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective, Terms
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.promises import promise_of
 from dpstrata.privacy.promises.base import Promise
@@ -205,8 +205,8 @@ class Inputs:
         for name in ("finite_population", "clip"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        if self.clip and (self.answers.step is not None or self.default_answers):
-            got = "none stated" if self.default_answers else f"the grid {self.answers}"
+        if self.clip and (not self.answers.can_clip or self.default_answers):
+            got = "none stated" if self.default_answers else str(self.answers)
             raise InputError(f"clip needs answers in an interval, such as 0:8000, got {got}.")
         if not 1 <= self.questions <= 1000:
             raise InputError(
@@ -261,10 +261,7 @@ class Inputs:
 
     def _mechanism(self) -> Mechanism:
         """Return what noises an answer, fitted to the promise."""
-        answers = self.answers
-        mechanism = self.promise.fitted(
-            self.mechanism, answer_range=answers.range, steps=answers.steps, questions=self.questions
-        )
+        mechanism = self.promise.fitted(self.mechanism, answers=self.answers, questions=self.questions)
         if self.trust == "curator" and not mechanism.additive:
             raise InputError(
                 "a curator noises the mean of a stratum, so trust='curator' needs noise that is added to it, "

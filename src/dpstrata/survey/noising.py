@@ -72,9 +72,9 @@ def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
         raise InputError("with trust='curator' the mean of a stratum is noised, not single answers.")
     noise = _noise_at(plan, stratum)
     values = check_answers(plan, stratum, answers)
-    k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
+    k = to_grid(plan.inputs.answers.shares(values), noise.steps)
     shares = noise.shares(noise.draw(k))
-    return plan.inputs.answers.lower + plan.inputs.answers.range * shares
+    return plan.inputs.answers.at_shares(shares)
 
 
 def noise_mean(plan: Design, stratum: str, answers: npt.ArrayLike) -> float:
@@ -100,7 +100,7 @@ def noise_mean(plan: Design, stratum: str, answers: npt.ArrayLike) -> float:
     values = check_answers(plan, stratum, answers)
     if not len(values):
         raise InputError(f"stratum {stratum!r} has no answer.")
-    k = to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
+    k = to_grid(plan.inputs.answers.shares(values), noise.steps)
     noised = int(sum(k.tolist())) + int(noise.noise(1)[0])
     shift = float(noise.shares(np.zeros(1, dtype=np.int64))[0])  # half a step where a grid has no middle
     share = (noised / noise.steps + shift) / len(values)
@@ -154,26 +154,7 @@ def require_stated_answers(plan: Design) -> None:
 
 def as_answers(plan: Design, answers: npt.ArrayLike) -> FloatArray:
     """Check that answers are numbers that the design allows; clip them where it says so."""
-    allowed = plan.inputs.answers
-    try:
-        no_numbers = np.ma.is_masked(answers) or np.iscomplexobj(answers)
-        values = np.full(1, np.nan) if no_numbers else np.asarray(answers, dtype=float)
-    except (TypeError, ValueError, OverflowError):  # the cause would show an answer
-        raise InputError("every answer must be a number, got something else.") from None
-    if values.ndim != 1 or not np.all(np.isfinite(values)):
-        raise InputError("every answer must be a number, got something else.")
-    if allowed.step is not None:
-        steps = (values - allowed.lower) / allowed.step
-        if not np.all(np.abs(steps - np.rint(steps)) <= 1e-9 * np.maximum(np.abs(steps), 1.0)):
-            raise InputError(f"answers must lie on the grid {allowed}, got one off it.")
-    clipped = np.asarray(np.clip(values, allowed.lower, allowed.upper))
-    outside = int(np.sum(np.abs(values - clipped) > 1e-9 * allowed.range))
-    if outside and not plan.inputs.clip:
-        hint = ", or design again with clip=True (--clip)" if allowed.step is None else " or the design"
-        raise InputError(
-            f"answers must lie in {allowed}, got {outside:,} of {values.size:,} outside. Correct them{hint}."
-        )
-    return clipped
+    return plan.inputs.answers.checked(answers, clip=plan.inputs.clip)
 
 
 @lru_cache(maxsize=4096)
