@@ -156,7 +156,7 @@ def test_one_value_for_all_strata_is_the_column_with_it():
     told = dps.Strata.from_frame(frame.assign(response_rate=0.6, proportion=0.08))
     filled = bare.filled(response_rate=0.6, proportion=0.08)
     for answers in ((0, 1), (-5, 5)):
-        allowed = parse_answers(answers)
+        allowed = Answers(*answers)
         assert filled.spreads(allowed).tolist() == told.spreads(allowed).tolist()
     assert filled.response_rates.tolist() == told.response_rates.tolist()
     assert [filled.sd_source(i) for i in range(2)] == [told.sd_source(i) for i in range(2)] == ["prior"] * 2

@@ -11,6 +11,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.errors import InputError
+from dpstrata.model.checks import LARGEST_SIZE
 from dpstrata.model.document import design_digest, design_document
 from dpstrata.privacy import answers as registry
 from dpstrata.privacy.answers import KINDS, parse_answers
@@ -244,6 +245,9 @@ def test_the_largest_spread_is_that_of_a_population_and_no_population_has_more(k
         assert sd == pytest.approx(most, rel=1e-9)
         for _ in range(20 if size > 1 else 0):
             assert rng.choice(some_values(answers), size).std(ddof=1) <= most * (1 + 1e-9)
+    assert np.all(
+        answers.largest_sd(sizes[1:]) >= answers.largest_sd(np.array([LARGEST_SIZE]))
+    )  # as checks use
 
 
 @pytest.mark.parametrize(("kind", "asked"), EXAMPLE)

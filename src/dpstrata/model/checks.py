@@ -79,15 +79,19 @@ def find_problems(
 
 def find_large_spreads(sds: FloatArray, sizes: IntArray, answers: Answers) -> list[Finding]:
     """Find standard deviations that no answers within their range can have."""
-    largest = answers.largest_sd(sizes)
+    # Two people or more can vary at least as much as the largest stratum, so few need a closer look.
+    (least,) = answers.largest_sd(np.array([LARGEST_SIZE]))
+    suspects = np.flatnonzero((sds > least) | ((sizes == 1) & (sds > 0)))
+    largest = answers.largest_sd(sizes[suspects])
     return [
         Finding(
             int(i),
             "sd",
-            f"sd must be at most {largest[i]:.6g}, the largest that answers in {answers} can have",
+            f"sd must be at most {most:.6g}, the largest that answers in {answers} can have",
             f"sd={sds[i]:g}",
         )
-        for i in np.flatnonzero(sds > largest * (1 + 1e-9))
+        for i, most in zip(suspects, largest, strict=True)
+        if sds[i] > most * (1 + 1e-9)
     ]
 
 
