@@ -109,7 +109,8 @@ def simulate(
         The design.
     population : mapping or sequence of arrays
         Answers of everyone, by stratum name or in the order of the strata; real or synthetic, never noised.
-        The prediction holds if their standard deviations are those of the design.
+        They are clipped where the design says so. The prediction holds if their standard deviations are those
+        of the design.
     replications : int
         How many surveys, >= 10.
     seed : int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpstrata.errors import InputError
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.answers.grid import Grid
 from dpstrata.privacy.answers.interval import read_numbers
@@ -25,6 +26,11 @@ class YesNo(Grid):
 
     form: ClassVar[str] = f"'{_WORD}'"
     figure: ClassVar[str] = "share"
+
+    def _check_step(self) -> None:
+        Grid._check_step(self)
+        if [self.lower, self.upper, self.step] != _NUMBERS:
+            raise InputError(f"yes and no must be 0 and 1 in steps of 1, got {self}.")
 
     @classmethod
     def read(cls, given: Any) -> Answers | None:
