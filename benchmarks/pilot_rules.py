@@ -22,7 +22,7 @@ MANY = np.full(50, 3000)
 
 def floored(plan: Design, seen: Moments) -> FloatArray:
     """s² − v; for two values p(1 − p) at the mean."""
-    if plan.inputs.answers.steps == 1:
+    if plan.inputs.answers.values == 2:
         p = np.clip(seen.means, 0, 1)
         return _root(p * (1 - p))
     return _root(seen.variances - seen.noise)
@@ -30,7 +30,7 @@ def floored(plan: Design, seen: Moments) -> FloatArray:
 
 def upper_bound(plan: Design, seen: Moments) -> FloatArray:
     """Upper end of a one-sided 90% interval."""
-    if plan.inputs.answers.steps == 1:
+    if plan.inputs.answers.values == 2:
         error = np.sqrt(seen.variances / seen.counts)
         p = np.clip(np.minimum(seen.means, 1 - seen.means) + 1.28 * error, 0, 0.5)
         return _root(p * (1 - p))
@@ -39,7 +39,7 @@ def upper_bound(plan: Design, seen: Moments) -> FloatArray:
 
 def shrunk(plan: Design, seen: Moments) -> FloatArray:
     """Towards the pooled variance (James and Stein); two values with two answers of each kind added."""
-    if plan.inputs.answers.steps == 1:
+    if plan.inputs.answers.values == 2:
         p = np.clip((seen.means * seen.counts + 2) / (seen.counts + 4), 0, 1)
         return _root(p * (1 - p))
     excess = seen.variances - seen.noise

@@ -14,6 +14,7 @@ from dpstrata.model.releases.base import Release
 from dpstrata.model.releases.curator import Curator
 from dpstrata.model.releases.microdata import Microdata
 from dpstrata.model.terms import Terms
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promises.pure import PureEpsilon
 from dpstrata.privacy.registry import get_mechanism
@@ -48,8 +49,12 @@ PAPER_SIZES = (7000, 8000, 9000, 10000)
 PAPER_SDS = tuple(math.sqrt(0.08**i) for i in (1, 2, 3, 4))
 
 
+def answers_of(steps: int | None = None, answer_range: float = 1.0) -> Answers:
+    return Answers(0.0, answer_range, None if steps is None else answer_range / steps)
+
+
 def is_additive(mechanism: str, steps: int | None) -> bool:
-    return get_mechanism(mechanism, answer_range=1.0, steps=steps).additive
+    return get_mechanism(mechanism, answers_of(steps)).additive
 
 
 def make_problem(
@@ -80,7 +85,7 @@ def make_problem(
             coefficients = np.ones(len(sizes))
         case "unit_free":
             coefficients = 1 / sds
-    noise = get_mechanism(mechanism, answer_range=answer_range, steps=steps)
+    noise = get_mechanism(mechanism, answers_of(steps, answer_range))
     if questions > 1:
         noise = SharedBudget(noise, questions)
     rates = None if response_rates is None else np.asarray(response_rates, dtype=float)
@@ -188,7 +193,9 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
     if terms.cap is not None:
         e = min(e, mp.mpf(terms.cap))
     e /= getattr(terms.mechanism, "questions", 1)
-    v = plain_variance(terms.mechanism.name, e, mp.mpf(terms.mechanism.answer_range), terms.mechanism.steps)
+    v = plain_variance(
+        terms.mechanism.name, e, mp.mpf(terms.mechanism.answer_range), terms.mechanism.answers.steps
+    )
     once, twice = plain_inverses(r, size, certain=terms.response_rates is None or terms.certain_answers)
     return a**2 * RELEASED[terms.release.name](S, v, once, twice)
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         PrecisionError,
         StrataError,
     )
-    from dpstrata.model.answers import Answers
     from dpstrata.model.bound import Bound
     from dpstrata.model.certificate import Certificate, certify
     from dpstrata.model.design_record import Design
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from dpstrata.planning import compare_trust, design, evaluate, sensitivity, sweep
     from dpstrata.planning.loading import load_design
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
+    from dpstrata.privacy.answers.base import Answers
     from dpstrata.report.charts import plot
     from dpstrata.reporting import report_html, write_report
     from dpstrata.simulation import simulate, synthetic_population
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dpstrata.survey.releasing import privatize
 
 _HOMES = {
-    "Answers": "model.answers",
+    "Answers": "privacy.answers.base",
     "Bound": "model.bound",
     "Certificate": "model.certificate",
     "Design": "model.design_record",

@@ -164,7 +164,7 @@ def _moments(
     columns: list[tuple[FloatArray, ...]] = []
     for i, values in enumerate(population):
         n, e = int(first.sample_sizes[i]), float(first.local_epsilons[i])
-        shares = (values - allowed.lower) / allowed.range
+        shares = allowed.shares(values)
         sample = draw_without_replacement(len(values), n, replications, generator)
         noised = mechanism.simulated_release(shares[sample], e, generator)
         means = noised.mean(axis=1)

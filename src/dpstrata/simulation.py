@@ -109,7 +109,8 @@ def simulate(
         The design.
     population : mapping or sequence of arrays
         Answers of everyone, by stratum name or in the order of the strata; real or synthetic, never noised.
-        The prediction holds if their standard deviations are those of the design.
+        They are clipped where the design says so. The prediction holds if their standard deviations are those
+        of the design.
     replications : int
         How many surveys, >= 10.
     seed : int
@@ -160,29 +161,19 @@ def synthetic_population(plan: Design) -> list[FloatArray]:
     Raises
     ------
     InputError
-        If no two such groups on the grid come within 1% of a stratum's standard deviation.
+        If no two such groups come within 1% of a stratum's standard deviation.
     """
-    answers = plan.inputs.answers
     population = []
     for i, (size, sd) in enumerate(zip(plan.strata.sizes.tolist(), plan.sds.tolist(), strict=True)):
-        above = size // 2
-        if answers.steps is None:
-            distance = sd * np.sqrt(size * (size - 1) / (above * (size - above))) if above else 0.0
-            low = (answers.lower + answers.upper - distance) / 2
-        else:
-            steps, above = _two_groups(size, sd * answers.steps / answers.range, answers.steps)
-            unit = answers.range / answers.steps
-            low, distance = answers.lower + unit * ((answers.steps - steps) // 2), unit * steps
-            got = distance * np.sqrt(above * (size - above) / (size * max(size - 1, 1)))
-            if abs(got - sd) > 0.01 * sd:
-                raise InputError(
-                    f"a synthetic population of stratum {plan.strata.name(i)!r} would need a standard "
-                    f"deviation of {sd:g} on the grid {answers}; the nearest is {got:g}. "
-                    "Give a population of your own."
-                )
-        values = np.full(size, low)
-        values[size - above :] += distance
-        population.append(read_only(np.clip(values, answers.lower, answers.upper)))
+        values = plan.inputs.answers.population(size, sd)
+        got = float(values.std(ddof=1)) if size > 1 else 0.0
+        if abs(got - sd) > 0.01 * sd:
+            raise InputError(
+                f"a synthetic population of stratum {plan.strata.name(i)!r} would need a standard "
+                f"deviation of {sd:g} with answers in {plan.inputs.answers}; the nearest is {got:g}. "
+                "Give a population of your own."
+            )
+        population.append(read_only(values))
     return population
 
 
@@ -191,23 +182,6 @@ def check_whole(name: str, value: object, *, least: int) -> None:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or int(value) < least:  # type: ignore[call-overload]
         raise InputError(f"{name} must be a whole number >= {least}, got {value!r}.")
-
-
-def _two_groups(size: int, sd: float, most_steps: int) -> tuple[int, int]:
-    """Distance in steps, and size of the upper group, whose deviation is nearest to ``sd`` steps."""
-    best, choice = abs(sd), (0, 0)
-    for steps in range(max(1, int(sd)), most_steps + 1):
-        share = 4 * sd**2 * (size - 1) / (size * steps**2)
-        if share > 1.05:
-            continue
-        exact = size / 2 * (1 - np.sqrt(max(1 - share, 0.0)))
-        for above in {int(exact), int(exact) + 1} & set(range(size)):
-            miss = abs(steps * np.sqrt(above * (size - above) / (size * max(size - 1, 1))) - sd)
-            if miss < best:
-                best, choice = miss, (steps, above)
-        if best <= 1e-9 * sd:
-            break
-    return choice
 
 
 def check_population(
@@ -230,22 +204,14 @@ def check_population(
     checked = []
     for name, size, given in zip(names, plan.strata.sizes.tolist(), population, strict=True):
         try:
-            values = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):  # the cause would show an answer
-            raise InputError(f"answers must be numbers, got something else in stratum {name!r}.") from None
+            values = np.asarray(given)
+        except ValueError:  # lists of different lengths; the cause would show an answer
+            raise InputError(f"stratum {name!r} must be a list of answers, got lists in it.") from None
         if values.ndim != 1:
             raise InputError(f"stratum {name!r} must be a list of answers, got {values.ndim} dimensions.")
         if len(values) != size:
             raise InputError(f"stratum {name!r} must have {size:,} answers, got {values.size:,}.")
-        if not np.all((values >= allowed.lower) & (values <= allowed.upper)):
-            raise InputError(f"answers must lie in {allowed}, got one outside in stratum {name!r}.")
-        if allowed.step is not None:
-            steps = (values - allowed.lower) / allowed.step
-            if not np.all(np.abs(steps - np.rint(steps)) <= 1e-9 * np.maximum(steps, 1.0)):
-                raise InputError(
-                    f"answers must lie on the grid {allowed}, got one off it in stratum {name!r}."
-                )
-        checked.append(values)
+        checked.append(allowed.checked(values, clip=plan.inputs.clip, where=f"stratum {name!r}"))
     return checked
 
 
@@ -259,7 +225,7 @@ def _stratum_means(
         # One person drawn with replacement has variance S²(N−1)/N; the prediction without correction has S².
         values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))
     answers = plan.inputs.answers
-    shares = (values - answers.lower) / answers.range
+    shares = answers.shares(values)
     means = np.empty(replications)
     per_survey = max(n, 1)
     rows = max(1, _CHUNK // per_survey)
@@ -277,7 +243,7 @@ def _stratum_means(
             chosen = generator.permuted(chosen, axis=1)
             sums = np.where(np.arange(n) < m[:, None], chosen, 0.0).sum(axis=1)
         released = release.simulated_sums(mechanism, sums, e, generator) / m
-        means[start : start + count] = answers.lower + answers.range * released
+        means[start : start + count] = answers.at_shares(released)
     return means
 
 

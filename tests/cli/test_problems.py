@@ -59,7 +59,10 @@ def folder(tmp_path_factory):
             f"{DESIGN} --total 9 --mechanism randomized_response",
             "Use --answers binary, a grid of one step, or",
         ),
-        (f"{DESIGN} --total 9 --mechanism discrete_laplace", "Give the step of the grid too (as in 0:100:1)"),
+        (
+            f"{DESIGN} --total 9 --mechanism discrete_laplace",
+            "Give the step of the grid too, as in --answers 0:100:1",
+        ),
         (f"{DESIGN} --total 9 --trust curator --mechanism piecewise", "got --mechanism piecewise."),
         (
             "design strata.csv --zcdp 1 --total 9",

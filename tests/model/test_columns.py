@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
-from dpstrata.model.answers import Answers
+from dpstrata.privacy.answers.base import Answers
 
 
 def write(tmp_path, text, name="strata.csv", encoding="utf-8"):

@@ -10,6 +10,7 @@ from scipy import integrate, stats
 import dpstrata as dps
 from dpstrata.privacy.mechanisms.kernels import Step, point
 from dpstrata.privacy.registry import get_mechanism
+from problems import answers_of
 
 EPS = np.finfo(float).eps
 PROMISES = [(1.0, 1e-6), (0.1, 1e-6), (0.01, 1e-9), (3.0, 1e-5), (1.0, 1e-3), (10.0, 1e-12), (1.0, 0.009)]
@@ -17,7 +18,7 @@ PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2
 
 
 def prepared(epsilon, delta):
-    mechanism = get_mechanism("gaussian", answer_range=1.0, steps=None)
+    mechanism = get_mechanism("gaussian", answers_of())
     mechanism.prepare(epsilon, delta)
     most = math.log1p(0.01 * math.expm1(epsilon) / delta)
     return mechanism, np.exp(np.linspace(math.log(epsilon), math.log(most), 60))

@@ -15,7 +15,7 @@ from scipy import stats
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.grid import fineness, to_grid
 from dpstrata.privacy.registry import get_mechanism
-from problems import MECHANISMS
+from problems import MECHANISMS, answers_of
 
 FALSE_ALARM = 1e-8
 DRAWS = int(os.environ.get("DPSTRATA_DRAWS", "30000"))  # a million in `make slow`
@@ -26,7 +26,7 @@ ANY_NUMBER = [name for name, steps in MECHANISMS if steps is None]
 def grid_noise(name, e, K):
     """The noise of a mechanism on a grid of K steps; randomized response has one step only."""
     steps = {"randomized_response": 1, "discrete_laplace": K}.get(name)
-    return get_mechanism(name, answer_range=1.0, steps=steps).on_grid(e, 1 if steps == 1 else K)
+    return get_mechanism(name, answers_of(steps)).on_grid(e, 1 if steps == 1 else K)
 
 
 def aligned(noise, answers):
@@ -106,7 +106,7 @@ def test_closed_variances_are_those_of_the_probabilities(name, K, e):
 @pytest.mark.parametrize("name", ANY_NUMBER)
 @pytest.mark.parametrize("e", [1e-4, 10.0, 20.0, 28.0, 30.0, 40.0, 60.0, 75.0])
 def test_the_grid_is_fine_enough_at_any_budget(name, e):
-    mechanism = get_mechanism(name, answer_range=1.0, steps=None)
+    mechanism = get_mechanism(name, answers_of())
     noise = mechanism.on_grid(e, mechanism.grid_steps(e))
     assert noise.variance(noise.steps) == pytest.approx(float(mechanism.variance(e)), rel=3e-3)
     assert 0.25 / noise.steps**2 < 2e-6 * noise.variance(noise.steps)
@@ -119,9 +119,7 @@ def test_the_grid_is_fine_enough_at_any_budget(name, e):
 @pytest.mark.parametrize("e", [0.3, 1.0, 3.0, 5.15])
 def test_grid_variance_and_bias(name, e):
     """On the grid that is used, the variance is that of the theory but for one part in 1,000, without bias."""
-    mechanism = get_mechanism(
-        name, answer_range=1.0, steps={"randomized_response": 1, "discrete_laplace": 4}.get(name)
-    )
+    mechanism = get_mechanism(name, answers_of({"randomized_response": 1, "discrete_laplace": 4}.get(name)))
     steps = mechanism.grid_steps(e)
     noise = mechanism.on_grid(e, steps)
     for k in {0, steps // 3, steps}:
@@ -135,7 +133,7 @@ def test_grid_variance_and_bias(name, e):
 
 
 def gaussian_noise(steps, epsilon=1.0, delta=1e-5, q=0.1):
-    mechanism = get_mechanism("gaussian", answer_range=1.0, steps=None)
+    mechanism = get_mechanism("gaussian", answers_of())
     mechanism.prepare(epsilon, delta)
     e = math.log1p(math.expm1(epsilon) / q)
     return mechanism.on_grid(e, steps or mechanism.grid_steps(e)), mechanism, e

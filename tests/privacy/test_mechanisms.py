@@ -13,7 +13,7 @@ from dpstrata.errors import InputError
 from dpstrata.privacy.mechanisms.kernels import Point, Step, point
 from dpstrata.privacy.registry import MECHANISMS as REGISTRY
 from dpstrata.privacy.registry import get_mechanism
-from problems import MECHANISMS, is_additive, plain_variance
+from problems import MECHANISMS, answers_of, is_additive, plain_variance
 
 EPS = np.finfo(float).eps
 BUDGETS = np.concatenate(
@@ -81,7 +81,7 @@ def test_variance_is_that_of_the_noise(name, steps, e, R):
     else:
         reach = int(60 * steps / min(e, 1))
         variance = sum(j * j * density(j) for j in range(-reach, reach + 1)) * (R / steps) ** 2
-    computed = float(get_mechanism(name, answer_range=R, steps=steps).variance(e))
+    computed = float(get_mechanism(name, answers_of(steps, R)).variance(e))
     assert computed == pytest.approx(variance, rel=1e-7)
 
 
@@ -107,7 +107,7 @@ def test_the_loss_between_any_two_answers_is_at_most_the_budget(name, steps, e, 
 @every_mechanism
 def test_kernels_keep_their_digits(name, steps):
     """Remainder, derivatives and increase against mpmath over the whole range of budgets."""
-    mechanism = get_mechanism(name, answer_range=1.0, steps=steps)
+    mechanism = get_mechanism(name, answers_of(steps))
     with mpmath.workdps(60):
 
         def rho(x):
@@ -138,7 +138,7 @@ def test_kernels_keep_their_digits(name, steps):
 
 @every_mechanism
 def test_whole_variance_agrees_with_its_parts(name, steps):
-    mechanism = get_mechanism(name, answer_range=1.0, steps=steps)
+    mechanism = get_mechanism(name, answers_of(steps))
     if mechanism.constant_remainder is not None:
         return  # never asked for the whole
     e = np.linspace(2.0, 60, 200)
@@ -161,7 +161,7 @@ def test_the_terms_are_convex_over_every_budget_the_library_accepts(name, steps)
     S = 0 is the hardest case. The noise part, less its straight line (which has no second derivative), must
     not be negative at any budget that epsilon in [1e-6, 100] and sizes up to 10^12 can lead to.
     """
-    mechanism = get_mechanism(name, answer_range=1.0, steps=steps)
+    mechanism = get_mechanism(name, answers_of(steps))
     e = np.concatenate([10 ** np.linspace(-6, 1, 4000), np.linspace(10, 128, 4000)])
     at = point(e)
     rho, first, second = mechanism.remainder_slopes(at)
@@ -181,7 +181,7 @@ def test_the_terms_are_convex_over_every_budget_the_library_accepts(name, steps)
 @additive_mechanisms
 def test_the_terms_of_a_curator_are_convex_too(name, steps):
     """The noise part of f'' is n⁻⁴(6v + (6z − z²)v' + z²v''); the kernel's part, 4/(Cn³), is positive."""
-    mechanism = get_mechanism(name, answer_range=1.0, steps=steps)
+    mechanism = get_mechanism(name, answers_of(steps))
     e = np.concatenate([10 ** np.linspace(-6, 1, 4000), np.linspace(10, 128, 4000)])
     at = point(e)
     rho, first, second = mechanism.remainder_slopes(at)
@@ -203,20 +203,21 @@ def test_points_from_counts_and_from_budgets_agree():
 
 
 def test_answers_off_the_grid_are_refused():
-    with pytest.raises(InputError, match="protects answers on a grid, got real answers"):
-        get_mechanism("discrete_laplace", answer_range=1.0, steps=None)
+    with pytest.raises(InputError, match="protects answers on a grid, got any number in a range"):
+        get_mechanism("discrete_laplace", answers_of())
 
 
 def test_unknown_mechanism():
     with pytest.raises(
-        InputError, match=r"mechanism must be one of laplace, discrete_laplace, tulap, .*, got 'gauss'"
+        InputError,
+        match=r"mechanism must be one of laplace, discrete_laplace, tulap, .*, got mechanism='gauss'",
     ):
-        get_mechanism("gauss", answer_range=1.0, steps=None)
+        get_mechanism("gauss", answers_of())
 
 
 def test_variance_needs_a_budget():
     with pytest.raises(InputError, match="must be positive"):
-        get_mechanism("laplace", answer_range=1.0, steps=None).variance([1.0, 0.0])
+        get_mechanism("laplace", answers_of()).variance([1.0, 0.0])
 
 
 @pytest.mark.parametrize("e", [0.1, 1.0, 3.0, 5.15])
@@ -227,15 +228,15 @@ def test_randomized_response_by_its_two_outputs(e):
     outputs = [(-flip) / (1 - 2 * flip), (1 - flip) / (1 - 2 * flip)]
     mean = (1 - flip) * outputs[0] + flip * outputs[1]
     variance = (1 - flip) * outputs[0] ** 2 + flip * outputs[1] ** 2 - mean**2
-    mechanism = get_mechanism("randomized_response", answer_range=3.0, steps=1)
+    mechanism = get_mechanism("randomized_response", answers_of(1, 3.0))
     assert mean == pytest.approx(0, abs=1e-15)
     assert float(mechanism.variance(e)) == pytest.approx(9 * variance)
 
 
 def test_randomized_response_is_for_two_values():
-    for steps, words in ((None, "got real answers"), (4, "got 5 values")):
+    for steps, words in ((None, "got any number in a range"), (4, "got 5 values")):
         with pytest.raises(InputError, match=f"protects answers of two values, {words}"):
-            get_mechanism("randomized_response", answer_range=1.0, steps=steps)
+            get_mechanism("randomized_response", answers_of(steps))
 
 
 @pytest.mark.parametrize("e", [0.5, 1.0, 3.0, 5.15])
@@ -245,7 +246,7 @@ def test_piecewise_by_its_density(e):
     bound = (root + 1) / (root - 1)
     high = math.exp(e) * (root - 1) / (2 * (root + 1)) / root  # inside the window; p of the paper
     low = high / math.exp(e)
-    mechanism = get_mechanism("piecewise", answer_range=2.0, steps=None)
+    mechanism = get_mechanism("piecewise", answers_of(None, 2.0))
     worst = 0.0
     for t in np.linspace(-1, 1, 9):
         left = (bound + 1) / 2 * t - (bound - 1) / 2
@@ -274,7 +275,7 @@ def test_piecewise_by_its_density(e):
 def test_the_noise_of_the_issue():
     """One yes/no answer and one real answer at a local budget of 5.15, and a real one at 3."""
     variance = {
-        (name, e): float(get_mechanism(name, answer_range=1.0, steps=steps).variance(e))
+        (name, e): float(get_mechanism(name, answers_of(steps)).variance(e))
         for name, steps in MECHANISMS
         if steps in (None, 1)
         for e in (3.0, 5.15)
@@ -291,6 +292,6 @@ def test_the_table_in_the_docs():
     page = (Path(__file__).parent.parent.parent / "docs" / "explanation" / "mechanisms.md").read_text()
     budgets = (1.0, 3.0, 5.15, 7.0)
     for name, steps in (pair for pair in MECHANISMS if pair[1] in (None, 1)):
-        variances = get_mechanism(name, answer_range=1.0, steps=steps).variance(budgets)
+        variances = get_mechanism(name, answers_of(steps)).variance(budgets)
         row = next(line for line in page.splitlines() if line.startswith(f"| `{name}`"))
         assert row.endswith(" | ".join(f"{value:.4f}" for value in variances) + " |")

@@ -11,7 +11,7 @@ import dpstrata as dps
 from dpstrata.privacy.mechanisms.kernels import Step, point
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.registry import get_mechanism
-from problems import MECHANISMS, is_additive, plain_variance
+from problems import MECHANISMS, answers_of, is_additive, plain_variance
 
 EPS = np.finfo(float).eps
 BUDGETS = 10 ** np.linspace(-6, 2.1, 150)
@@ -20,7 +20,7 @@ BUDGETS = 10 ** np.linspace(-6, 2.1, 150)
 @pytest.mark.parametrize(("name", "steps"), MECHANISMS)
 @pytest.mark.parametrize("questions", [2, 5, 20])
 def test_digits_and_convexity(name, steps, questions):
-    shared = SharedBudget(get_mechanism(name, answer_range=1.0, steps=steps), questions)
+    shared = SharedBudget(get_mechanism(name, answers_of(steps)), questions)
     at = point(BUDGETS)
     rho, first, second = shared.remainder_slopes(at)
     alone = shared.remainder(at)
@@ -95,7 +95,7 @@ def test_a_design_for_several_questions_round_trips(tmp_path):
 )
 @pytest.mark.parametrize("questions", [2, 20, 1000])
 def test_convexity_under_a_curator(name, questions):
-    shared = SharedBudget(get_mechanism(name, answer_range=1.0, steps=None), questions)
+    shared = SharedBudget(get_mechanism(name, answers_of()), questions)
     at = point(np.concatenate([10 ** np.linspace(-6, 1, 800), np.linspace(10, 128, 400)]))
     rho, first, second = shared.remainder_slopes(at)
     assert np.all(2 * rho + at.z * first > 0)

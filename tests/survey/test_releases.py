@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.model.answers import parse_answers
 from dpstrata.model.output import table_content, write_atomically
 from dpstrata.model.releases import OPTION, RELEASES, kind_of
+from dpstrata.privacy.answers import parse_answers
 from dpstrata.privacy.registry import get_mechanism
 from dpstrata.survey.noised import STRATUM
 from dpstrata.survey.releases import fielding_of

@@ -9,7 +9,7 @@ import pytest
 
 import dpstrata as dps
 from commands import run
-from dpstrata.model.answers import parse_answers
+from dpstrata.privacy.answers import parse_answers
 from dpstrata.survey import releasing
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.ledger import locked, loss_of_repeats

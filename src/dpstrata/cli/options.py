@@ -201,9 +201,9 @@ def _parameter(name: str, *, as_list: bool) -> inspect.Parameter:
 
 def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, Any]]:
     """Read the strata and turn the options into arguments of the library."""
-    from dpstrata.model.answers import parse_answers
     from dpstrata.model.columns import strata_from_columns
     from dpstrata.model.tables import read_table
+    from dpstrata.privacy.answers import parse_answers
 
     stated = options["answers"]
     allowed = parse_answers("0:1" if stated is None else stated)

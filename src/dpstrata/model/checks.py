@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from dpstrata.arrays import BoolArray, FloatArray, IntArray
-from dpstrata.model.answers import Answers
+from dpstrata.privacy.answers.base import Answers
 
 SdSource = Literal["public", "prior", "bound", "private_pilot", "confidential"]
 SD_SOURCES: tuple[str, ...] = get_args(SdSource)
@@ -79,8 +79,9 @@ def find_problems(
 
 def find_large_spreads(sds: FloatArray, sizes: IntArray, answers: Answers) -> list[Finding]:
     """Find standard deviations that no answers within their range can have."""
-    # Half the range is possible in every stratum of two people or more, so few need a closer look.
-    suspects = np.flatnonzero((sds > 0.5 * answers.range) | ((sizes == 1) & (sds > 0)))
+    # Two people or more can vary at least as much as the largest stratum, so few need a closer look.
+    (least,) = answers.largest_sd(np.array([LARGEST_SIZE]))
+    suspects = np.flatnonzero((sds > least) | ((sizes == 1) & (sds > 0)))
     largest = answers.largest_sd(sizes[suspects])
     return [
         Finding(

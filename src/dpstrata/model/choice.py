@@ -49,7 +49,7 @@ def valid_mechanisms(inputs: Inputs) -> list[str]:
     valid = []
     for name in MECHANISMS:
         try:
-            mechanism = get_mechanism(name, answer_range=inputs.answers.range, steps=inputs.answers.steps)
+            mechanism = get_mechanism(name, inputs.answers)
         except InputError:
             continue
         if mechanism.needs_delta or inputs.release.misfit(mechanism) is not None:

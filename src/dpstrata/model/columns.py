@@ -13,10 +13,10 @@ import numpy as np
 
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import CellProblem, DpstrataWarning, StrataError
-from dpstrata.model.answers import Answers
 from dpstrata.model.checks import COLUMN_OF, Finding, find_large_spreads, find_problems
 from dpstrata.model.strata import Strata, spread_of_proportions
 from dpstrata.model.tables import Table, text_of
+from dpstrata.privacy.answers.base import Answers
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
 NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")

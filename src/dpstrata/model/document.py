@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dpstrata.errors import DpstrataError, InputError
-from dpstrata.model.answers import Answers
 from dpstrata.model.choice import Choice
 from dpstrata.model.costs import fits_budget
 from dpstrata.model.design_record import Design
@@ -23,6 +22,7 @@ from dpstrata.model.output import plain_cell
 from dpstrata.model.releases import Trust
 from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves
+from dpstrata.privacy.answers import parse_answers
 from dpstrata.version import __version__
 
 if TYPE_CHECKING:
@@ -451,7 +451,7 @@ def first_difference(written: Any, computed: Any, place: str = "") -> str | None
 
 
 def _inputs(data: Mapping[str, Any], version: int) -> Inputs:
-    return Inputs(**{**data, "answers": Answers(**data["answers"])}, formulas=version)
+    return Inputs(**{**data, "answers": parse_answers(data["answers"])}, formulas=version)
 
 
 def _options(inputs: Inputs) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError
-from dpstrata.model.answers import Answers
 from dpstrata.model.checks import LARGEST_POPULATION
 from dpstrata.model.objectives import coefficients
 from dpstrata.model.problem import Problem
@@ -21,6 +20,7 @@ from dpstrata.model.releases import Trust, release_of
 from dpstrata.model.releases.base import Release
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective, Terms
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.promises import promise_of
 from dpstrata.privacy.promises.base import Promise
@@ -210,8 +210,8 @@ class Inputs:
         for name in ("finite_population", "clip"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        if self.clip and (self.answers.step is not None or self.default_answers):
-            got = "none stated" if self.default_answers else f"the grid {self.answers}"
+        if self.clip and (not self.answers.can_clip or self.default_answers):
+            got = "none stated" if self.default_answers else str(self.answers)
             raise InputError(f"clip needs answers in an interval, such as 0:8000, got {got}.")
         if not 1 <= self.questions <= 1000:
             raise InputError(
@@ -262,10 +262,7 @@ class Inputs:
 
     def _mechanism(self) -> Mechanism:
         """Return what noises an answer, fitted to the promise."""
-        answers = self.answers
-        mechanism = self.promise.fitted(
-            self.mechanism, answer_range=answers.range, steps=answers.steps, questions=self.questions
-        )
+        mechanism = self.promise.fitted(self.mechanism, answers=self.answers, questions=self.questions)
         misfit = self.release.misfit(mechanism)
         if misfit is not None:
             raise InputError(misfit, argument="mechanism", value=self.mechanism)

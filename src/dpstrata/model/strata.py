@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InputError, StrataError
-from dpstrata.model.answers import Answers, parse_answers
 from dpstrata.model.checks import find_large_spreads, find_problems
 from dpstrata.model.outcome import counted
+from dpstrata.privacy.answers import parse_answers
+from dpstrata.privacy.answers.base import Answers
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame

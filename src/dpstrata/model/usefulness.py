@@ -44,10 +44,9 @@ def alarm(plan: Design) -> str | None:
     start = f"Too imprecise: with a margin of error of {_rounded(margin)} ({confidence})"
     if mean is None:
         return f"{start} means that are closer than that could not be told apart."
-    shares = answers.steps == 1 and (answers.lower, answers.upper) == (0, 1)
-    what, show = ("share", _percent) if shares else ("mean", _number)
     ends = max(mean - margin, answers.lower), min(mean + margin, answers.upper)
-    return f"{start} a {what} of {show(mean)} could not be told from {show(ends[0])} or {show(ends[1])}."
+    this, low, high = map(answers.shown, (mean, *ends))
+    return f"{start} a {answers.figure} of {this} could not be told from {low} or {high}."
 
 
 def _expected_mean(plan: Design) -> float | None:
@@ -63,7 +62,7 @@ def _expected_mean(plan: Design) -> float | None:
         shares = strata.proportions if strata.proportions is not None else _implied_shares(plan)
         if shares is None:
             return None
-        means = answers.lower + answers.range * shares
+        means = answers.at_shares(shares)
     mean = float((strata.sizes * means).sum() / strata.population)
     return mean if answers.lower < mean < answers.upper else None
 
@@ -72,23 +71,10 @@ def _implied_shares(plan: Design) -> FloatArray | None:
     """Find the shares of two answers from their spread, where they are alike; of p and 1 − p the smaller."""
     strata, answers = plan.strata, plan.inputs.answers
     sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
-    if answers.steps != 1 or "bound" in sources:
-        return None
-    # S² = p(1 − p)N/(N − 1), in squared ranges
-    spread = (plan.sds / answers.range) ** 2 * (strata.sizes - 1) / strata.sizes
-    shares = (1 - np.sqrt(np.maximum(1 - 4 * spread, 0.0))) / 2
-    return shares if np.ptp(shares) <= _ALIKE else None
+    shares = None if "bound" in sources else answers.proportions_of(plan.sds, strata.sizes)
+    return None if shares is None or np.ptp(shares) > _ALIKE else shares
 
 
 def _rounded(value: float) -> str:
     """Write a number with two digits, and no exponent."""
     return f"{float(f'{value:.2g}'):,.10g}"
-
-
-def _percent(share: float) -> str:
-    digits = 0 if share == 0 or share >= 0.01 else 1
-    return f"{100 * share:.{digits}f}%"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"

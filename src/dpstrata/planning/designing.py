@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from dpstrata.errors import InputError
-from dpstrata.model.answers import Answers, parse_answers
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import expected_means
 from dpstrata.model.inputs import Inputs, Target
@@ -15,6 +14,8 @@ from dpstrata.model.releases import Trust
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective
 from dpstrata.planning.choosing import answer_any
+from dpstrata.privacy.answers import parse_answers
+from dpstrata.privacy.answers.base import Answers
 
 FOR_ALL_STRATA = ("response_rate", "proportion")  # options that fill a column of the strata
 

@@ -62,7 +62,7 @@ def noised_moments(plan: Design, codes: IntArray, values: FloatArray) -> Moments
         The noised answers; at least one of every stratum.
     """
     answers, strata = plan.inputs.answers, len(plan.strata)
-    shares = (values - answers.lower) / answers.range
+    shares = answers.shares(values)
     counts = np.bincount(codes, minlength=strata).astype(float)
     means = np.bincount(codes, weights=shares, minlength=strata) / counts
     off = shares - means[codes]
@@ -105,7 +105,7 @@ def pilot_spreads(plan: Design, moments: Moments) -> FloatArray:
     found = np.empty(flat[0].size)
     for start in range(0, found.size, _ROWS):
         rows = slice(start, start + _ROWS)
-        found[rows] = _mean_variances(*(each[rows] for each in flat), two_values=answers.steps == 1)
+        found[rows] = _mean_variances(*(each[rows] for each in flat), two_values=answers.values == 2)
     spreads: FloatArray = answers.range * np.sqrt(found.reshape(shape))
     return read_only(spreads)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dpstrata.errors import InputError
 
 if TYPE_CHECKING:
+    from dpstrata.privacy.answers.base import Answers
     from dpstrata.privacy.mechanisms.base import Mechanism
 
 # name: the class, in the module of the same name in ``mechanisms/``
@@ -22,7 +23,7 @@ MECHANISMS = {
 }
 
 
-def get_mechanism(name: str, *, answer_range: float, steps: int | None) -> Mechanism:
+def get_mechanism(name: str, answers: Answers) -> Mechanism:
     """Return the mechanism called ``name`` for such answers.
 
     Raises
@@ -31,7 +32,7 @@ def get_mechanism(name: str, *, answer_range: float, steps: int | None) -> Mecha
         If there is no such mechanism, or it cannot protect such answers.
     """
     if name not in MECHANISMS:
-        raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {name!r}.")
+        raise InputError.must("mechanism", f"be one of {', '.join(MECHANISMS)}", name)
     module = import_module(f"dpstrata.privacy.mechanisms.{name}")
-    mechanism: Mechanism = getattr(module, MECHANISMS[name])(answer_range, steps)
+    mechanism: Mechanism = getattr(module, MECHANISMS[name])(answers)
     return mechanism

@@ -13,9 +13,9 @@ import numpy as np
 
 from dpstrata.arrays import IntArray
 from dpstrata.errors import InputError
-from dpstrata.model.answers import Answers
 from dpstrata.model.design_record import Design
 from dpstrata.model.summary import TITLES
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.registry import MECHANISMS, get_mechanism
 from dpstrata.report.chart import SCHEMA, Chart
@@ -222,14 +222,13 @@ def noise_chart(answers: Answers) -> Chart:
         for mechanism in fitting.values()
         for e, v in zip(budgets, mechanism.variance(budgets), strict=True)
     ]
-    kind = {None: "any number in a range", 1: "two values"}.get(answers.steps, f"{answers.steps} steps")
     return lines(
         rows,
         x=("e", "local epsilon of one answer"),
         y=("variance", "noise variance, in squared ranges"),
         series=("mechanism", "mechanism"),
         title="How much noise one answer needs",
-        subtitle=f"Answers: {kind}",
+        subtitle=f"Answers: {answers.described}",
         log_y=True,
         looks={mechanism.title: place for place, mechanism in fitting.items()},
     )
@@ -238,7 +237,7 @@ def noise_chart(answers: Answers) -> Chart:
 def _fitting(name: str, answers: Answers) -> Mechanism | None:
     """Return the mechanism if it fits such answers and a promise of epsilon alone."""
     try:
-        mechanism = get_mechanism(name, answer_range=answers.range, steps=answers.steps)
+        mechanism = get_mechanism(name, answers)
     except InputError:
         return None
     return None if mechanism.needs_delta else mechanism

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from dpstrata.model.answers import Answers
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.output import plain_cell
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.written import plain_number
 
 MOST_INLINE = 40
@@ -172,8 +172,7 @@ def _literal(value: Any) -> str:
     """Write a value as Python; numbers with all their digits."""
     match value:
         case Answers():
-            ends = [value.lower, value.upper, *([] if value.step is None else [value.step])]
-            return f"({', '.join(map(plain_number, ends))})"
+            return value.code
         case str():
             return _quoted(value)
         case float():
@@ -195,8 +194,7 @@ def _quoted(text: str) -> str:
 def _option(value: Any) -> str:
     match value:
         case Answers():
-            ends = [value.lower, value.upper, *([] if value.step is None else [value.step])]
-            return ":".join(map(plain_number, ends))
+            return value.text
         case float():
             return plain_number(value)
     return str(value)

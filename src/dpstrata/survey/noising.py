@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from functools import lru_cache
 
-import numpy as np
 import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray, IntArray
@@ -93,7 +92,7 @@ def noise_at(plan: Design, stratum: str) -> GridNoise:
 
 def on_grid(plan: Design, values: FloatArray, noise: GridNoise) -> IntArray:
     """Put answers on the grid of the noise, at random up or down, as whole steps from their lower end."""
-    return to_grid((values - plan.inputs.answers.lower) / plan.inputs.answers.range, noise.steps)
+    return to_grid(plan.inputs.answers.shares(values), noise.steps)
 
 
 def _row(plan: Design, stratum: str) -> int:
@@ -120,26 +119,7 @@ def require_stated_answers(plan: Design) -> None:
 
 def as_answers(plan: Design, answers: npt.ArrayLike) -> FloatArray:
     """Check that answers are numbers that the design allows; clip them where it says so."""
-    allowed = plan.inputs.answers
-    try:
-        no_numbers = np.ma.is_masked(answers) or np.iscomplexobj(answers)
-        values = np.full(1, np.nan) if no_numbers else np.asarray(answers, dtype=float)
-    except (TypeError, ValueError, OverflowError):  # the cause would show an answer
-        raise InputError("every answer must be a number, got something else.") from None
-    if values.ndim != 1 or not np.all(np.isfinite(values)):
-        raise InputError("every answer must be a number, got something else.")
-    if allowed.step is not None:
-        steps = (values - allowed.lower) / allowed.step
-        if not np.all(np.abs(steps - np.rint(steps)) <= 1e-9 * np.maximum(np.abs(steps), 1.0)):
-            raise InputError(f"answers must lie on the grid {allowed}, got one off it.")
-    clipped = np.asarray(np.clip(values, allowed.lower, allowed.upper))
-    outside = int(np.sum(np.abs(values - clipped) > 1e-9 * allowed.range))
-    if outside and not plan.inputs.clip:
-        hint = ", or design again with clip=True (--clip)" if allowed.step is None else " or the design"
-        raise InputError(
-            f"answers must lie in {allowed}, got {outside:,} of {values.size:,} outside. Correct them{hint}."
-        )
-    return clipped
+    return plan.inputs.answers.checked(answers, clip=plan.inputs.clip)
 
 
 @lru_cache(maxsize=4096)

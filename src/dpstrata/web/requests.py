@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from dpstrata.errors import InputError
-from dpstrata.model.answers import Answers, parse_answers
 from dpstrata.model.columns import strata_from_columns
 from dpstrata.model.releases import Trust
 from dpstrata.model.strata import Strata
 from dpstrata.model.tables import Table
+from dpstrata.privacy.answers import parse_answers
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.web.limits import LIMITS
 
 Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]

@@ -21,20 +21,19 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.grid import GridNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import Point, Step, point, s, s_step
 
 
 class Mechanism(ABC):
-    """Noise for one answer, for answers that span ``answer_range`` in ``steps`` grid steps.
+    """Noise for one answer.
 
     Parameters
     ----------
-    answer_range : float
-        R = upper - lower > 0.
-    steps : int or None
-        K = R / step for answers on a grid, ``None`` for real answers.
+    answers : Answers
+        What can be answered; :class:`~dpstrata.Answers` says what a mechanism may ask of it.
 
     Raises
     ------
@@ -57,10 +56,14 @@ class Mechanism(ABC):
     constant_remainder: float | None = None
     """The remainder, where it does not depend on the budget; then closed forms hold."""
 
-    def __init__(self, answer_range: float, steps: int | None) -> None:
-        self.answer_range = answer_range
-        self.steps = steps
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
         self.check()
+
+    @property
+    def answer_range(self) -> float:
+        """R, in whose square all variances are counted."""
+        return self.answers.range
 
     def prepare(self, epsilon: float, delta: float) -> None:  # noqa: B027 - most need not know
         """Fit the mechanism to the central promise, before anything else is asked of it."""
@@ -161,15 +164,15 @@ class Mechanism(ABC):
 
         Examples
         --------
+        >>> from dpstrata import Answers
         >>> from dpstrata.privacy.registry import get_mechanism
-        >>> round(float(get_mechanism("laplace", answer_range=1, steps=None).variance(5.153)), 4)
+        >>> round(float(get_mechanism("laplace", Answers(0, 1)).variance(5.153)), 4)
         0.0753
         """
         e = np.asarray(local_epsilon, dtype=float)
         if not np.all(e > 0):
-            raise InputError("local_epsilon must be positive.")
+            raise InputError(f"{option('local_epsilon')} must be positive.")
         return self.variance_at(point(np.atleast_1d(e))).reshape(e.shape)
 
     def __repr__(self) -> str:
-        grid = "real answers" if self.steps is None else f"steps={self.steps}"
-        return f"<{self.title} for answers that span {self.answer_range:g}, {grid}>"
+        return f"<{self.title} for answers in {self.answers}>"

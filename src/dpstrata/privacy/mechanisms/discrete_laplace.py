@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise, GridNoise
@@ -26,13 +26,13 @@ class DiscreteLaplace(Mechanism):
 
     def check(self) -> None:
         """Require a grid."""
-        if self.steps is None:
+        if self.answers.steps is None:
             raise InputError(
-                "Discrete Laplace protects answers on a grid, got real answers. "
-                "Give the step of the grid too (as in 0:100:1), or use another mechanism."
+                f"Discrete Laplace protects answers on a grid, got {self.answers.described}. Give the step "
+                f"of the grid too, as in {option('answers', '0:100:1')}, or use another mechanism."
             )
-        self._steps = self.steps
-        if self.steps == 1:
+        self._steps = self.answers.steps
+        if self._steps == 1:
             self.constant_remainder = 0.0
         else:
             self.rounding = 256.0  # exp(−e/K) magnifies the rounding of e by e/K, which can be 64

@@ -21,6 +21,7 @@ import numpy as np
 from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import InputError
 from dpstrata.privacy import randomness
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, fineness
@@ -158,10 +159,8 @@ class ConstantGaussian(Mechanism):
 
     Parameters
     ----------
-    answer_range : float
-        R.
-    steps : int or None
-        K of answers on a grid; it makes no difference.
+    answers : Answers
+        What can be answered.
     sigma : float
         Standard deviation of the noise of one answer, in ranges.
     """
@@ -170,8 +169,8 @@ class ConstantGaussian(Mechanism):
     title = "Gaussian"
     weight = 0.0
 
-    def __init__(self, answer_range: float, steps: int | None, sigma: float) -> None:
-        super().__init__(answer_range, steps)
+    def __init__(self, answers: Answers, sigma: float) -> None:
+        super().__init__(answers)
         self.sigma = sigma
         self.constant_remainder = sigma * sigma
 

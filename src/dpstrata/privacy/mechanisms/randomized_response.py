@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
@@ -28,11 +28,10 @@ class RandomizedResponse(Mechanism):
 
     def check(self) -> None:
         """Require two values."""
-        if self.steps != 1:
+        if self.answers.values != 2:
             raise InputError(
-                "Randomized response protects answers of two values, "
-                f"got {'real answers' if self.steps is None else f'{self.steps + 1:,} values'}. "
-                "Use answers='binary', a grid of one step, or another mechanism."
+                f"Randomized response protects answers of two values, got {self.answers.described}. "
+                f"Use {option('answers', 'binary')}, a grid of one step, or another mechanism."
             )
 
     def in_words(self, what: str) -> str:

@@ -35,7 +35,7 @@ class SharedBudget(Mechanism):
         self.rounding = 4.0 * inner.rounding
         self.additive = inner.additive
         self.worst_case = inner.worst_case
-        super().__init__(inner.answer_range, inner.steps)
+        super().__init__(inner.answers)
 
     def in_words(self, what: str) -> str:
         """Say what noises one answer."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.promises import Spent
 from dpstrata.privacy.written import plain_number, round_up
@@ -80,15 +81,15 @@ class Promise(ABC):
             raise InputError("mechanism='best' supports pure epsilon only; remove delta, zcdp or gdp.")
 
     @abstractmethod
-    def fitted(self, mechanism: str, *, answer_range: float, steps: int | None, questions: int) -> Mechanism:
+    def fitted(self, mechanism: str, *, answers: Answers, questions: int) -> Mechanism:
         """Return what noises an answer so that the answers to all questions together keep the promise.
 
         Parameters
         ----------
         mechanism : str
             Its name.
-        answer_range, steps : float, int or None
-            R and K of the answers.
+        answers : Answers
+            What can be answered.
         questions : int
             How many answers of a person share the promise, >= 1.
         """

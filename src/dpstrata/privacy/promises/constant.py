@@ -9,6 +9,7 @@ from statistics import NormalDist
 from typing import ClassVar
 
 from dpstrata.errors import InputError
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.gaussian import ConstantGaussian
 from dpstrata.privacy.promises.base import FALSE_ALARMS, Promise, Seen, power_in_words
@@ -44,9 +45,9 @@ class ConstantNoise(Promise):
         if cap is not None:
             raise InputError(f"{name} does not go with local_epsilon_cap={cap:g}.")
 
-    def fitted(self, mechanism: str, *, answer_range: float, steps: int | None, questions: int) -> Mechanism:
+    def fitted(self, mechanism: str, *, answers: Answers, questions: int) -> Mechanism:
         """Return Gaussian noise; questions share the promise by adding 1/σ² up."""
-        return ConstantGaussian(answer_range, steps, 1.0 / self.mu * math.sqrt(questions))
+        return ConstantGaussian(answers, 1.0 / self.mu * math.sqrt(questions))
 
     def in_all_in_words(self, on_deviations: float) -> str:
         """Say no sum."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
+from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promises.base import Promise, Seen
@@ -68,9 +69,9 @@ class PureEpsilon(Promise):
         """Return the same in mpmath."""
         return mp.expm1(mp.mpf(self.epsilon))
 
-    def fitted(self, mechanism: str, *, answer_range: float, steps: int | None, questions: int) -> Mechanism:
+    def fitted(self, mechanism: str, *, answers: Answers, questions: int) -> Mechanism:
         """Return the mechanism of that name, with a budget that is shared by all questions."""
-        noise = get_mechanism(mechanism, answer_range=answer_range, steps=steps)
+        noise = get_mechanism(mechanism, answers)
         if (self._delta > 0) != noise.needs_delta:
             raise InputError(
                 f"delta={self._delta:g} does not go with mechanism={mechanism!r}: Gaussian noise needs a "

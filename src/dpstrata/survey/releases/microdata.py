@@ -40,7 +40,7 @@ class MicrodataFielding(Fielding):
         """Noise answers at the budget of their stratum."""
         noise = noise_at(plan, stratum)
         k = on_grid(plan, check_answers(plan, stratum, answers), noise)
-        return plan.inputs.answers.lower + plan.inputs.answers.range * noise.shares(noise.draw(k))
+        return plan.inputs.answers.at_shares(noise.shares(noise.draw(k)))
 
     def noised(
         self, plan: Design, answers: Mapping[str, Sequence[Any]], progress: Callable[[int], None]

@@ -1,0 +1,54 @@
+"""Yes or no, coded as 1 and 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpstrata.errors import InputError
+from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answers.grid import Grid
+from dpstrata.privacy.answers.interval import read_numbers
+
+_WORD = "binary"
+_NUMBERS = [0.0, 1.0, 1.0]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class YesNo(Grid):
+    """1 for yes and 0 for no, so that a mean is a share.
+
+    Parameters
+    ----------
+    lower, upper, step : float
+        0, 1 and 1.
+    """
+
+    form: ClassVar[str] = f"'{_WORD}'"
+    figure: ClassVar[str] = "share"
+
+    def _check_step(self) -> None:
+        Grid._check_step(self)
+        if [self.lower, self.upper, self.step] != _NUMBERS:
+            raise InputError(f"yes and no must be 0 and 1 in steps of 1, got {self}.")
+
+    @classmethod
+    def read(cls, given: Any) -> Answers | None:
+        """Read the word, or its three numbers."""
+        word = isinstance(given, str) and given == _WORD
+        return cls(*_NUMBERS) if word or read_numbers(given) == _NUMBERS else None
+
+    @property
+    def text(self) -> str:
+        """The word."""
+        return _WORD
+
+    @property
+    def code(self) -> str:
+        """The word as Python writes it."""
+        return f'"{_WORD}"'
+
+    def shown(self, estimate: float) -> str:
+        """Write a share in percent."""
+        digits = 0 if estimate == 0 or estimate >= 0.01 else 1
+        return f"{100 * estimate:.{digits}f}%"
