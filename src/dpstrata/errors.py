@@ -90,6 +90,11 @@ class Sentence(str):
         return (self._marked,)
 
     @property
+    def marked(self) -> str:
+        """Its text with the mentions, to be part of another sentence."""
+        return self._marked
+
+    @property
     def parts(self) -> Iterator[str | Mention]:
         """The pieces of text and the mentions between them, in order."""
         end = 0
@@ -206,12 +211,12 @@ class StrataError(InputError):
         source: str = "the strata",
         cells: Sequence[CellProblem] = (),
     ) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(map(Sentence, problems))
         self.cells = tuple(cells)
         if len(self.problems) == 1:
-            message = f"{source}: {self.problems[0]}"
+            message = f"{source}: {self.problems[0].marked}"
         else:
-            lines = [f"  - {problem}" for problem in self.problems[: self.SHOWN]]
+            lines = [f"  - {problem.marked}" for problem in self.problems[: self.SHOWN]]
             if len(self.problems) > self.SHOWN:
                 lines.append(f"  - and {len(self.problems) - self.SHOWN:,} more")
             message = f"{source}: {len(self.problems):,} problems.\n" + "\n".join(lines)

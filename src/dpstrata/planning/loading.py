@@ -39,7 +39,9 @@ def load_design(path: str | Path) -> Design:
     try:
         again = answer(plan.strata, plan.inputs, plan.problem)
     except DpstrataError as error:
-        raise InputError(f"{path} does not describe a possible design: {error}") from None
+        raise InputError(
+            f"{path} does not describe a possible design: {error.sentence.marked}", where=str(path)
+        ) from None
     if isinstance(plan.certificate, Bound):
         _check_bound(plan, again, path)
     elif plan.sample_sizes.tolist() != again.sample_sizes.tolist():

@@ -38,8 +38,10 @@ def read_key(path: Path) -> bytes:
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         risk = "can find respondents in the ledger" if path.name == "ledger.key" else "knows the sample"
         warnings.warn(
-            f"others may read {path}; whoever holds the key {risk}. Restrict it to your account: chmod 600.",
-            DpstrataWarning,
+            DpstrataWarning(
+                f"others may read {path}; whoever holds the key {risk}. Restrict it to your account: "
+                "chmod 600."
+            ),
             stacklevel=2,
         )
     return key

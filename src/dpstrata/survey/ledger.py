@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import DpstrataWarning, InputError
+from dpstrata.errors import DpstrataWarning, InputError, option
 from dpstrata.model.design_record import Design
 from dpstrata.model.output import write_atomically
 from dpstrata.privacy.promises import Spent
@@ -181,8 +181,9 @@ class Ledger:
         if others and not again and not _is_announced(others, plan):
             raise InputError(
                 f"everyone in the frame has spent {_added(others).in_words} before, last in "
-                f"{Path(others[-1].output).name}, and this release spends more on top of it. Pass --again to "
-                "release anyway; surveys of other people belong in another folder."
+                f"{Path(others[-1].output).name}, and this release spends more on top of it. Pass "
+                f"{option('again', True)} to release anyway; surveys of other people belong in another "
+                "folder."
             )
         planned = planned_shares(plan)
         shares = planned if shares is None else shares
@@ -264,9 +265,10 @@ def check_release(plan: Design, noised: Path, design: Path | None) -> None:
         )
     if own and not designs:
         warnings.warn(
-            f"{noised} differs from what the ledger records as released for this design ({', '.join(own)}); "
-            "make sure that it holds the noised answers of this design, unchanged.",
-            DpstrataWarning,
+            DpstrataWarning(
+                f"{noised} differs from what the ledger records as released for this design "
+                f"({', '.join(own)}); make sure that it holds the noised answers of this design, unchanged."
+            ),
             stacklevel=3,
         )
 
@@ -333,8 +335,8 @@ def _with_round(
             raise InputError(
                 "not the same people answered this question as the ones before, which shows who was drawn: "
                 f"up to epsilon = {six_digits_up(loss)} is lost instead of {six_digits_up(counted.epsilon)}. "
-                "Release only people who answered every question, or pass --accept-response to release "
-                "anyway and count it."
+                "Release only people who answered every question, or pass "
+                f"{option('accept_response', True)} to release anyway and count it."
             )
         return _adding(entry, counted, loss, delta_of_repeats(plan, now + 1, shares))
     if own and not again:
@@ -351,7 +353,7 @@ def _with_round(
         raise InputError(
             f"{reason}; noising the same people again costs everyone "
             f"{'far more than it did' if promise.amplified else 'more'}, and answers that come "
-            "later would reveal late respondents. Pass --again to release anyway."
+            f"later would reveal late respondents. Pass {option('again', True)} to release anyway."
         )
     if not promise.amplified:  # the sample hides nobody, so that every release adds what it is
         return replace(entry, round=now + 1)

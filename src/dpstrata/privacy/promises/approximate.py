@@ -41,7 +41,7 @@ class ApproximateEpsilon(PureEpsilon):
     def __post_init__(self) -> None:
         PureEpsilon.__post_init__(self)
         if not 0.0 <= self.delta < 1.0:
-            raise InputError(f"delta must be at least 0 and below 1, got delta={self.delta:g}.")
+            raise InputError.must("delta", "be at least 0 and below 1", self.delta, "g")
 
     @property
     def _delta(self) -> float:

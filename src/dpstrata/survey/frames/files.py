@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.errors import InputError, MissingExtraError, option
 from dpstrata.model.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table, text_of
 from dpstrata.survey.frames.base import (
     BETWEEN,
@@ -199,7 +199,10 @@ class FileFrame(Frame):
             connection.register("frame", pyarrow.table(columns))
         elif ending in DATABASE_ENDINGS:
             if self.table is None:
-                raise InputError(f"{self.path} is a database: say which table lists the people.")
+                raise InputError(
+                    f"{self.path} is a database: name the table that lists the people ({option('table')}).",
+                    where=str(self.path),
+                )
             connection.execute(f"ATTACH '{path}' AS source (READ_ONLY)")
             connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{_quote(self.table)}")
         else:
