@@ -62,12 +62,15 @@ class OptionNamed(BaseModel):
     value: str | None = Field(description="As Python writes it; null where the option alone is meant.")
 
 
+Parts = list[str | OptionNamed]
+
+
 class ErrorBody(BaseModel):
     """A sentence, and what it is about: an option or cells, if any."""
 
     message: str
     argument: str | None = Field(description="The option that it is about.")
-    parts: list[str | OptionNamed] = Field(
+    parts: Parts = Field(
         description="The message in pieces, so that options can be named as their reader knows them."
     )
     cells: list[CellError]
@@ -92,12 +95,16 @@ def reply_error(
     """Answer with an error, about an option or cells if there are any."""
     # A stray half of a surrogate pair, quoted in a message, must not break the answer.
     sentence = Sentence(Sentence(message).marked.encode("utf-8", "replace").decode())
-    parts = [
+    about = {"argument": argument, "parts": parts_of(sentence), "cells": cells or []}
+    return reply_json({"error": {"message": sentence, **about}}, status)
+
+
+def parts_of(sentence: str) -> list[Any]:
+    """Take a sentence apart: pieces of text, and the options between them."""
+    return [
         {"option": part.name, "value": part.value} if isinstance(part, Mention) else part
-        for part in sentence.parts
+        for part in Sentence(sentence).parts
     ]
-    about = {"message": sentence, "argument": argument, "parts": parts, "cells": cells or []}
-    return reply_json({"error": about}, status)
 
 
 def explain(error: Exception) -> Reply | None:
