@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms.gaussian import LARGEST_LOCAL_DELTA
 from dpstrata.privacy.promises.base import FALSE_ALARMS, power_in_words
 from dpstrata.privacy.promises.pure import PureEpsilon
@@ -55,7 +55,7 @@ class ApproximateEpsilon(PureEpsilon):
     @property
     def least_rate_in_words(self) -> str:
         """Say that it is for delta."""
-        return f"delta={self.delta:g} asks for {self.least_rate:.3g}"
+        return f"{option('delta', self.delta, 'g')} asks for {self.least_rate:.3g}"
 
     def _beyond_the_factor(self, *, curator: bool) -> str:
         what = "a noised mean" if curator else "a single noised answer"
