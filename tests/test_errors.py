@@ -44,6 +44,22 @@ def test_an_error_survives_the_way_between_processes(again):
     assert error.sentence.mentions[1] == Mention("total", "10")
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        dps.StrataError(["size must be positive.", f"{option('sds')} must be numbers."]),
+        dps.InfeasibleError("too few.", misses=(True, 2.0), argument="total"),
+        dps.MissingExtraError("charts need", "charts"),
+    ],
+)
+def test_every_kind_survives_it(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
+    assert again.sentence.mentions == error.sentence.mentions
+
+
 def test_an_error_is_about_the_option_it_mentions_first():
     error = dps.InfeasibleError(f"{option('budget')} does not cover {option('total', 10)}.")
     assert error.argument == "budget"

@@ -19,6 +19,7 @@ reader knows them (:class:`Sentence`). Nobody has to take a sentence apart.
 
 from __future__ import annotations
 
+import copyreg
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -148,6 +149,10 @@ class DpstrataError(Exception):
         self.value = value
         self.where = where
         super().__init__(self.sentence)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it is: what a subclass was made from differs from the sentence that came of it.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class InputError(DpstrataError, ValueError):

@@ -136,9 +136,9 @@ class Ledger:
             if not all(_is_sound(entry) for entry in self.entries):
                 raise ValueError
         except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+            raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise InputError(f"{path} is not a ledger of dpstrata.") from None
+            raise InputError(f"{path} is not a ledger of dpstrata.", where=str(path)) from None
 
     def of_sample(self, entry: Entry) -> list[Entry]:
         """Return the releases that count of the sample of an entry."""
@@ -261,7 +261,8 @@ def check_release(plan: Design, noised: Path, design: Path | None) -> None:
     designs = {entry.design_digest for entry in entries if entry.output_digest == digest}
     if designs and plan.digest not in designs:
         raise InputError(
-            f"{noised} must hold noised answers of this design, got those of another one by the ledger."
+            f"{noised} must hold noised answers of this design, got those of another one by the ledger.",
+            where=str(noised),
         )
     if own and not designs:
         warnings.warn(
@@ -282,7 +283,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         file = open(lock, "w")  # noqa: SIM115 - closed below, whatever happens inside
     except OSError as error:
-        raise InputError(f"{lock} cannot be written: {error.strerror or error}.") from None
+        raise InputError(f"{lock} cannot be written: {error.strerror or error}.", where=str(lock)) from None
     with file:  # the file stays: whoever waits for it must not hold one that is gone
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
