@@ -127,7 +127,7 @@ def test_another_survey_of_the_same_people_is_still_refused(survey):
     field(folder, frame, "other.json", "zeroth")
     _, _, noised = field(folder, frame, "pilot.json", "first", again=True)
     dps.main_design(first, *noised).save(folder / "design.json")
-    with pytest.raises(dps.InputError, match="Pass --again"):
+    with pytest.raises(dps.InputError, match="Pass again=True"):
         field(folder, frame, "design.json", "second")
 
 
@@ -362,7 +362,7 @@ def test_a_pilot_has_one_main_wave_and_is_what_it_says(survey):
     dps.main_design(first, names, noised).save(folder / "design.json")
     assert field(folder, frame, "design.json", "second")[0].spent.epsilon == 1.0
     dps.main_design(first, names, [value / 2 for value in noised]).save(folder / "other.json")
-    with pytest.raises(dps.InputError, match="Pass --again"):
+    with pytest.raises(dps.InputError, match="Pass again=True"):
         field(folder, frame, "other.json", "third")
 
 
@@ -374,5 +374,5 @@ def test_an_ordinary_survey_cannot_be_announced_as_a_pilot(survey):
     main = dps.main_design(first, *answered(first))
     forged = replace(main, waves=replace(main.waves, pilot_digest=ordinary.digest))
     forged.save(folder / "design.json")
-    with pytest.raises(dps.InputError, match="Pass --again"):
+    with pytest.raises(dps.InputError, match="Pass again=True"):
         field(folder, frame, "design.json", "second")

@@ -19,6 +19,7 @@ reader knows them (:class:`Sentence`). Nobody has to take a sentence apart.
 
 from __future__ import annotations
 
+import copyreg
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -90,6 +91,11 @@ class Sentence(str):
         return (self._marked,)
 
     @property
+    def marked(self) -> str:
+        """Its text with the mentions, to be part of another sentence."""
+        return self._marked
+
+    @property
     def parts(self) -> Iterator[str | Mention]:
         """The pieces of text and the mentions between them, in order."""
         end = 0
@@ -143,6 +149,10 @@ class DpstrataError(Exception):
         self.value = value
         self.where = where
         super().__init__(self.sentence)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it is: what a subclass was made from differs from the sentence that came of it.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class InputError(DpstrataError, ValueError):
@@ -206,12 +216,12 @@ class StrataError(InputError):
         source: str = "the strata",
         cells: Sequence[CellProblem] = (),
     ) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(map(Sentence, problems))
         self.cells = tuple(cells)
         if len(self.problems) == 1:
-            message = f"{source}: {self.problems[0]}"
+            message = f"{source}: {self.problems[0].marked}"
         else:
-            lines = [f"  - {problem}" for problem in self.problems[: self.SHOWN]]
+            lines = [f"  - {problem.marked}" for problem in self.problems[: self.SHOWN]]
             if len(self.problems) > self.SHOWN:
                 lines.append(f"  - and {len(self.problems) - self.SHOWN:,} more")
             message = f"{source}: {len(self.problems):,} problems.\n" + "\n".join(lines)

@@ -85,27 +85,22 @@ def pilot(
     """
     _require_pure(strata, options)
     if isinstance(pilot_total, int) and pilot_total < 1:
-        raise InputError(f"pilot_total must be at least 1, got pilot_total={pilot_total}.")
+        raise InputError.must("pilot_total", "be at least 1", pilot_total)
     _, both = read_survey(strata, {**options, "epsilon": epsilon, "total": total})
     in_all = both.promise.central_epsilon
     if isinstance(pilot_epsilon, int | float) and not 0 < pilot_epsilon < in_all:
-        raise InputError(
-            f"pilot_epsilon must be above 0 and below epsilon={in_all:g}, so that something is left "
-            f"for the main wave, got pilot_epsilon={pilot_epsilon:g}."
-        )
+        below = f"be above 0 and below {option('epsilon', in_all, 'g')}"
+        left = f"{below}, so that something is left for the main wave"
+        raise InputError.must("pilot_epsilon", left, pilot_epsilon, "g")
     strata, inputs = read_survey(strata, {**options, "epsilon": pilot_epsilon, "total": pilot_total})
     assert both.total is not None
     if not pilot_total < both.total:
-        raise InputError(
-            f"pilot_total must be below total={both.total:,}, so that someone is left for the main wave, "
-            f"got pilot_total={pilot_total:,}."
-        )
+        left = f"be below {option('total', both.total, ',')}, so that someone is left for the main wave"
+        raise InputError.must("pilot_total", left, pilot_total, ",")
     least = int(inputs.bounds(strata)[0].sum())
     if pilot_total < least:
-        raise InfeasibleError(
-            f"pilot_total must be at least the sum of the minimums ({least:,}), "
-            f"got pilot_total={pilot_total:,}."
-        )
+        minimums = f"be at least the sum of the minimums ({least:,})"
+        raise InfeasibleError.must("pilot_total", minimums, pilot_total, ",")
     wave = answer_any(strata, inputs, warn=False)
     warn_beyond_the_best(wave, stacklevel=2, name="pilot_total")
     warn_of_empty_strata(wave, stacklevel=2)
@@ -301,16 +296,23 @@ def _require_pure(strata: object, options: dict[str, Any]) -> None:
     """Refuse what a pilot is not worked out for."""
     for name in (*QUESTIONS, *OTHER_THAN_EPSILON):
         if options.get(name):
-            raise NotAvailableError(f"a pilot is for a total and a promise of epsilon alone, got {name}.")
+            raise NotAvailableError(
+                f"a pilot is for a total and a promise of epsilon alone, got {option(name, options[name])}.",
+                value=options[name],
+            )
     shown = [name for name in RELEASES if kind_of(name).shows_spread]
     release = options.get(OPTION)
     if release in [name for name in RELEASES if name not in shown]:
         raise NotAvailableError(
-            f"a pilot needs {' or '.join(option(OPTION, name) for name in shown)}, got {release!r}: "
-            f"{kind_of(release).published_one} of a stratum shows no spread."
+            f"a pilot needs {' or '.join(option(OPTION, name) for name in shown)}, got "
+            f"{option(OPTION, release)}: {kind_of(release).published_one} of a stratum shows no spread.",
+            value=release,
         )
     if options.get("objective") == "unit_free":
-        raise NotAvailableError("a pilot is for the objectives mean, trace and custom, got 'unit_free'.")
+        raise NotAvailableError(
+            f"a pilot is for the objectives mean, trace and custom, got {option('objective', 'unit_free')}.",
+            value="unit_free",
+        )
     if isinstance(strata, Strata) and strata.sd_epsilons is not None and strata.sd_epsilons.any():
         raise InputError(
             "a pilot starts from standard deviations that cost no budget, got some with sd_epsilon."

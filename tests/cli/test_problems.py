@@ -1,19 +1,30 @@
 """Every problem of a command is one line, in the words of the command line, and nothing is lost by it."""
 
+import ast
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
 import commands
 import dpstrata as dps
 from dpstrata.cli import app
+from dpstrata.cli.problems import in_flags
+from dpstrata.cli.screen import print_paragraph
+from dpstrata.errors import Sentence, option
+from dpstrata.survey.response import Response
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
 DESIGN = "design strata.csv --epsilon 1"
 FRAME = "--id person --stratum occupation"
-BATCH = f"--sample sample.csv {FRAME} --answer affairs --out noised.csv"
+BATCH = f"--sample sample.csv {FRAME} --answer affairs"
+# Arguments of functions that no command calls with what someone typed.
+PYTHON_ALONE = {
+    *("method", "sample_size", "stratum_size", "local_epsilon", "library"),
+    *("sizes", "sds", "names", "sd_sources", "extra"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +36,10 @@ def folder(tmp_path_factory):
     (folder / "answers.csv").write_text("stratum,size,sd\nA,700,0.3\nB,800,0.1\n")
     strata = dps.Strata.from_file(folder / "strata.csv")
     dps.design(strata, epsilon=1, total=20).save(folder / "design.json")
+    (folder / "coefficients.csv").write_text("stratum,size,sd,coefficient\nA,700,0,0\nB,800,0.1,0\n")
+    (folder / "rates.csv").write_text("stratum,size,sd,response_rate\nA,700,0.3,0.5\nB,800,0.1,0.5\n")
+    (folder / "means.csv").write_text("stratum,answer\nA,0.3\nA,0.5\nB,0.1\nB,0.4\n")
+    (folder / "people.duckdb").write_bytes(b"")
     (folder / "loop.csv").symlink_to("pool.csv")
     (folder / "pool.csv").symlink_to("loop.csv")
     for name in ("fair1978.csv", "regions.csv"):
@@ -152,6 +167,68 @@ def folder(tmp_path_factory):
             "is given for two different files.",
         ),
         ("sweep strata.csv --epsilon 1 --total 20 --mechanism magic", "gaussian, best, got 'magic'."),
+        (f"{DESIGN}000 --total 9", "--epsilon must lie between 1e-06 and 100, got --epsilon 1000."),
+        (f"{DESIGN} --total 9 --mechanism gaussian --delta 2", "and below 1, got --delta 2."),
+        (f"{DESIGN} --total 1", "--total must be at least the sum of the minimums (2), got --total 1."),
+        (
+            "design strata.csv --zcdp 1e9 --total 9 --mechanism gaussian",
+            "--zcdp must lie between 1e-6 and 1e6, got --zcdp 1e+09.",
+        ),
+        (
+            "design strata.csv --gdp 1 --total 9 --mechanism gaussian --delta 0.1",
+            "--gdp does not go with --delta 0.1.",
+        ),
+        (
+            "design strata.csv --gdp 1 --total 9 --mechanism gaussian --local-epsilon-cap 2",
+            "--gdp does not go with --local-epsilon-cap 2.",
+        ),
+        ("design strata.csv --gdp 1 --zcdp 1 --total 9", "got --zcdp and --gdp."),
+        (f"{DESIGN} --total 9 --objective custom", "--objective custom needs a coefficient for every"),
+        (
+            "design coefficients.csv --epsilon 1 --total 9 --objective custom",
+            "--objective custom needs at least one coefficient other than 0.",
+        ),
+        (
+            "design coefficients.csv --epsilon 1 --total 9 --objective unit_free",
+            "--objective unit_free divides by sd, which must be above 0, got 0 in stratum 'A'.",
+        ),
+        (f"{DESIGN} --total 9 --response-rate 2", "above 0 and at most 1, got --response-rate 2."),
+        (f"{DESIGN} --total 9 --proportion 0.1", "remove them, or leave --proportion out."),
+        (
+            "design rates.csv --epsilon 1 --total 9 --response-rate 0.5",
+            "remove that column, or leave --response-rate out.",
+        ),
+        (f"{DESIGN} --domains colour=0.1", "--domains must name columns of the strata ('stratum'), got 'col"),
+        (
+            f"{DESIGN} --domains stratum=0.1 --target-cv 0.1 --expected-mean 0.5",
+            "--target-cv with targets for domains needs a column 'expected_mean' of the strata",
+        ),
+        ("evaluate strata.csv --epsilon 1", "evaluate needs --sample-sizes, or a column sample_size"),
+        ("evaluate strata.csv --epsilon 1 --sample-sizes x,1", "--sample-sizes must be whole numbers, one"),
+        (
+            "evaluate strata.csv --epsilon 1 --sample-sizes 5,5 --min-per-stratum 9",
+            "--sample-sizes must lie between 9 and 700, got 5 in stratum 'A'.",
+        ),
+        ("sweep strata.csv --epsilon 1,x --total 20", "--epsilon must be numbers, got 'x'."),
+        ("sweep strata.csv --epsilon 2:1:1 --total 20", "--epsilon must be start:stop:step with start <="),
+        ("sweep strata.csv --epsilon 1 --at-most 1:1e9:1", "--at-most must have at most 100,000 values."),
+        (
+            "pilot strata.csv --pilot-epsilon 0.2 --pilot-total 9",
+            "a pilot needs --epsilon and --total, of both waves together.",
+        ),
+        (
+            "pilot strata.csv --epsilon 1 --pilot-epsilon 0.2 --total 90 --pilot-total 9 --objective unit_free",
+            "objectives mean, trace and custom, got --objective unit_free.",
+        ),
+        (
+            "estimate design.json means.csv --pilot pilot.json",
+            "to combine two waves give both --pilot and --pilot-answers.",
+        ),
+        (
+            "frame fair1978.csv --id person --stratum person --out s.csv",
+            "--id and --stratum must be different columns, got 'person' for both.",
+        ),
+        (f"frame people.duckdb {FRAME} --out s.csv", "name the table that lists the people (--table)."),
         ("desing", "no such command 'desing'. Did you mean 'design'? See dpstrata --help."),
     ],
 )
@@ -189,3 +266,54 @@ def test_without_arguments_there_is_help():
     result = commands.run(None)
     assert result.returncode == 0
     assert "main-design" in result.stdout
+
+
+def test_a_release_that_needs_consent_says_how_to_give_it(folder, tmp_path):
+    (tmp_path / "fair1978.csv").write_bytes((folder / "fair1978.csv").read_bytes())
+
+    def done(*words, code=0):
+        result = commands.run(tmp_path, *" ".join(words).split())
+        assert result.returncode == code, result.stderr
+        return " ".join(result.stderr.split())
+
+    done(f"frame fair1978.csv {FRAME} --out strata.csv")
+    done("design strata.csv --epsilon 1 --total 6366 --answers 0:60 --out design.json")
+    done(f"draw design.json fair1978.csv {FRAME} --out sample.csv")
+    done(f"privatize design.json fair1978.csv {BATCH} --out one.csv")
+    said = done(f"privatize design.json fair1978.csv {BATCH} --out two.csv", code=2)
+    assert said.endswith("Pass --again to release anyway.")
+
+
+def _mentioned():
+    """The first argument of every option(...), and of every InputError.must(...)."""
+    for path in Path(dps.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = getattr(node, "func", None)
+            if getattr(called, "id", getattr(called, "attr", "")) in ("option", "must") and node.args:
+                yield from [node.args[0].value] if isinstance(node.args[0], ast.Constant) else []
+
+
+def test_whatever_a_message_mentions_is_an_option_of_a_command():
+    commands_known = typer.main.get_command(app).commands.values()
+    flags = {flag for each in commands_known for known in each.params for flag in known.opts}
+    named = set(_mentioned())
+    assert {"total", "again", "port"} <= named
+    assert {f"--{name.replace('_', '-')}" for name in named - PYTHON_ALONE} <= flags
+
+
+def test_a_loss_beyond_the_promise_names_the_flag_that_accepts_it():
+    response = Response(2.0, 0.0, 1.0, 3, 1, 1, np.ones(3))
+    with pytest.raises(dps.InputError) as caught:
+        response.require_promise()
+    assert "or pass --accept-response to release nevertheless" in in_flags(caught.value.sentence)
+
+
+def test_sentences_on_the_screen_name_flags(capsys):
+    print_paragraph(
+        Sentence(f"Design again with {option('answers', (0, 100, 1))} or {option('clip', True)}.")
+    )
+    print_paragraph("Text of others stays: total=9.")
+    assert capsys.readouterr().out.splitlines()[::2] == [
+        "Design again with --answers 0:100:1 or --clip.",
+        "Text of others stays: total=9.",
+    ]

@@ -22,7 +22,7 @@ from dpstrata.model.releases.curator import Curator
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.registry import get_mechanism
 from dpstrata.report.report_tables import noise_in_words, noise_table, options_table
-from problems import MECHANISMS, RELEASED, is_additive, make_problem, plain_term, plain_variance
+from problems import MECHANISMS, RELEASED, answers_of, is_additive, make_problem, plain_term, plain_variance
 
 WORDS = [name for name, kind in inspect.get_annotations(Release).items() if kind == "ClassVar[str]"]
 OPTIONS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "options.md"
@@ -122,14 +122,14 @@ def _two_layers(monkeypatch):
     monkeypatch.setitem(RELEASED, TwoLayers.name, two_layers_by_the_textbook)
 
 
-TWO_LAYERS = TwoLayers(get_mechanism("laplace", answer_range=1.0, steps=None), 3.0, 1.25)
+TWO_LAYERS = TwoLayers(get_mechanism("laplace", answers_of(None)), 3.0, 1.25)
 FORMS = [*(kind_of(name)() for name in RELEASES), TWO_LAYERS]
 
 
 def cases():
     for release in FORMS:
         for mechanism, steps in MECHANISMS:
-            if release.misfit(get_mechanism(mechanism, answer_range=1.0, steps=steps)) is None:
+            if release.misfit(get_mechanism(mechanism, answers_of(steps))) is None:
                 yield release, mechanism, steps
 
 

@@ -347,7 +347,7 @@ def test_evaluate_scores_an_allocation():
         (
             [5, 5, 5, 1],
             {"min_per_stratum": 3},
-            "sample_size must lie between 3 and 10,000, got 1 in stratum 'D'",
+            "sample_sizes must lie between 3 and 10,000, got 1 in stratum 'D'",
         ),
         ([5, 5, 5, 5], {"total": 20}, "evaluate takes the total from sample_sizes, got total too"),
     ],

@@ -404,7 +404,7 @@ def test_domains_have_coefficients_of_variation_relative_to_their_own_means(tmp_
     [
         (None, "target_cv with targets for domains needs a column 'expected_mean' of the strata"),
         (["x", 1, 1, 1], "column 'expected_mean' must be a number, got 'x' in stratum '1'"),
-        ([0, 0, 1, 1], "the mean expected in half=x must not be 0"),
+        ([0, 0, 1, 1], "the mean expected in the group 'x' of column 'half' must not be 0"),
     ],
 )
 def test_coefficients_of_variation_of_domains_need_their_means(means, words):

@@ -142,7 +142,7 @@ def test_everyone_in_the_frame_spends_whoever_is_drawn(fielded):
         second()
     assert second(again=True).spent.epsilon == 2.5
     _, same = second_survey(folder, "three")  # the first design again, drawn with another key
-    with pytest.raises(dps.InputError, match="Pass --again"):
+    with pytest.raises(dps.InputError, match="Pass again=True"):
         same()
     assert same(again=True).spent.epsilon == 3.5
 

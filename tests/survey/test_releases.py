@@ -19,7 +19,7 @@ def cases():
     for name in RELEASES:
         for mechanism, answers, delta in CASES:
             allowed = parse_answers(answers)
-            noise = get_mechanism(mechanism, answer_range=allowed.range, steps=allowed.steps)
+            noise = get_mechanism(mechanism, allowed)
             if kind_of(name)().misfit(noise) is None:
                 yield name, mechanism, answers, delta
 

@@ -209,7 +209,7 @@ def test_a_response_that_contradicts_the_design_is_refused_before_anything_is_sp
     folder, plan = fielded
     few = keep(folder, 31)
     with pytest.raises(
-        dps.InputError, match=r"Up to epsilon = \d\.\d+ may be lost instead of 1.*--accept-response"
+        dps.InputError, match=r"Up to epsilon = \d\.\d+ may be lost instead of 1.*accept_response=True"
     ):
         release(folder, answers=few)
     assert not (folder / "ledger.json").exists()

@@ -132,7 +132,7 @@ def test_designed_for_60_percent_and_19_percent_answer():
     assert (found.fewer, found.over) == (40, sum(loss > 1 for loss in losses))
     assert found.epsilon == pytest.approx(max(losses))
     assert found.epsilon > 1.5
-    with pytest.raises(dps.InputError, match="--accept-response"):
+    with pytest.raises(dps.InputError, match="accept_response=True"):
         found.require_promise()
 
 

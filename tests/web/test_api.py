@@ -263,11 +263,57 @@ def test_the_documentations_requests_and_answers(client):
     from pathlib import Path
 
     page = (Path(__file__).parents[2] / "docs" / "reference" / "json-api.md").read_text(encoding="utf-8")
-    request, figures, refusal = (json.loads(part.partition("```")[0]) for part in page.split("```json\n")[1:])
+    blocks = (json.loads(part.partition("```")[0]) for part in page.split("```json\n")[1:])
+    request, figures, of_a_cell, of_an_option = blocks
     reply = client.post("/api/design", json=request).json()
     assert {name: reply[name] for name in figures} == figures
+    few = {**request, "options": {**request["options"], "total": 2}}
+    assert client.post("/api/design", json=few).json() == of_an_option
     request["strata"]["size"][0] = "many"
-    assert client.post("/api/design", json=request).json() == refusal
+    assert client.post("/api/design", json=request).json() == of_a_cell
+
+
+@pytest.mark.parametrize(
+    ("options", "argument", "parts"),
+    [
+        ({"total": 2}, "total", [{"option": "total", "value": None}, {"option": "total", "value": "2"}]),
+        ({"total": 1.5}, "total", [{"option": "total", "value": None}]),
+        ({"answers": [0, "1"]}, "answers", [{"option": "answers", "value": None}]),
+        ({"nonsense": 1}, "nonsense", [{"option": "nonsense", "value": None}]),
+        ({"domains": {"region": "x"}}, "domains", [{"option": "domains", "value": None}]),
+        ({"non sense": 1}, None, []),
+        ({"mechanism": "best", "delta": 1e-6}, "mechanism", [{"option": "mechanism", "value": "'best'"}]),
+        ({"gdp": 1.0}, "epsilon", [{"option": name, "value": None} for name in ("epsilon", "zcdp", "gdp")]),
+        ({"objective": "custom"}, "objective", [{"option": "objective", "value": "'custom'"}]),
+        ({"proportion": 0.1}, "proportion", [{"option": "proportion", "value": None}]),
+    ],
+)
+def test_a_refusal_says_which_option_it_is_about(client, four, options, argument, parts):
+    error = client.post("/api/design", json={**four, "options": {**four["options"], **options}}).json()[
+        "error"
+    ]
+    assert error["argument"] == argument, error
+    assert [part for part in error["parts"] if isinstance(part, dict)][: len(parts)] == parts
+    texts = (part if isinstance(part, str) else _named(part) for part in error["parts"])
+    assert "".join(texts) == error["message"]
+
+
+def _named(part):
+    return part["option"] if part["value"] is None else f"{part['option']}={part['value']}"
+
+
+def test_a_refusal_of_two_plans_says_which(client, four):
+    held = {**four, "options": {**four["options"], "total": 1.5}}
+    error = client.post("/api/compare", json={"held": held, "current": four}).json()["error"]
+    assert error["message"] == "held: total must be a whole number."
+    assert error["argument"] == "total"
+
+
+def test_warnings_come_in_parts_too(client, four):
+    four["strata"].pop("sd")
+    reply = client.post("/api/design", json=four).json()
+    assert ["".join(parts) for parts in reply["warning_parts"]] == reply["warnings"]
+    assert len(reply["warnings"]) == 1
 
 
 @pytest.mark.parametrize("options", [{"budget": 3000}, {"target_se": 0.02}])

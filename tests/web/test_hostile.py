@@ -32,7 +32,7 @@ def still_well(client):
 def refused(reply, status, words):
     assert reply.status_code == status, reply.text
     error = reply.json()["error"]
-    assert set(error) == {"message", "cells"}
+    assert set(error) == {"message", "argument", "parts", "cells"}
     assert words in error["message"], error["message"]
     assert "Traceback" not in reply.text
     assert "/tmp" not in reply.text
@@ -64,11 +64,11 @@ def test_what_is_not_json_is_refused(client, content):
         (b'{"strata": {"size": [[1]]}, "options": {}}', "strata.size.0"),
         (b'{"strata": {"size": [NaN]}, "options": {}}', "strata.size.0"),
         (b'{"strata": {"size": [1e999]}, "options": {}}', "strata.size.0"),
-        (b'{"strata": {"size": [1]}, "options": {"epsilon": Infinity}}', "options.epsilon"),
-        (b'{"strata": {"size": [1]}, "options": {"epsilon": "1"}}', "options.epsilon"),
-        (b'{"strata": {"size": [1]}, "options": {"total": 1.5}}', "options.total"),
-        (b'{"strata": {"size": [1]}, "options": {"total": 1e300}}', "options.total"),
-        (b'{"strata": {"size": [1]}, "options": {"nonsense": 1}}', "options.nonsense"),
+        (b'{"strata": {"size": [1]}, "options": {"epsilon": Infinity}}', "epsilon "),
+        (b'{"strata": {"size": [1]}, "options": {"epsilon": "1"}}', "epsilon "),
+        (b'{"strata": {"size": [1]}, "options": {"total": 1.5}}', "total "),
+        (b'{"strata": {"size": [1]}, "options": {"total": 1e300}}', "total "),
+        (b'{"strata": {"size": [1]}, "options": {"nonsense": 1}}', "nonsense "),
         (b'{"strata": {"size": [1]}, "options": {}, "more": 1}', "more"),
         (b'{"strata": {"size": [1], "sd": [0.1, 0.2]}, "options": {}}', "one length"),
     ],

@@ -223,8 +223,9 @@ def test_a_wrong_control_is_shown_at_its_place(visit):
     visit.control("epsilon").fill("1")
     visit.control("total").fill("2")
     expect(visit.page.locator(".failure")).to_contain_text(
-        "total must be at least the sum of the minimums (4)"
+        "The number of people must be at least the sum of the minimums (4), got 2."
     )
+    expect(visit.control("total")).to_have_attribute("aria-invalid", "true")
     visit.control("total").fill("200")
     visit.headline(FIRST)
 

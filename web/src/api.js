@@ -1,9 +1,11 @@
 // The JSON API. The newest request wins: an earlier one of the same kind is given up.
 
+import { worded } from "./wording.js";
+
 export class ApiError extends Error {
-  constructor(message, cells = []) {
+  constructor(message, { argument = null, cells = [] } = {}) {
     super(message);
-    this.cells = cells;
+    Object.assign(this, { argument, cells });
   }
 }
 
@@ -34,7 +36,7 @@ export async function send(path, { json, bytes, signal } = {}) {
   }
   if (answer.ok && answer.headers.get("preference-applied") !== IN_BODY) return answer;
   const told = await answer.json().catch(() => null);
-  throw new ApiError(told?.error?.message ?? "The server failed to answer.", told?.error?.cells);
+  throw told?.error ? new ApiError(worded(told.error.parts), told.error) : new ApiError("The server failed to answer.");
 }
 
 export const wasGivenUp = (error) => error?.name === "AbortError";

@@ -3,6 +3,7 @@
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { budget, count, percent, significant } from "./format.js";
+import { worded } from "./wording.js";
 
 export function Headline({ result, error, problem, stale, onRetry }) {
   const failure = problem ?? error;
@@ -15,7 +16,7 @@ export function Headline({ result, error, problem, stale, onRetry }) {
           <p><button type="button" class="small" onClick=${onRetry}>Try again</button></p></div>`
       : result
         ? html`<p class="headline-text" id="headline" aria-busy=${!result.told}>${result.headline}</p>${result.notes.map((text) => html`<p class="note">${text}</p>`)}<${Tiles} result=${result} />
-          ${result.warnings.map((text) => html`<p class="warning">${text}</p>`)}
+          ${result.warning_parts.map((parts) => html`<p class="warning">${worded(parts)}</p>`)}
           <${Reasons} result=${result} />`
         : html`<p class="headline-text waiting" aria-hidden="true"> </p><p class="hidden">The plan is being made.</p>`}
     <${Announcer} text=${failure ? `${failure.empty ? "No strata yet." : "No design:"} ${describe(failure)}` : !stale && result?.told ? result.headline : null} />

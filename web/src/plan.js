@@ -2,6 +2,7 @@
 
 import { CHOICES } from "./choices.js";
 import { isAmbiguous, typed } from "./format.js";
+import { capital, labelOf } from "./wording.js";
 
 export const SPREADS = { sd: "sd", variance: "variance", proportion: "proportion", sd_low: "sd low", sd_high: "sd high" };
 export const OPTIONAL = {
@@ -94,28 +95,26 @@ const NEEDS = [
 
 function toOptions(given) {
   const options = {};
-  const number = (name, label) => {
-    options[name] = readNumber(name, label, given[name]);
+  const number = (name) => {
+    options[name] = readNumber(name, given[name]);
   };
-  number("epsilon", "Epsilon");
-  number(given.question, QUESTION_LABELS[given.question]);
+  number("epsilon");
+  number(given.question);
   if (given.mechanism !== DEFAULTS.mechanism) options.mechanism = given.mechanism;
-  if (given.mechanism === "gaussian") number("delta", "Delta");
+  if (given.mechanism === "gaussian") number("delta");
   if (given.objective !== DEFAULTS.objective) options.objective = given.objective;
   options.answers = given.answers.trim().replaceAll(" ", "");
   if (options.answers === "") throw { field: "answers", message: "The answers must have two ends, such as 0:1." };
-  if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap", "The cap");
+  if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap");
   if (given.trust !== DEFAULTS.trust) options.trust = given.trust;
-  for (const [name, label] of [["questions", "Questions"], ["confidence", "The confidence"], ["min_per_stratum", "The fewest"]]) {
-    if (given[name] !== DEFAULTS[name]) number(name, label);
-  }
+  for (const name of ["questions", "confidence", "min_per_stratum"]) if (given[name] !== DEFAULTS[name]) number(name);
   return options;
 }
 
-function readNumber(name, label, text) {
+function readNumber(name, text) {
   const value = typed(text);
   const refuse = (what) => {
-    throw { field: name, message: `${label} must be ${what}, got ${JSON.stringify(text)}.` };
+    throw { field: name, message: `${capital(labelOf(name))} must be ${what}, got ${JSON.stringify(text)}.` };
   };
   if (isAmbiguous(text) || (WHOLE.has(name) && /\d[.,\s]/.test(text.trim())))
     refuse(WHOLE.has(name) ? "a whole number without commas, points or spaces" : "a number with a decimal point and without separators of thousands");
@@ -124,20 +123,11 @@ function readNumber(name, label, text) {
   return value;
 }
 
-// The control that a refusal of the server is about: its sentence begins with the option's name.
-export function fieldOf({ message = "", cells = [] }, options) {
-  if (cells.length) return null;
-  const name = message.match(/^(?:options\.)?(\w+)/)?.[1];
-  return QUESTIONS.includes(name) ? (name === options.question ? name : null) : NAMES.includes(name) ? name : null;
+// The control that a refusal of the server is about, if it is on the page now.
+export function fieldOf({ argument }, options) {
+  if (!NAMES.includes(argument)) return null;
+  return QUESTIONS.includes(argument) && argument !== options.question ? null : argument;
 }
-
-export const QUESTION_LABELS = {
-  total: "The number of people",
-  at_most: "The largest number of people",
-  target_se: "The standard error",
-  target_margin: "The margin of error",
-  budget: "The budget",
-};
 
 // --- the table --------------------------------------------------------------------------------
 

@@ -35,14 +35,14 @@ def pilot_command(
 ) -> None:
     """Design a small first wave that learns the spreads; --epsilon and --total are of both waves."""
     from dpstrata.cli.options import read_survey
-    from dpstrata.errors import InputError
+    from dpstrata.errors import InputError, option
     from dpstrata.model.output import require_apart
     from dpstrata.piloting import pilot
 
     require_apart(strata, out)
     survey, given = read_survey(strata, options)
     if not {"epsilon", "total"} <= set(given):
-        raise InputError("a pilot needs --epsilon and --total, of both waves together.")
+        raise InputError(f"a pilot needs {option('epsilon')} and {option('total')}, of both waves together.")
     first = pilot(survey, pilot_epsilon=pilot_epsilon, pilot_total=pilot_total, **given)
     _show(first, out, json)
     if not json:

@@ -140,27 +140,25 @@ def privatize_command(
     If it will, design with --trust curator: noising the mean of each stratum once is far more precise than
     noising every answer, and promises everyone else the same.
     """
-    from dpstrata.errors import InputError
+    from dpstrata.errors import InputError, option
 
-    batch = {"--sample": sample, "--id": id, "--stratum": stratum, "--answer": answer, "--out": out}
-    others = {
-        "--key-file": key_file,
-        "--again": again or None,
-        "--accept-response": accept_response or None,
-    }
+    batch = {"sample": sample, "id": id, "stratum": stratum, "answer": answer, "out": out}
+    others = {"key_file": key_file, "again": again or None, "accept_response": accept_response or None}
     given = ["a table of answers"] * (answers is not None) + [
-        name for name, value in (batch | others).items() if value is not None
+        option(name) for name, value in (batch | others).items() if value is not None
     ]
     if stratum_value is not None:
         if given:
-            raise InputError(f"--stratum-value is for one respondent, got {given[0]} too.")
+            raise InputError(f"{option('stratum_value')} is for one respondent, got {given[0]} too.")
         _one_by_one(design, stratum_value)
         return
     if answers is None:
-        raise InputError("privatize needs a table of answers, or --stratum-value for one respondent.")
+        raise InputError(
+            f"privatize needs a table of answers, or {option('stratum_value')} for one respondent."
+        )
     missing = [name for name in batch if batch[name] is None]
     if missing:
-        raise InputError(f"a batch of answers needs {', '.join(missing)}.")
+        raise InputError(f"a batch of answers needs {', '.join(map(option, missing))}.")
     assert sample is not None and id is not None and stratum is not None  # noqa: PT018
     assert answer is not None and out is not None  # noqa: PT018
     _batch(
@@ -194,6 +192,7 @@ def _batch(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
+    from dpstrata.cli.problems import in_flags
     from dpstrata.survey.releasing import privatize
 
     design, answers, sample, out, key_file = files
@@ -223,7 +222,7 @@ def _batch(
     )
     typer.echo("Raw answers were seen here, so only the central promise holds, not the local one.")
     for note in release.notes:
-        typer.echo(note)
+        typer.echo(in_flags(note))
     typer.echo(f"By the ledger, everyone in the frame has spent {release.spent.in_words} in all.")
     if release.known_before:
         typer.echo(
@@ -274,11 +273,13 @@ def estimate_command(
     reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
     result = estimate(design, noised, **reading)
     if pilot is not None or pilot_answers is not None:
-        from dpstrata.errors import InputError
+        from dpstrata.errors import InputError, option
         from dpstrata.piloting import combine_waves
 
         if pilot is None or pilot_answers is None:
-            raise InputError("to combine two waves give both --pilot and --pilot-answers.")
+            raise InputError(
+                f"to combine two waves give both {option('pilot')} and {option('pilot_answers')}."
+            )
         first = read_design(pilot)
         result = combine_waves(first, plan, estimate(pilot, pilot_answers, **reading), result)
     whole, *others = [

@@ -18,7 +18,7 @@ from dpstrata.cli.options import (
     read_survey,
     takes_options,
 )
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 
 if TYPE_CHECKING:
     from dpstrata.model.strata import Strata
@@ -81,12 +81,12 @@ def evaluate_command(
 def _sizes(text: str | None, strata: Strata) -> list[float]:
     cells = text.split(",") if text is not None else strata.extra.get("sample_size")
     if cells is None:
-        raise InputError("evaluate needs --sample-sizes, or a column sample_size in the file.")
+        raise InputError(f"evaluate needs {option('sample_sizes')}, or a column sample_size in the file.")
     try:
         return [float(cell) for cell in cells]
     except (TypeError, ValueError):
         raise InputError(
-            f"sample_sizes must be whole numbers, one for each stratum, got {text or cells[0]!r}."
+            f"{option('sample_sizes')} must be whole numbers, one for each stratum, got {text or cells[0]!r}."
         ) from None
 
 
@@ -105,7 +105,6 @@ def sweep_command(
     from rich.console import Console
     from rich.progress import track
 
-    from dpstrata.cli.problems import in_flags
     from dpstrata.cli.screen import print_table
     from dpstrata.model.keeping import write_result
     from dpstrata.model.output import require_apart
@@ -139,7 +138,7 @@ def sweep_command(
         typer.echo(dumps(rows, indent=1))
         return
     shown = [name for name in rows[0] if name != "sample_sizes"]
-    cells = [tuple(in_flags(_cell(row[name]), OPTIONS) for name in shown) for row in rows]
+    cells = [tuple(_cell(row[name]) for name in shown) for row in rows]
     print_table(TextTable(f"{len(rows):,} designs", tuple(name.replace("_", " ") for name in shown), cells))
 
 
@@ -154,17 +153,17 @@ def _values(name: str, text: str) -> Any:
         try:
             ends = [float(end) for end in word.split(":")]
         except ValueError:
-            raise InputError(f"--{name.replace('_', '-')} must be numbers, got {word!r}.") from None
+            raise InputError(f"{option(name)} must be numbers, got {word!r}.", value=word) from None
         if len(ends) == 1:
             values += ends
         elif len(ends) == 3 and ends[2] > 0 and ends[0] <= ends[1] < math.inf:
             count = int((ends[1] - ends[0]) / ends[2] + 1e-9) + 1
             if count > _MOST_DESIGNS:
-                raise InputError(f"--{name.replace('_', '-')} must have at most {_MOST_DESIGNS:,} values.")
+                raise InputError(f"{option(name)} must have at most {_MOST_DESIGNS:,} values.", value=word)
             values += [round(ends[0] + i * ends[2], 12) for i in range(count)]
         else:
             raise InputError(
-                f"--{name.replace('_', '-')} must be start:stop:step with start <= stop, got {word!r}."
+                f"{option(name)} must be start:stop:step with start <= stop, got {word!r}.", value=word
             )
     whole = OPTIONS[name].kind in (int, int | None)
     plain = [int(value) if whole and value.is_integer() else value for value in values]

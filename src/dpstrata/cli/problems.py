@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from enum import Enum
 from typing import Any
 
 from dpstrata.errors import Mention, Sentence
 
 _WANTED = {"int_parsing": "a whole number", "int_from_float": "a whole number", "float_parsing": "a number"}
-_VERBS = "must|needs|asks|is for|requires|and|go|does|lies"
+_QUOTED = "'\"(["
 
 
 def flag(mention: Mention) -> str:
@@ -22,23 +23,43 @@ def flag(mention: Mention) -> str:
     '--at-most 9,000'
     >>> flag(Mention("mechanism", "'gaussian'")), flag(Mention("clip", "True"))
     ('--mechanism gaussian', '--clip')
+    >>> flag(Mention("answers", "(0, 100, 1)")), flag(Mention("sample_sizes", "[50, 60]"))
+    ('--answers 0:100:1', '--sample-sizes 50,60')
     """
     match mention.value:
         case None | "True":
             return _flag(mention.name)
         case "False":
             return f"--no-{mention.name.replace('_', '-')}"
-        case text if text[:1] in "'\"":
-            return f"{_flag(mention.name)} {ast.literal_eval(text)}"
+        case text if text[:1] in _QUOTED:
+            return f"{_flag(mention.name)} {_typed(ast.literal_eval(text))}"
         case number:
             return f"{_flag(mention.name)} {number}"
 
 
-def in_flags(sentence: str, names: Iterable[str]) -> str:
-    """Write a sentence of the library with options as they are typed."""
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _typed(value: Any) -> str:
+    between = ":" if isinstance(value, tuple) else ","
+    return between.join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+
+
+def in_flags(sentence: str, names: Iterable[str] = ()) -> str:
+    """Write a sentence of the library with options as they are typed.
+
+    ``names`` are those of a message that does not mention its options, for :func:`as_typed`.
+    """
     if isinstance(sentence, Sentence) and sentence.mentions:
         return sentence.worded(flag)
     return as_typed(sentence, names)
+
+
+# --- until every message mentions its options -----------------------------------------------------
+
+
+_VERBS = "must|needs|asks|is for|requires|and|go|does|lies"
 
 
 def as_typed(message: str, names: Iterable[str]) -> str:
@@ -77,8 +98,7 @@ def as_typed(message: str, names: Iterable[str]) -> str:
     return re.sub(name, lambda found: _flag(found[0]) if "_" in found[0] else found[0], message)
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+# --- what Typer finds -------------------------------------------------------------------------------
 
 
 def usage_in_words(error: Any) -> str:
@@ -96,9 +116,9 @@ def _sentence(error: Any) -> str:
         return said[:1].lower() + said[1:]
     name = max(parameter.opts, key=len) if parameter.opts[0].startswith("-") else parameter.name.upper()
     found = cause.errors()[0]
-    choice = re.search(r"is not one of (.*)", found["msg"])
-    if choice is not None:
-        wanted = f"one of {choice[1].rstrip('.').replace(chr(39), '')}"
+    kind = parameter.type_descriptor.annotation
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        wanted = f"one of {', '.join(str(each.value) for each in kind)}"
     elif found["type"] in _WANTED:
         wanted = _WANTED[found["type"]]
     else:

@@ -17,10 +17,10 @@ def print_table(table: TextTable) -> None:
     for i, name in enumerate(table.header):
         grid.add_column(name, justify="left" if i == 0 else "right")
     for row in table.rows:
-        grid.add_row(*(Text(cell) for cell in row))
+        grid.add_row(*map(_text, row))
     console.print(grid)
     if table.note:
-        console.print(Text(table.note))
+        console.print(_text(table.note))
     console.print()
 
 
@@ -29,5 +29,10 @@ def print_paragraph(text: str) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=110)
-    console.print(Text(in_flags(text, ())))
+    console.print(_text(text))
     console.print()
+
+
+def _text(text: str) -> Text:
+    """Take text as it is, and options that a sentence mentions as they are typed."""
+    return Text(in_flags(text))

@@ -72,9 +72,10 @@ def strata_from_columns(
         raise StrataError(problems, source=table.source, cells=cells)
     if spread is None and not spread_follows:
         warnings.warn(
-            f"{table.source}: there is no spread column (sd, variance, proportion, or sd_low and sd_high), "
-            "so the worst case of the answer range is used.",
-            DpstrataWarning,
+            DpstrataWarning(
+                f"{table.source}: there is no spread column (sd, variance, proportion, or sd_low and "
+                "sd_high), so the worst case of the answer range is used."
+            ),
             stacklevel=4,
         )
     extra = {name: tuple(cells) for name, cells in known.others.items()}
@@ -127,8 +128,9 @@ class _Columns:
                 self.problems.append(f"column {name!r} is missing.{hint}")
         for name, other in close.items():
             warnings.warn(
-                f"{self.table.source}: column {other!r} is not known and not used; did you mean {name!r}?",
-                DpstrataWarning,
+                DpstrataWarning(
+                    f"{self.table.source}: column {other!r} is not known and not used; did you mean {name!r}?"
+                ),
                 stacklevel=6,
             )
 

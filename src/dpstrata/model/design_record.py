@@ -359,11 +359,17 @@ class Design:
         chosen = library or next((name for name in libraries if importlib.util.find_spec(name)), None)
         if chosen is None or chosen not in libraries:
             got = "none of them installed" if chosen is None else repr(chosen)
-            raise InputError(f"to_frame needs one of {', '.join(libraries)}, got {got}.")
+            raise InputError(
+                f"to_frame needs one of {', '.join(libraries)}, got {got}.", argument="library", value=library
+            )
         try:
             frame: IntoDataFrame = nw.from_dict(self.table(), backend=chosen).to_native()
         except ModuleNotFoundError:
-            raise InputError(f"to_frame({chosen!r}) needs {chosen}: pip install {chosen}.") from None
+            raise InputError(
+                f"to_frame({chosen!r}) needs {chosen}: pip install {chosen}.",
+                argument="library",
+                value=library,
+            ) from None
         return frame
 
     def to_dict(self) -> dict[str, Any]:

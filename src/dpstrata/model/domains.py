@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.strata import Strata
 from dpstrata.model.tables import text_of
@@ -112,13 +112,20 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
         if unknown:
             groups = list(dict.fromkeys(cells))
             listed = ", ".join(groups[:_MOST_NAMES]) + (", ..." if len(groups) > _MOST_NAMES else "")
-            raise InputError(f"column {column!r} has no group {unknown[0]!r}; it has {listed}.")
+            raise InputError(
+                f"column {column!r} has no group {unknown[0]!r}; it has {listed}.",
+                argument="domains",
+                value=unknown[0],
+                where=f"column {column!r}",
+            )
         means = _group_means(strata, column, cells) if wanted and inputs.target_cv is not None else {}
         targets = {group: inputs.variance_of(goal, means.get(group)) for group, goal in wanted.items()}
         found.append(_partition(strata, column, cells, targets))
     number = sum(int(np.isfinite(part.limits).sum()) for part in found)
     if number > _MOST_TARGETS:
-        raise InputError(f"a design can meet at most {_MOST_TARGETS:,} targets, got {number:,}.")
+        raise InputError(
+            f"a design can meet at most {_MOST_TARGETS:,} targets, got {number:,}.", argument="domains"
+        )
     return tuple(found)
 
 
@@ -134,8 +141,10 @@ def expected_means(strata: Strata) -> FloatArray | None:
         except ValueError:
             means[row] = math.nan
         if not math.isfinite(means[row]):
-            place = f"in stratum {strata.name(row)!r}"
-            raise InputError(f"column {EXPECTED!r} must be a number, got {text_of(cell)!r} {place}.")
+            place = f"stratum {strata.name(row)!r}"
+            raise InputError(
+                f"column {EXPECTED!r} must be a number, got {text_of(cell)!r} in {place}.", where=place
+            )
     return means
 
 
@@ -144,15 +153,18 @@ def _group_means(strata: Strata, column: str, cells: Sequence[str]) -> dict[str,
     means = expected_means(strata)
     if means is None:
         raise InputError(
-            f"target_cv with targets for domains needs a column {EXPECTED!r} of the strata, the mean that is "
-            "expected in each, got none."
+            f"{option('target_cv')} with targets for domains needs a column {EXPECTED!r} of the strata, the "
+            "mean that is expected in each, got none."
         )
     part = _partition(strata, column, cells, {})
     sums = np.bincount(part.codes, weights=strata.sizes * means)
     by_group = dict(zip(part.groups, (sums / part.populations).tolist(), strict=True))
     for group, mean in by_group.items():
         if mean == 0:
-            raise InputError(f"the mean expected in {column}={group} must not be 0, got 0.")
+            raise InputError(
+                f"the mean expected in the group {group!r} of column {column!r} must not be 0, got 0.",
+                where=f"column {column!r}",
+            )
     return by_group
 
 
@@ -205,14 +217,19 @@ def _cells(strata: Strata, column: str) -> list[str]:
         return list(strata.names)
     if column not in strata.extra:
         known = ", ".join(map(repr, ["stratum", *strata.extra]))
-        raise InputError(f"domains must name columns of the strata ({known}), got {column!r}.")
+        raise InputError(
+            f"{option('domains')} must name columns of the strata ({known}), got {column!r}.", value=column
+        )
     cells = []
     for row, cell in enumerate(strata.extra[column]):
         text = text_of(cell)
         if not text:
             raise InputError(
                 f"column {column!r} must name a domain for every stratum, "
-                f"got nothing in stratum {strata.name(row)!r}."
+                f"got nothing in stratum {strata.name(row)!r}.",
+                argument="domains",
+                value=column,
+                where=f"stratum {strata.name(row)!r}",
             )
         cells.append(text)
     return cells

@@ -51,7 +51,8 @@ def require_free(path: Path, plan: Design) -> None:
         raise _something_else(path) from None
     if there != plan.digest and there in depends:
         raise InputError(
-            f"{path} must stay as it is, because {depends[there]} is of this design; choose another name."
+            f"{path} must stay as it is, because {depends[there]} is of this design; choose another name.",
+            where=str(path),
         )
 
 
@@ -96,7 +97,8 @@ def write_unless_edited(columns: dict[str, list[Any]], path: Path) -> None:
         write_table(columns, path)
     elif not _holds(path, columns):
         raise InputError(
-            f"{path} exists, holds something else and is not replaced; choose another name or remove it."
+            f"{path} exists, holds something else and is not replaced; choose another name or remove it.",
+            where=str(path),
         )
 
 
@@ -116,7 +118,7 @@ def _format(path: Path) -> str:
 
 def _something_else(path: Path, what: str = "") -> InputError:
     shown = f" ({what})" if what.startswith((_OURS, "columns ")) else ""
-    return InputError(f"{path} exists and holds something else{shown}. Choose another name.")
+    return InputError(f"{path} exists and holds something else{shown}. Choose another name.", where=str(path))
 
 
 def _listed(names: list[str]) -> str:

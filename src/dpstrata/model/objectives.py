@@ -5,7 +5,7 @@ from typing import get_args
 import numpy as np
 
 from dpstrata.arrays import FloatArray, read_only
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.model.strata import Strata
 from dpstrata.model.terms import Objective
 
@@ -29,13 +29,24 @@ def coefficients(strata: Strata, sds: FloatArray, objective: Objective) -> Float
             if sds.min() < 1e-30:
                 name = strata.name(int(np.argmin(sds)))
                 raise InputError(
-                    f"objective='unit_free' divides by sd, which must be above 0, got 0 in stratum {name!r}."
+                    f"{option('objective', objective)} divides by sd, which must be above 0, "
+                    f"got 0 in stratum {name!r}.",
+                    value=objective,
+                    where=f"stratum {name!r}",
                 )
             return read_only(1.0 / sds)
         case "custom":
             if strata.coefficients is None:
-                raise InputError("objective='custom' needs a coefficient for every stratum, got none.")
+                raise InputError(
+                    f"{option('objective', objective)} needs a coefficient for every stratum, got none.",
+                    value=objective,
+                )
             if not strata.coefficients.any():
-                raise InputError("objective='custom' needs at least one coefficient other than 0.")
+                raise InputError(
+                    f"{option('objective', objective)} needs at least one coefficient other than 0.",
+                    value=objective,
+                )
             return strata.coefficients
-    raise InputError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}.")
+    raise InputError(
+        f"{option('objective')} must be one of {', '.join(OBJECTIVES)}, got {objective!r}.", value=objective
+    )

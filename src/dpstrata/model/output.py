@@ -97,7 +97,7 @@ def write_atomically(path: Path, content: bytes, *, private: bool = False) -> No
         with _beside(path, content, 0o600 if private else 0o666 & ~_umask()) as temporary:
             os.replace(temporary, path)
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.", where=str(path)) from None
 
 
 def write_new(path: Path, content: bytes) -> None:
@@ -106,9 +106,9 @@ def write_new(path: Path, content: bytes) -> None:
         with _beside(path, content, 0o600) as temporary:
             os.link(temporary, path)
     except FileExistsError:
-        raise InputError(f"{path} exists already and is never overwritten.") from None
+        raise InputError(f"{path} exists already and is never overwritten.", where=str(path)) from None
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.", where=str(path)) from None
 
 
 def require_room(path: Path, size: int) -> None:
@@ -117,7 +117,7 @@ def require_room(path: Path, size: int) -> None:
         with _beside(path, bytes(size), 0o600):
             pass
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.", where=str(path)) from None
 
 
 def recover_unfinished(path: Path, digest: str) -> None:
@@ -136,7 +136,9 @@ def remove_unfinished(*paths: Path) -> None:
                 if name.startswith(f".{path.name}.") and name.endswith(_UNFINISHED):
                     path.with_name(name).unlink(missing_ok=True)
         except OSError as error:
-            raise InputError(f"{path.parent} cannot be used: {error.strerror or error}.") from None
+            raise InputError(
+                f"{path.parent} cannot be used: {error.strerror or error}.", where=str(path.parent)
+            ) from None
 
 
 @contextmanager

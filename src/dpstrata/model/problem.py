@@ -40,17 +40,16 @@ class Problem:
             i = int(np.argmax(self.lower > self.upper))
             raise InfeasibleError(
                 f"the lower bound of a stratum must be at most its upper bound, "
-                f"got {self.lower[i]} and {self.upper[i]} in stratum {i + 1}."
+                f"got {self.lower[i]} and {self.upper[i]} in stratum {i + 1}.",
+                where=f"stratum {i + 1}",
             )
         least, most = int(self.lower.sum()), int(self.upper.sum())
         if self.total < least:
-            raise InfeasibleError(
-                f"total must be at least the sum of the minimums ({least:,}), got total={self.total:,}."
-            )
+            minimums = f"be at least the sum of the minimums ({least:,})"
+            raise InfeasibleError.must("total", minimums, self.total, ",")
         if self.total > most:
-            raise InfeasibleError(
-                f"total must be at most the sum of the maximums ({most:,}), got total={self.total:,}."
-            )
+            maximums = f"be at most the sum of the maximums ({most:,})"
+            raise InfeasibleError.must("total", maximums, self.total, ",")
 
     def objective(self, sizes: IntArray | FloatArray) -> float:
         """Σ f_i at the given sizes, without the finite population correction."""

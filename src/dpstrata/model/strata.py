@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
-from dpstrata.errors import InputError, StrataError
+from dpstrata.errors import InputError, StrataError, option
 from dpstrata.model.checks import find_large_spreads, find_problems
 from dpstrata.model.outcome import counted
 from dpstrata.privacy.answers import parse_answers
@@ -119,10 +119,14 @@ class Strata:
         if not problems and count == 0:
             problems.append("there must be at least one stratum, got none.")
         lengths = {
-            **{name: len(values) for name, values in columns.items()},
-            **({} if names is None else {"names": len(names)}),
-            **({} if sd_sources is None or isinstance(sd_sources, str) else {"sd_sources": len(sd_sources)}),
-            **{name: len(values) for name, values in (extra or {}).items()},
+            **{option(name): len(values) for name, values in columns.items()},
+            **({} if names is None else {option("names"): len(names)}),
+            **(
+                {}
+                if sd_sources is None or isinstance(sd_sources, str)
+                else {option("sd_sources"): len(sd_sources)}
+            ),
+            **{f"{option('extra')}[{name!r}]": len(values) for name, values in (extra or {}).items()},
         }
         problems += [
             f"{name} must have one entry per stratum ({count}), got {length}."
@@ -217,18 +221,21 @@ class Strata:
         rates, sds, sources, shares = self.response_rates, self.sds, self.sd_sources, self.sds_are_shares
         proportions = self.proportions
         if response_rate is not None:
-            rule = "response_rate must be above 0 and at most 1"
-            rate = _as_share("response_rate", response_rate, rule, least=math.ulp(0.0))
+            rate = _as_share("response_rate", response_rate, "be above 0 and at most 1", least=math.ulp(0.0))
             if rates is not None:
                 raise InputError(
-                    "the strata already have response rates; remove that column, or leave response_rate out."
+                    "the strata already have response rates; remove that column, or leave "
+                    f"{option('response_rate')} out.",
+                    value=response_rate,
                 )
             rates = np.full(len(self), rate)
         if proportion is not None:
-            share = _as_share("proportion", proportion, "proportion must lie between 0 and 1", least=0.0)
+            share = _as_share("proportion", proportion, "lie between 0 and 1", least=0.0)
             if sds is not None:
                 raise InputError(
-                    "the strata already have standard deviations; remove them, or leave proportion out."
+                    "the strata already have standard deviations; remove them, or leave "
+                    f"{option('proportion')} out.",
+                    value=proportion,
                 )
             proportions = np.full(len(self), share)
             sds = spread_of_proportions(proportions, self.sizes.astype(float))
@@ -319,13 +326,13 @@ def spread_of_proportions(proportions: FloatArray, sizes: FloatArray) -> FloatAr
     return np.sqrt(proportions * (1 - proportions) * correction)
 
 
-def _as_share(name: str, value: object, rule: str, *, least: float) -> float:
+def _as_share(name: str, value: object, requirement: str, *, least: float) -> float:
     """Take a plain number that is a share."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{name} must be a number, got {value!r}.")
+        raise InputError(f"{option(name)} must be a number, got {value!r}.", value=value)
     number = float(value)
     if not least <= number <= 1:
-        raise InputError(f"{rule}, got {name}={number:g}.")
+        raise InputError.must(name, requirement, number, "g")
     return number
 
 
@@ -341,9 +348,9 @@ def _as_floats(name: str, values: npt.ArrayLike, problems: list[str]) -> FloatAr
     try:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        problems.append(f"{name} must be numbers of moderate size.")
+        problems.append(f"{option(name)} must be numbers of moderate size.")
         return np.empty(0)
     if array.ndim != 1:
-        problems.append(f"{name} must be a list of numbers, got {array.ndim} dimensions.")
+        problems.append(f"{option(name)} must be a list of numbers, got {array.ndim} dimensions.")
         return np.empty(0)
     return array

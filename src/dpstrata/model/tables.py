@@ -39,8 +39,15 @@ def text_of(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path, *, name: str | None = None) -> Table:
     """Read a table file; its ending says its kind.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    name : str, optional
+        What its reader calls it; by default its path.
 
     Raises
     ------
@@ -49,22 +56,25 @@ def read_table(path: Path) -> Table:
     MissingExtraError
         If its kind needs the extra ``files``.
     """
+    name = str(path) if name is None else name
     ending = path.suffix.lower()
     try:
         if ending in TEXT_ENDINGS:
-            return _read_text(path)
+            return _read_text(path, name)
         if ending == ".parquet":
-            return _read_parquet(path)
+            return _read_parquet(path, name)
         if ending in EXCEL_ENDINGS:
-            return _read_excel(path)
+            return _read_excel(path, name)
     except FileNotFoundError:
-        raise InputError(f"{path} does not exist.") from None
+        raise InputError(f"{name} does not exist.", where=name) from None
     except IsADirectoryError:
-        raise InputError(f"{path} is a folder, not a file.") from None
+        raise InputError(f"{name} is a folder, not a file.", where=name) from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise InputError(f"{name} cannot be read: {error.strerror or error}.", where=name) from None
     raise InputError(
-        f"a table must end in {', '.join((*TEXT_ENDINGS, '.parquet', *EXCEL_ENDINGS))}, got {path.name!r}."
+        f"a table must end in {', '.join((*TEXT_ENDINGS, '.parquet', *EXCEL_ENDINGS))}, "
+        f"got {Path(name).name!r}.",
+        where=name,
     )
 
 
@@ -91,13 +101,13 @@ def _known_missing(cells: list[Any]) -> list[Any]:
     return [None if type(cell).__name__ in ("NAType", "NaTType") else cell for cell in cells]
 
 
-def _read_text(path: Path) -> Table:
+def _read_text(path: Path, name: str) -> Table:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"{path} must be UTF-8 text; in Excel save it as 'CSV UTF-8'.") from None
+        raise InputError(f"{name} must be UTF-8 text; in Excel save it as 'CSV UTF-8'.", where=name) from None
     if "\0" in text:
-        raise InputError(f"{path} must be UTF-8 text, got a binary file.")
+        raise InputError(f"{name} must be UTF-8 text, got a binary file.", where=name)
     header = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(",;\t", key=header.count)
     try:
@@ -108,11 +118,13 @@ def _read_text(path: Path) -> Table:
                 rows.append(row)
                 lines.append(reader.line_num)
     except csv.Error as error:
-        raise InputError(f"{path} is not a readable CSV file: line {reader.line_num}: {error}.") from None
-    return _table_of_rows(path, rows, lambda row: f"line {lines[row + 1]}")
+        raise InputError(
+            f"{name} is not a readable CSV file: line {reader.line_num}: {error}.", where=name
+        ) from None
+    return _table_of_rows(name, rows, lambda row: f"line {lines[row + 1]}")
 
 
-def _read_parquet(path: Path) -> Table:
+def _read_parquet(path: Path, name: str) -> Table:
     try:
         import pyarrow
         import pyarrow.parquet as parquet
@@ -121,15 +133,15 @@ def _read_parquet(path: Path) -> Table:
     try:
         arrow = parquet.ParquetFile(path).read()
     except pyarrow.ArrowInvalid:
-        raise InputError(f"{path} is not a readable Parquet file.") from None
-    doubles = sorted({name for name in arrow.column_names if arrow.column_names.count(name) > 1})
+        raise InputError(f"{name} is not a readable Parquet file.", where=name) from None
+    doubles = sorted({each for each in arrow.column_names if arrow.column_names.count(each) > 1})
     if doubles:
-        raise InputError(f"{path}: column {doubles[0]!r} stands twice.")
-    columns = {str(name): arrow.column(name).to_pylist() for name in arrow.column_names}
-    return Table(str(path), columns, lambda row: f"row {row + 1}")
+        raise InputError(f"{name}: column {doubles[0]!r} stands twice.", where=name)
+    columns = {str(each): arrow.column(each).to_pylist() for each in arrow.column_names}
+    return Table(name, columns, lambda row: f"row {row + 1}")
 
 
-def _read_excel(path: Path) -> Table:
+def _read_excel(path: Path, name: str) -> Table:
     try:
         import python_calamine
     except ImportError:
@@ -139,20 +151,22 @@ def _read_excel(path: Path) -> Table:
     try:
         sheet = python_calamine.CalamineWorkbook.from_path(path).get_sheet_by_index(0)
     except (python_calamine.CalamineError, ValueError):
-        raise InputError(f"{path} is not a readable Excel file.") from None
+        raise InputError(f"{name} is not a readable Excel file.", where=name) from None
     first = (sheet.start or (0, 0))[0] + 1
     rows, lines = [], []
     for number, row in enumerate(sheet.to_python(skip_empty_area=True), start=first):
         if any(cell != "" for cell in row):
             rows.append([None if cell == "" else cell for cell in row])
             lines.append(number)
-    return _table_of_rows(path, rows, lambda row: f"row {lines[row + 1]}")
+    return _table_of_rows(name, rows, lambda row: f"row {lines[row + 1]}")
 
 
-def _table_of_rows(path: Path, rows: Sequence[Sequence[Any]], place: Callable[[int], str]) -> Table:
+def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place: Callable[[int], str]) -> Table:
     """Turn a header row and data rows into columns; every row must be as long as the header."""
     if not rows:
-        raise InputError(f"{path} must have a header row and at least one row, got an empty file.")
+        raise InputError(
+            f"{source} must have a header row and at least one row, got an empty file.", where=source
+        )
     header = [str(cell if cell is not None else "").strip() for cell in rows[0]]
     while header and not header[-1]:
         header.pop()
@@ -164,6 +178,6 @@ def _table_of_rows(path: Path, rows: Sequence[Sequence[Any]], place: Callable[[i
         if len(row) < width or any(cell not in (None, "") for cell in row[width:]):
             problems.append(f"{place(index)}: a row must have {width} cells like the header, got {len(row)}.")
     if problems:
-        raise StrataError(problems, source=str(path))
+        raise StrataError(problems, source=source)
     columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(header) if name}
-    return Table(str(path), columns, place)
+    return Table(source, columns, place)

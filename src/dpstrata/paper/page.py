@@ -63,7 +63,7 @@ def _csv(rows: Sequence[Row]) -> bytes:
 def _page(items: Sequence[Item], *, quick: bool) -> str:
     """One file with everything in it: no script, no outside request."""
     listing = "".join(f'<li><a href="#{item.key}">{escape(item.title)}</a></li>' for item in items)
-    grid = "a smaller grid (--quick)" if quick else "the full grid"
+    grid = "a smaller grid (quick)" if quick else "the full grid"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.errors import InfeasibleError, InputError
+from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.model.comparison import OWN
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import QUESTIONS, Inputs
@@ -83,7 +83,9 @@ def epsilon_rows(plan: Design, *, points: int = POINTS) -> list[dict[str, Any]]:
     [0.05, 0.71, 1.0, 10.0]
     """
     if not plan.inputs.promise.amplified:
-        raise InputError(f"epsilon is varied for a promise of epsilon, got one of {never_amplified()}.")
+        raise InputError(
+            f"{option('epsilon')} is varied for a promise of epsilon, got one of {never_amplified()}."
+        )
     epsilon = plan.inputs.promise.central_epsilon
     low = max(_LEAST_EPSILON, min(_EPSILONS[0], epsilon / 4))
     high = min(_MOST_EPSILON, max(_EPSILONS[1], epsilon * 4))

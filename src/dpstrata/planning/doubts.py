@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray, read_only
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.model.comparison import stratum_variances, variance_parts
 from dpstrata.model.design_record import Design
 from dpstrata.model.problem import Problem
@@ -141,9 +141,9 @@ def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensit
         raise InputError(f"sensitivity needs a Design, got {type(plan).__name__}.")
     numbers = (int, float, np.integer, np.floating)
     if isinstance(factor, bool) or not isinstance(factor, numbers) or not 1.0 < factor < 1e6:
-        raise InputError(f"factor must be a number above 1, got {factor!r}.")
+        raise InputError(f"{option('factor')} must be a number above 1, got {factor!r}.", value=factor)
     if isinstance(strata, bool) or not isinstance(strata, int | np.integer) or strata < 0:
-        raise InputError(f"strata must be a whole number >= 0, got {strata!r}.")
+        raise InputError(f"{option('strata')} must be a whole number >= 0, got {strata!r}.", value=strata)
     factor = float(factor)
     correct, sizes, problem = plan.inputs.finite_population, plan.sample_sizes, plan.problem
     most = plan.inputs.answers.largest_sd(problem.terms.sizes)

@@ -39,11 +39,15 @@ def load_design(path: str | Path) -> Design:
     try:
         again = answer(plan.strata, plan.inputs, plan.problem)
     except DpstrataError as error:
-        raise InputError(f"{path} does not describe a possible design: {error}") from None
+        raise InputError(
+            f"{path} does not describe a possible design: {error.sentence.marked}", where=str(path)
+        ) from None
     if isinstance(plan.certificate, Bound):
         _check_bound(plan, again, path)
     elif plan.sample_sizes.tolist() != again.sample_sizes.tolist():
-        raise InputError(f"{path}: the sample sizes do not answer the question; the file was changed.")
+        raise InputError(
+            f"{path}: the sample sizes do not answer the question; the file was changed.", where=str(path)
+        )
     told, right = (None if each.outcome is None else asdict(each.outcome) for each in (plan, again))
     if isinstance(plan.certificate, Bound) and told and right:
         told["cost"] = right["cost"] = plan.cost  # another machine may find another design within the gap
@@ -53,7 +57,7 @@ def load_design(path: str | Path) -> Design:
         told_rows, right_rows = ([asdict(row) for row in each] for each in (plan.choice, choice))
         difference = first_difference(told_rows, right_rows, "choice")
     if difference:
-        raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
+        raise InputError(f"{path} contradicts itself at {difference}; the file was changed.", where=str(path))
     return plan
 
 
@@ -63,10 +67,13 @@ def _check_bound(plan: Design, again: Design, path: str | Path) -> None:
     assert isinstance(proof, Bound)
     if not isinstance(other, Bound):
         raise InputError(
-            f"{path}: the certificate is not of the kind that the question has; the file was changed."
+            f"{path}: the certificate is not of the kind that the question has; the file was changed.",
+            where=str(path),
         )
     outcome = plan.outcome
     if outcome is not None and outcome.cost != plan.cost:
-        raise InputError(f"{path} contradicts itself at outcome.cost; the file was changed.")
+        raise InputError(f"{path} contradicts itself at outcome.cost; the file was changed.", where=str(path))
     if proof.searched and not (other.optimal and proof.value <= other.value * (1 + 1e-12)):
-        raise InputError(f"{path}: the design is not the best that there is; the file was changed.")
+        raise InputError(
+            f"{path}: the design is not the best that there is; the file was changed.", where=str(path)
+        )

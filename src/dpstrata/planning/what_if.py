@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.arrays import IntArray, read_only
-from dpstrata.errors import InfeasibleError, InputError
+from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.model.bound import Bound, certify_budget
 from dpstrata.model.certificate import Certificate, certify
 from dpstrata.model.comparison import VarianceParts, planned_variance, release_variances, variance_parts
@@ -222,7 +222,12 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     sizes = _as_sizes(sample_sizes, strata)
     questions = ({*QUESTIONS, "expected_mean"} - {"budget"}) & set(options)
     if questions:
-        raise InputError(f"evaluate takes the total from sample_sizes, got {min(questions)} too.")
+        name = min(questions)
+        raise InputError(
+            f"evaluate takes the total from {option('sample_sizes')}, got {option(name)} too.",
+            argument=name,
+            value=options[name],
+        )
     budget = options.pop("budget", None)
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
     if budget is not None:
@@ -261,14 +266,16 @@ def _require_inside(sizes: IntArray, strata: Strata, lower: IntArray, upper: Int
     if outside.size:
         i = int(outside[0])
         raise InputError(
-            f"sample_size must lie between {lower[i]:,} and {upper[i]:,}, "
-            f"got {sizes[i]:,} in stratum {strata.name(i)!r}."
+            f"{option('sample_sizes')} must lie between {lower[i]:,} and {upper[i]:,}, "
+            f"got {sizes[i]:,} in stratum {strata.name(i)!r}.",
+            value=int(sizes[i]),
+            where=f"stratum {strata.name(i)!r}",
         )
 
 
 def _as_sizes(sample_sizes: npt.ArrayLike, strata: Strata) -> IntArray:
     """Take anything that is one whole number for each stratum."""
-    wanted = f"sample_sizes must be {len(strata)} whole numbers, one for each stratum"
+    wanted = f"{option('sample_sizes')} must be {len(strata)} whole numbers, one for each stratum"
     try:
         sizes = np.asarray(sample_sizes, dtype=float)
     except (TypeError, ValueError):
@@ -279,8 +286,10 @@ def _as_sizes(sample_sizes: npt.ArrayLike, strata: Strata) -> IntArray:
     if wrong.size:
         i = int(wrong[0])
         raise InputError(
-            f"sample_sizes must be whole numbers from 1 to the size of the stratum ({strata.sizes[i]:,}), "
-            f"got {sizes[i]:.15g} in stratum {strata.name(i)!r}."
+            f"{option('sample_sizes')} must be whole numbers from 1 to the size of the stratum "
+            f"({strata.sizes[i]:,}), got {sizes[i]:.15g} in stratum {strata.name(i)!r}.",
+            value=float(sizes[i]),
+            where=f"stratum {strata.name(i)!r}",
         )
     return read_only(sizes.astype(np.int64))
 

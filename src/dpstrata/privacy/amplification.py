@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 
 
 @overload
@@ -107,12 +107,12 @@ def _sampling_rate(
     """Check the arguments of an amplification formula and return q = n / N."""
     budgets = np.asarray(budget, dtype=float)
     if not np.all(np.isfinite(budgets) & (budgets > 0)):
-        raise InputError(f"{name} must be positive and finite, got {name}={np.min(budgets):g}.")
+        raise InputError.must(name, "be positive and finite", float(np.min(budgets)), "g")
     n, N = np.asarray(sample_size, dtype=float), np.asarray(stratum_size, dtype=float)
     if not (np.all(n == np.floor(n)) and np.all(np.floor(N) == N)):
-        raise InputError("sample_size and stratum_size must be whole numbers.")
+        raise InputError(f"{option('sample_size')} and {option('stratum_size')} must be whole numbers.")
     if not np.all((n >= 1) & (n <= N)):
-        raise InputError("sample_size must be at least 1 and at most stratum_size.")
+        raise InputError(f"{option('sample_size')} must be at least 1 and at most {option('stratum_size')}.")
     rate: FloatArray = n / N
     return rate
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.model.problem import Problem
 from dpstrata.solvers.algorithm1 import solve_by_algorithm1, solve_by_first_stage
 from dpstrata.solvers.continuous import solve_relaxation
@@ -41,5 +41,7 @@ def solve(problem: Problem, method: Method = "exact") -> Solution:
         Sizes, and the price of one more person.
     """
     if method not in _SOLVERS:
-        raise InputError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}.")
+        raise InputError(
+            f"{option('method')} must be one of {', '.join(get_args(Method))}, got {method!r}.", value=method
+        )
     return _SOLVERS[method](problem)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.model.problem import Problem
 from dpstrata.solvers.candidates import every_product, pick_best
 from dpstrata.solvers.continuous import relax
@@ -77,7 +77,7 @@ def _search(problem: Problem, low: IntArray, high: IntArray, most_candidates: in
     if number > most_candidates:
         raise InputError(
             f"Algorithm 1 tries at most {most_candidates:,} candidates, got a stage with {number:.3g}. "
-            "Use method='exact'."
+            f"Use {option('method', 'exact')}."
         )
     ranges = [np.arange(start, stop + 1) for start, stop in zip(low[:-1], high[:-1], strict=True)]
     return pick_best(problem, every_product(ranges, problem.lower, problem.upper, problem.total))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.errors import PrecisionError
+from dpstrata.errors import PrecisionError, option
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import EXACT_DIGITS, Terms
 from dpstrata.model.ties import rank_exactly
@@ -127,8 +127,8 @@ class Crowd:
         if len(self.rows) > _MOST_EXACT_STRATA:
             raise PrecisionError(
                 f"double precision cannot tell the gains of {len(self.rows):,} strata apart: their sizes are "
-                "too large for so small an epsilon under this objective. Use a larger epsilon, or "
-                "objective='mean'."
+                "too large for so small an epsilon under this objective. Use a larger "
+                f"{option('epsilon')}, or {option('objective', 'mean')}."
             )
         low, high = surely.tolist(), possibly.tolist()
         gain = cache(lambda i, n: self.terms.exact_gain(int(self.rows[i]), n))

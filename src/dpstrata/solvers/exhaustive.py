@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpstrata.arrays import IntArray
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.model.problem import Problem
 from dpstrata.solvers.candidates import count_compositions, every_composition, pick_best
 from dpstrata.solvers.solution import Solution
@@ -30,7 +30,7 @@ def solve_exhaustively(problem: Problem, *, most_candidates: int = MOST_CANDIDAT
     if number > most_candidates:
         raise InputError(
             f"exhaustive search tries at most {most_candidates:,} allocations, got a problem with more. "
-            "Use method='exact'."
+            f"Use {option('method', 'exact')}."
         )
     best: IntArray = pick_best(problem, every_composition(problem.lower, problem.upper, problem.total))
     return Solution(np.asarray(best, dtype=np.int64), None, None)

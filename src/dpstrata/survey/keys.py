@@ -28,18 +28,22 @@ def read_key(path: Path) -> bytes:
         text = path.read_text(encoding="utf-8").strip()
         key = bytes.fromhex(text)
     except FileNotFoundError:
-        raise InputError(f"{path} does not exist.") from None
+        raise InputError(f"{path} does not exist.", where=str(path)) from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
     except (ValueError, UnicodeDecodeError):
         key = b""
     if len(key) != LENGTH:
-        raise InputError(f"{path} is not a key file: it must hold {LENGTH} bytes in hexadecimal digits.")
+        raise InputError(
+            f"{path} is not a key file: it must hold {LENGTH} bytes in hexadecimal digits.", where=str(path)
+        )
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         risk = "can find respondents in the ledger" if path.name == "ledger.key" else "knows the sample"
         warnings.warn(
-            f"others may read {path}; whoever holds the key {risk}. Restrict it to your account: chmod 600.",
-            DpstrataWarning,
+            DpstrataWarning(
+                f"others may read {path}; whoever holds the key {risk}. Restrict it to your account: "
+                "chmod 600."
+            ),
             stacklevel=2,
         )
     return key

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import DpstrataWarning, InputError
+from dpstrata.errors import DpstrataWarning, InputError, option
 from dpstrata.model.design_record import Design
 from dpstrata.model.output import write_atomically
 from dpstrata.privacy.promises import Spent
@@ -136,9 +136,9 @@ class Ledger:
             if not all(_is_sound(entry) for entry in self.entries):
                 raise ValueError
         except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+            raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise InputError(f"{path} is not a ledger of dpstrata.") from None
+            raise InputError(f"{path} is not a ledger of dpstrata.", where=str(path)) from None
 
     def of_sample(self, entry: Entry) -> list[Entry]:
         """Return the releases that count of the sample of an entry."""
@@ -181,8 +181,9 @@ class Ledger:
         if others and not again and not _is_announced(others, plan):
             raise InputError(
                 f"everyone in the frame has spent {_added(others).in_words} before, last in "
-                f"{Path(others[-1].output).name}, and this release spends more on top of it. Pass --again to "
-                "release anyway; surveys of other people belong in another folder."
+                f"{Path(others[-1].output).name}, and this release spends more on top of it. Pass "
+                f"{option('again', True)} to release anyway; surveys of other people belong in another "
+                "folder."
             )
         planned = planned_shares(plan)
         shares = planned if shares is None else shares
@@ -260,13 +261,15 @@ def check_release(plan: Design, noised: Path, design: Path | None) -> None:
     designs = {entry.design_digest for entry in entries if entry.output_digest == digest}
     if designs and plan.digest not in designs:
         raise InputError(
-            f"{noised} must hold noised answers of this design, got those of another one by the ledger."
+            f"{noised} must hold noised answers of this design, got those of another one by the ledger.",
+            where=str(noised),
         )
     if own and not designs:
         warnings.warn(
-            f"{noised} differs from what the ledger records as released for this design ({', '.join(own)}); "
-            "make sure that it holds the noised answers of this design, unchanged.",
-            DpstrataWarning,
+            DpstrataWarning(
+                f"{noised} differs from what the ledger records as released for this design "
+                f"({', '.join(own)}); make sure that it holds the noised answers of this design, unchanged."
+            ),
             stacklevel=3,
         )
 
@@ -280,7 +283,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         file = open(lock, "w")  # noqa: SIM115 - closed below, whatever happens inside
     except OSError as error:
-        raise InputError(f"{lock} cannot be written: {error.strerror or error}.") from None
+        raise InputError(f"{lock} cannot be written: {error.strerror or error}.", where=str(lock)) from None
     with file:  # the file stays: whoever waits for it must not hold one that is gone
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -333,8 +336,8 @@ def _with_round(
             raise InputError(
                 "not the same people answered this question as the ones before, which shows who was drawn: "
                 f"up to epsilon = {six_digits_up(loss)} is lost instead of {six_digits_up(counted.epsilon)}. "
-                "Release only people who answered every question, or pass --accept-response to release "
-                "anyway and count it."
+                "Release only people who answered every question, or pass "
+                f"{option('accept_response', True)} to release anyway and count it."
             )
         return _adding(entry, counted, loss, delta_of_repeats(plan, now + 1, shares))
     if own and not again:
@@ -351,7 +354,7 @@ def _with_round(
         raise InputError(
             f"{reason}; noising the same people again costs everyone "
             f"{'far more than it did' if promise.amplified else 'more'}, and answers that come "
-            "later would reveal late respondents. Pass --again to release anyway."
+            f"later would reveal late respondents. Pass {option('again', True)} to release anyway."
         )
     if not promise.amplified:  # the sample hides nobody, so that every release adds what it is
         return replace(entry, round=now + 1)

@@ -78,9 +78,11 @@ def draw(
     key = read_or_make_key(key_file)
     sample = _draw(plan, frame, key)
     if out.exists() and not _is_sample(out, sample, frame):
-        raise InputError(f"{out} exists and is another sample; it is not replaced.")
+        raise InputError(f"{out} exists and is another sample; it is not replaced.", where=str(out))
     if path.exists() and _facts(path)[:2] != (plan.digest, commitment(key)):
-        raise InputError(f"{path} records another draw and is not replaced; draw into another folder.")
+        raise InputError(
+            f"{path} records another draw and is not replaced; draw into another folder.", where=str(path)
+        )
     write_table(_columns(sample, frame), out, private=True)
     written = {
         "format": FORMAT,
@@ -115,19 +117,22 @@ def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_fil
     frame.summary().require_sound(frame.source)
     drawn = _draw(plan, frame, key)
     if not _is_sample(sample, drawn, frame):
-        raise InputError(f"{sample} is not the sample that design, frame and key give.")
+        raise InputError(f"{sample} is not the sample that design, frame and key give.", where=str(sample))
     record = sample.with_name("draw.json")
     check_record(plan, sample=sample, key=key, record=record)
     kind, digest = _facts(record)[3:]
     known = {FRAME_DIGEST_OF: drawn.frame_digest} if kind == FRAME_DIGEST_OF else dict([frame.digest()])
     if known.get(kind, digest) != digest:
-        raise InputError(f"{record} records another frame than {frame.source}.")
+        raise InputError(f"{record} records another frame than {frame.source}.", where=str(record))
 
 
 def check_record(plan: Design, *, sample: Path, key: bytes, record: Path) -> None:
     """Require that a sample is the one of its record, for this design and this key."""
     if _facts(record)[:3] != (plan.digest, commitment(key), _sample_digest(sample, key)):
-        raise InputError(f"{sample} is not the sample that {record.name} records for this design and key.")
+        raise InputError(
+            f"{sample} is not the sample that {record.name} records for this design and key.",
+            where=str(sample),
+        )
 
 
 def _facts(record: Path) -> tuple[str, str, str, str, str]:
@@ -140,10 +145,11 @@ def _facts(record: Path) -> tuple[str, str, str, str, str]:
         design, key, sample, kind, frame = (str(data[name]) for name in names)
     except FileNotFoundError:
         raise InputError(
-            f"{record} does not exist: a sample needs the record of its draw beside it."
+            f"{record} does not exist: a sample needs the record of its draw beside it.",
+            where=str(record),
         ) from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(f"{record} is not the record of a draw.") from None
+        raise InputError(f"{record} is not the record of a draw.", where=str(record)) from None
     return design, key, sample, kind, frame
 
 

@@ -20,7 +20,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dpstrata.arrays import BoolArray, FloatArray, IntArray, read_only
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.model.design_record import Design
 from dpstrata.privacy.written import plain_number, round_up
 
@@ -74,8 +74,8 @@ class Response:
         """Refuse a release that would lose more than was promised."""
         if self.over:
             raise InputError(
-                f"{self.in_words} Wait for more answers, or pass --accept-response to release nevertheless "
-                "and count that loss."
+                f"{self.in_words} Wait for more answers, or pass {option('accept_response', True)} to "
+                "release nevertheless and count that loss."
             )
 
 

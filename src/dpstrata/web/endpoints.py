@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from dpstrata.web.replies import JSON
+from dpstrata.web.replies import JSON, Parts
 from dpstrata.web.requests import CompareRequest, DesignRequest
 
 BYTES = "application/octet-stream"
@@ -53,6 +53,7 @@ class DesignReply(Figures):
     notes: list[str] = Field(description="How the number of interviews and the mechanism came about.")
     sentences: list[str]
     warnings: list[str]
+    warning_parts: list[Parts] = Field(description="The warnings in pieces, as the parts of an error.")
     certificate: dict[str, Any]
     comparison: list[dict[str, Any]]
     privacy: dict[str, Any]

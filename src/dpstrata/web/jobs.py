@@ -25,7 +25,7 @@ from dpstrata.report.words import headline
 from dpstrata.reporting import report_html
 from dpstrata.version import __version__
 from dpstrata.web.examples import list_examples, open_example
-from dpstrata.web.replies import RefusedError, Reply, reply_json
+from dpstrata.web.replies import RefusedError, Reply, parts_of, reply_json
 from dpstrata.web.requests import CompareRequest, DesignRequest
 from dpstrata.web.uploads import read_upload
 
@@ -41,7 +41,12 @@ def plan_of(request: DesignRequest) -> tuple[Design, list[str]]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", DpstrataWarning)
         plan = design(request.read_strata(), **request.options.arguments())
-    return plan, [*(str(warning.message) for warning in caught), *_warn_of_formulas(plan)]
+    warned = [
+        message.sentence
+        for message in (each.message for each in caught)
+        if isinstance(message, DpstrataWarning)
+    ]
+    return plan, [*warned, *_warn_of_formulas(plan)]
 
 
 def _warn_of_formulas(plan: Design) -> list[str]:
@@ -81,6 +86,7 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
             "notes": _notes(plan),
             "sentences": sentences(plan),
             "warnings": warned,
+            "warning_parts": list(map(parts_of, warned)),
             "certificate": {**asdict(plan.certificate), "in_words": plan.certificate.in_words},
             "comparison": [
                 {

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dpstrata.errors import DpstrataError, StrataError
+from dpstrata.errors import DpstrataError, Mention, Sentence, StrataError, option
 
 JSON = "application/json"
 SHOWN_CELLS = 1000
@@ -53,10 +55,24 @@ class CellError(BaseModel):
     message: str
 
 
+class OptionNamed(BaseModel):
+    """An option that a sentence mentions."""
+
+    option: str
+    value: str | None = Field(description="As Python writes it; null where the option alone is meant.")
+
+
+Parts = list[str | OptionNamed]
+
+
 class ErrorBody(BaseModel):
-    """A sentence, and the cells it is about, if any."""
+    """A sentence, and what it is about: an option or cells, if any."""
 
     message: str
+    argument: str | None = Field(description="The option that it is about.")
+    parts: Parts = Field(
+        description="The message in pieces, so that options can be named as their reader knows them."
+    )
     cells: list[CellError]
 
 
@@ -73,11 +89,22 @@ def reply_json(data: Any, status: int = 200) -> Reply:
     return Reply(text.encode(), status)
 
 
-def reply_error(status: int, message: str, cells: list[dict[str, Any]] | None = None) -> Reply:
-    """Answer with an error."""
+def reply_error(
+    status: int, message: str, *, argument: str | None = None, cells: list[dict[str, Any]] | None = None
+) -> Reply:
+    """Answer with an error, about an option or cells if there are any."""
     # A stray half of a surrogate pair, quoted in a message, must not break the answer.
-    plain = message.encode("utf-8", "replace").decode()
-    return reply_json({"error": {"message": plain, "cells": cells or []}}, status)
+    sentence = Sentence(Sentence(message).marked.encode("utf-8", "replace").decode())
+    about = {"argument": argument, "parts": parts_of(sentence), "cells": cells or []}
+    return reply_json({"error": {"message": sentence, **about}}, status)
+
+
+def parts_of(sentence: str) -> list[Any]:
+    """Take a sentence apart: pieces of text, and the options between them."""
+    return [
+        {"option": part.name, "value": part.value} if isinstance(part, Mention) else part
+        for part in Sentence(sentence).parts
+    ]
 
 
 def explain(error: Exception) -> Reply | None:
@@ -89,9 +116,9 @@ def explain(error: Exception) -> Reply | None:
             return _explain_shape(error)
         case StrataError():
             cells = [cell._asdict() for cell in error.cells[:SHOWN_CELLS]]
-            return reply_error(422, str(error), cells)
+            return reply_error(422, error.sentence, cells=cells)
         case DpstrataError():
-            return reply_error(422, str(error))
+            return reply_error(422, error.sentence, argument=error.argument)
         case MemoryError():
             return reply_error(413, "the request needs more memory than one request may use.")
     return None
@@ -126,19 +153,42 @@ def _explain_shape(error: ValidationError) -> Reply:
     if first["type"] == "json_invalid":
         return reply_error(400, f"the body must be JSON: {first['msg'].removeprefix('Invalid JSON: ')}.")
     loc = first["loc"]
-    # Pydantic also names the branch of a union that it tried.
-    branches = re.compile(r"constrained-.*|(list|dict)\[.*|\[key\]|float|str")
-    place = ".".join(str(part) for part in loc if not branches.fullmatch(str(part)))
+    place, argument = _place(loc)
     said = first["msg"].replace("Input should be", "must be", 1)
     other = said if said.startswith("must be") else f"is not right: {said}"
     wanted = _WANTED.get(first["type"])
     wrong = other if wanted is None else wanted.format(**first.get("ctx", {}))
     cells: list[dict[str, Any]] = []
+    if argument == "answers" and not first["type"].endswith("too_long"):
+        place, _ = _place(loc[: loc.index("answers") + 1])
+        wrong = "must be text, or lower and upper, or lower, upper and step"
     match loc:
-        case ("options", "answers", *_) if not first["type"].endswith("too_long"):
-            place, wrong = "options.answers", "must be text, or lower and upper, or lower, upper and step"
         case ("strata", str(column), int(row), *_):
             place = f"strata.{column}.{row}"
             wrong = wrong if first["type"] == "string_too_long" else "must be text, a number or empty"
             cells = [{"row": row, "column": column, "message": f"a cell {wrong}."}]
-    return reply_error(422, f"{place or 'the body'} {wrong}.", cells)
+    return reply_error(422, f"{place} {wrong}.", argument=argument, cells=cells)
+
+
+# Pydantic also names the branch of a union that it tried.
+_BRANCHES = re.compile(r"constrained-.*|(list|dict)\[.*|\[key\]|float|str")
+
+
+def _place(loc: Sequence[str | int]) -> tuple[str, str | None]:
+    """Name a place in a request, and the option that it is or lies in.
+
+    Examples
+    --------
+    >>> _place(("strata", "size", 0)), _place(())
+    (('strata.size.0', None), ('the body', None))
+    >>> place, argument = _place(("held", "options", "domains", "region"))
+    >>> Sentence(place), argument
+    ('held: domains.region', 'domains')
+    """
+    parts = [str(part) for part in loc if not _BRANCHES.fullmatch(str(part))]
+    outside = list(itertools.takewhile(lambda part: part not in ("strata", "options"), parts))
+    match parts[len(outside) :]:
+        case ["options", name, *inside] if re.fullmatch(r"\w+", name):
+            before = "".join(f"{part}: " for part in outside)
+            return before + ".".join([option(name), *inside]), name
+    return ".".join(parts) or "the body", None

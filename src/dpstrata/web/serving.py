@@ -8,7 +8,7 @@ import socket
 import webbrowser
 from collections.abc import Callable
 
-from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.errors import InputError, MissingExtraError, option
 
 FIRST_PORT = 8000
 _TRIED_PORTS = 20
@@ -23,24 +23,32 @@ def open_socket(host: str, port: int | None) -> socket.socket:
         If the port is taken or the address is not one of this machine.
     """
     if port is not None and not 0 <= port <= 65535:
-        raise InputError(f"port must lie between 0 and 65535, got {port}.")
+        raise InputError(f"{option('port')} must lie between 0 and 65535, got {port}.", value=port)
     ports = range(FIRST_PORT, FIRST_PORT + _TRIED_PORTS) if port is None else [port]
     for each in ports:
         try:
             return _bind(host, each)
         except OSError as error:
             if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-                raise InputError(f"host must be an address of this machine, got {host!r}.") from None
+                raise InputError(
+                    f"{option('host')} must be an address of this machine, got {host!r}.", value=host
+                ) from None
             if error.errno == errno.EACCES:
                 raise InputError(
-                    f"port {each} needs rights that you do not have; use one above 1023."
+                    f"{option('port', each)} needs rights that you do not have; use one above 1023.",
+                    value=each,
                 ) from None
             if error.errno != errno.EADDRINUSE:
-                raise InputError(f"{host}:{each} cannot be used: {error.strerror or error}.") from None
+                raise InputError(
+                    f"{host}:{each} cannot be used: {error.strerror or error}.", argument="host", value=host
+                ) from None
     if port is None:
-        raise InputError(f"ports {ports[0]} to {ports[-1]} are all taken; give a free one with --port.")
+        raise InputError(
+            f"ports {ports[0]} to {ports[-1]} are all taken; give a free one with {option('port')}."
+        )
     raise InputError(
-        f"port {port} is taken by another program; give another one, or none to find a free one."
+        f"{option('port', port)} is taken by another program; give another one, or none to find a free one.",
+        value=port,
     )
 
 

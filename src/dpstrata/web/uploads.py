@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from dpstrata.errors import InputError, StrataError
 from dpstrata.model.tables import EXCEL_ENDINGS, read_table, text_of
 from dpstrata.web.limits import LIMITS
 from dpstrata.web.replies import RefusedError
@@ -41,12 +40,7 @@ def read_upload(name: str, content: bytes) -> dict[str, Any]:
         path = Path(folder) / f"uploaded{ending if ending.isascii() and ending[1:].isalnum() else ''}"
         path.write_bytes(content)
         _check_unpacked(path)
-        try:
-            columns = read_table(path).columns
-        except StrataError as error:
-            raise StrataError(error.problems, source=name, cells=error.cells) from None
-        except InputError as error:
-            raise InputError(str(error).replace(str(path), name).replace(path.name, name)) from None
+        columns = read_table(path, name=name).columns
     rows = max(map(len, columns.values()), default=0)
     if rows > LIMITS.rows or len(columns) > LIMITS.columns:
         raise _too_many(rows, len(columns))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.privacy.written import six_digits_up
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ class Spent:
         return ", ".join(f"{symbol} = {six_digits_up(value)}" for symbol, value in named) or "nothing"
 
 
-def kind_of(option: str) -> type[Promise]:
+def kind_of(name: str) -> type[Promise]:
     """Return the kind of promise that an option of ``design`` asks for."""
-    module, name = PROMISES[option].split(".")
-    kind: type[Promise] = getattr(import_module(f"dpstrata.privacy.promises.{module}"), name)
+    module, kind_name = PROMISES[name].split(".")
+    kind: type[Promise] = getattr(import_module(f"dpstrata.privacy.promises.{module}"), kind_name)
     return kind
 
 
@@ -75,8 +75,8 @@ def promise_of(options: Any) -> Promise:
     given = [name for name in alone if getattr(options, name) is not None]
     if len(given) != 1:
         raise InputError(
-            f"a design needs one of {', '.join(alone[:-1])} and {alone[-1]}, "
-            f"got {' and '.join(given) or 'none of them'}."
+            f"a design needs one of {', '.join(map(option, alone[:-1]))} and {option(alone[-1])}, "
+            f"got {' and '.join(map(option, given)) or 'none of them'}."
         )
     kind = kind_of("delta" if given == ["epsilon"] and options.delta != 0 else given[0])
     return kind(**{name: getattr(options, name) for name in kind.symbols})

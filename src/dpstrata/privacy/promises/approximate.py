@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms.gaussian import LARGEST_LOCAL_DELTA
 from dpstrata.privacy.promises.base import FALSE_ALARMS, Seen, power_in_words
 from dpstrata.privacy.promises.pure import PureEpsilon
@@ -41,7 +41,7 @@ class ApproximateEpsilon(PureEpsilon):
     def __post_init__(self) -> None:
         PureEpsilon.__post_init__(self)
         if not 0.0 <= self.delta < 1.0:
-            raise InputError(f"delta must be at least 0 and below 1, got delta={self.delta:g}.")
+            raise InputError.must("delta", "be at least 0 and below 1", self.delta, "g")
 
     @property
     def _delta(self) -> float:
@@ -55,7 +55,7 @@ class ApproximateEpsilon(PureEpsilon):
     @property
     def least_rate_in_words(self) -> str:
         """Say that it is for delta."""
-        return f"delta={self.delta:g} asks for {self.least_rate:.3g}"
+        return f"{option('delta', self.delta, 'g')} asks for {self.least_rate:.3g}"
 
     def _beyond_the_factor(self, release: Seen) -> str:
         return (

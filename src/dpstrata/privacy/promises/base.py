@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.promises import Spent
@@ -78,7 +78,11 @@ class Promise(ABC):
     def check(self, *, mechanism: str, delta: float, cap: float | None) -> None:
         """Refuse other options that do not go with it."""
         if mechanism == "best" and not self.any_mechanism:
-            raise InputError("mechanism='best' supports pure epsilon only; remove delta, zcdp or gdp.")
+            raise InputError(
+                f"{option('mechanism', mechanism)} supports pure epsilon only; remove {option('delta')}, "
+                f"{option('zcdp')} or {option('gdp')}.",
+                value=mechanism,
+            )
 
     @abstractmethod
     def fitted(self, mechanism: str, *, answers: Answers, questions: int) -> Mechanism:

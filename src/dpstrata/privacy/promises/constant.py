@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from statistics import NormalDist
 from typing import ClassVar
 
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.gaussian import ConstantGaussian
@@ -32,18 +32,31 @@ class ConstantNoise(Promise):
     def __post_init__(self) -> None:
         ((name, value),) = ((name, getattr(self, name)) for name in self.symbols)
         if not 1e-6 <= value <= 1e6:
-            raise InputError(f"{name} must lie between 1e-6 and 1e6, got {name}={value:g}.")
+            raise InputError.must(name, "lie between 1e-6 and 1e6", value, "g")
 
     def check(self, *, mechanism: str, delta: float, cap: float | None) -> None:
         """Require Gaussian noise, and nothing about ε."""
         super().check(mechanism=mechanism, delta=delta, cap=cap)
         (name,) = self.symbols
         if mechanism != "gaussian":
-            raise InputError(f"{name} requires mechanism='gaussian', got mechanism={mechanism!r}.")
+            raise InputError(
+                f"{option(name)} requires {option('mechanism', 'gaussian')}, "
+                f"got {option('mechanism', mechanism)}.",
+                argument="mechanism",
+                value=mechanism,
+            )
         if delta != 0:
-            raise InputError(f"{name} does not go with delta={delta:g}.")
+            raise InputError(
+                f"{option(name)} does not go with {option('delta', delta, 'g')}.",
+                argument="delta",
+                value=delta,
+            )
         if cap is not None:
-            raise InputError(f"{name} does not go with local_epsilon_cap={cap:g}.")
+            raise InputError(
+                f"{option(name)} does not go with {option('local_epsilon_cap', cap, 'g')}.",
+                argument="local_epsilon_cap",
+                value=cap,
+            )
 
     def fitted(self, mechanism: str, *, answers: Answers, questions: int) -> Mechanism:
         """Return Gaussian noise; questions share the promise by adding 1/σ² up."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.shared import SharedBudget
@@ -46,10 +46,8 @@ class PureEpsilon(Promise):
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON):
-            raise InputError(
-                f"epsilon must lie between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}, "
-                f"got epsilon={self.epsilon:g}."
-            )
+            bounds = f"lie between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}"
+            raise InputError.must("epsilon", bounds, self.epsilon, "g")
 
     @property
     def _delta(self) -> float:
@@ -74,8 +72,10 @@ class PureEpsilon(Promise):
         noise = get_mechanism(mechanism, answers)
         if (self._delta > 0) != noise.needs_delta:
             raise InputError(
-                f"delta={self._delta:g} does not go with mechanism={mechanism!r}: Gaussian noise needs a "
-                "delta above 0, and all other mechanisms keep the promise without one."
+                f"{option('delta', self._delta, 'g')} does not go with {option('mechanism', mechanism)}: "
+                "Gaussian noise needs a delta above 0, and all other mechanisms keep the promise without "
+                "one.",
+                value=self._delta,
             )
         noise.prepare(self.epsilon, self._delta)
         return SharedBudget(noise, questions) if questions > 1 else noise

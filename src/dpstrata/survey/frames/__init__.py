@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.model.strata import Strata
 from dpstrata.survey.frames.base import Frame
 from dpstrata.survey.frames.files import DATABASE_ENDINGS, FileFrame
@@ -45,17 +45,27 @@ def open_frame(
     """
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     if not columns:
-        raise InputError("a frame needs at least one stratum column.")
+        raise InputError(f"{option('stratum')} must name at least one column, got none.")
     if id in columns or (len(columns) > 1 and id == "stratum"):
-        raise InputError(f"the id and the stratum must be different columns, got {id!r} for both.")
+        raise InputError(
+            f"{option('id')} and {option('stratum')} must be different columns, got {id!r} for both.",
+            value=id,
+        )
     if isinstance(people, str | Path) and engine == "duckdb":
         if table is not None and Path(people).suffix.lower() not in DATABASE_ENDINGS:
-            raise InputError(f"table is for a DuckDB database, got {Path(people).name!r}.")
+            raise InputError(
+                f"{option('table')} is for a DuckDB database, got {Path(people).name!r}.",
+                value=table,
+                where=str(people),
+            )
         return FileFrame(id, columns, Path(people), table)
     from dpstrata.survey.frames.spark import open_spark_frame
 
     if table is not None:
-        raise InputError("table is for DuckDB databases; give Spark the name of the table itself.")
+        raise InputError(
+            f"{option('table')} is for DuckDB databases; give Spark the name of the table itself.",
+            value=table,
+        )
     return open_spark_frame(people, id, columns)
 
 
@@ -81,10 +91,11 @@ def frame_strata(
     """
     if (sd_column is None) != (sd_source is None):
         raise InputError(
-            "sd_column and sd_source go together, a column and whether it is public or prior; got one."
+            f"{option('sd_column')} and {option('sd_source')} go together, a column and whether it is public "
+            "or prior; got one."
         )
     if sd_source is not None and sd_source not in ("public", "prior"):
-        raise InputError(f"sd_source must be 'public' or 'prior', got {sd_source!r}.")
+        raise InputError.must("sd_source", "be 'public' or 'prior'", sd_source)
     summary = frame.summary()
     summary.require_sound(frame.source)
     names = list(summary.sizes)

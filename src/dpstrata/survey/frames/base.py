@@ -88,7 +88,10 @@ class Frame(ABC):
     def require_column(self, column: str, known: Iterable[str]) -> None:
         """Require that the frame has a column."""
         if column not in known:
-            raise InputError(f"{self.source} has no column {column!r}; it has {', '.join(map(repr, known))}.")
+            raise InputError(
+                f"{self.source} has no column {column!r}; it has {', '.join(map(repr, known))}.",
+                where=self.source,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +134,11 @@ class FrameSummary:
     def require_sound(self, source: str) -> None:
         """Raise if anything is wrong, and warn if someone may be listed under two spellings."""
         if not self.sizes and not self.problems:
-            raise InputError(f"{source} lists nobody.")
+            raise InputError(f"{source} lists nobody.", where=source)
         if self.problems:
             raise InputError(
-                f"{source} must list everyone once, with id and stratum, got {' and '.join(self.problems)}."
+                f"{source} must list everyone once, with id and stratum, got {' and '.join(self.problems)}.",
+                where=source,
             )
         warn_of_spellings(self.spellings, source, stacklevel=3)
 

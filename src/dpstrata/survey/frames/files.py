@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.errors import InputError, MissingExtraError, option
 from dpstrata.model.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table, text_of
 from dpstrata.survey.frames.base import (
     BETWEEN,
@@ -146,7 +146,9 @@ class FileFrame(Frame):
                     sql = sql.replace(f"{{{name}}}", expression)
                 yield connection.sql(sql)
             except duckdb.Error as error:
-                raise InputError(f"{self.path} cannot be read as a frame: {self._reason(error)}.") from None
+                raise InputError(
+                    f"{self.path} cannot be read as a frame: {self._reason(error)}.", where=str(self.path)
+                ) from None
             finally:
                 connection.close()
 
@@ -170,7 +172,7 @@ class FileFrame(Frame):
     def _attach(self, connection: Any) -> None:
         """Make the file known as ``frame``."""
         if not self.path.exists():
-            raise InputError(f"{self.path} does not exist.")
+            raise InputError(f"{self.path} does not exist.", where=str(self.path))
         if set(str(self.path)) & set("*?["):
             raise InputError(
                 f"a frame's name must not hold *, ? or [, which stand for other names, got {self.path}."
@@ -199,7 +201,10 @@ class FileFrame(Frame):
             connection.register("frame", pyarrow.table(columns))
         elif ending in DATABASE_ENDINGS:
             if self.table is None:
-                raise InputError(f"{self.path} is a database: say which table lists the people.")
+                raise InputError(
+                    f"{self.path} is a database: name the table that lists the people ({option('table')}).",
+                    where=str(self.path),
+                )
             connection.execute(f"ATTACH '{path}' AS source (READ_ONLY)")
             connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{_quote(self.table)}")
         else:
@@ -212,12 +217,14 @@ class FileFrame(Frame):
             with open(self.path, newline="", encoding="utf-8-sig", errors="replace") as file:
                 header = file.readline()
         except OSError as error:
-            raise InputError(f"{self.path} cannot be read: {error.strerror or error}.") from None
+            raise InputError(
+                f"{self.path} cannot be read: {error.strerror or error}.", where=str(self.path)
+            ) from None
         for delimiter in ",;\t|":
             names = next(csv.reader([header], delimiter=delimiter), [])
             for column in (self.id, *self.stratum):
                 if names.count(column) > 1:
-                    raise InputError(f"{self.path} has several columns {column!r}.")
+                    raise InputError(f"{self.path} has several columns {column!r}.", where=str(self.path))
 
 
 def file_digest(path: str | Path) -> str:
@@ -226,7 +233,7 @@ def file_digest(path: str | Path) -> str:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
 
 
 def _quote(name: str) -> str:

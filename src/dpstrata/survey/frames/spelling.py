@@ -87,9 +87,10 @@ def warn_of_spellings(found: dict[str, int], source: str, *, stacklevel: int) ->
     words += [f"{several:,} in more than one of these ways"] if several > 0 and by_kind else []
     words = words or [f"{alike:,} in more than one way"]
     warnings.warn(
-        f"{source}: {alike:,} {'id differs' if alike == 1 else 'ids differ'} from another only in spelling "
-        f"({', '.join(words)}). If they are the same person, list them once: someone who is listed twice "
-        "loses more than was promised.",
-        DpstrataWarning,
+        DpstrataWarning(
+            f"{source}: {alike:,} {'id differs' if alike == 1 else 'ids differ'} from another only in "
+            f"spelling ({', '.join(words)}). If they are the same person, list them once: someone who is "
+            "listed twice loses more than was promised."
+        ),
         stacklevel=stacklevel + 1,
     )
