@@ -101,7 +101,8 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
     InputError
         If a column or a domain is not there, or a target is not a positive number.
     """
-    target = inputs.target_variance
+    asked = inputs.targets
+    target = asked.variance
     found = [_partition(strata, None, [WHOLE] * len(strata), {} if target is None else {WHOLE: target})]
     for column, given in (inputs.domains or {}).items():
         cells = _cells(strata, column)
@@ -114,7 +115,7 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
             listed = ", ".join(groups[:_MOST_NAMES]) + (", ..." if len(groups) > _MOST_NAMES else "")
             raise InputError(f"column {column!r} has no group {unknown[0]!r}; it has {listed}.")
         means = _group_means(strata, column, cells) if wanted and inputs.target_cv is not None else {}
-        targets = {group: inputs.variance_of(goal, means.get(group)) for group, goal in wanted.items()}
+        targets = {group: asked.variance_of(goal, means.get(group)) for group, goal in wanted.items()}
         found.append(_partition(strata, column, cells, targets))
     number = sum(int(np.isfinite(part.limits).sum()) for part in found)
     if number > _MOST_TARGETS:

@@ -1,15 +1,11 @@
 """What is minimised: the coefficient a_i of each stratum."""
 
-from typing import get_args
-
 import numpy as np
 
 from dpstrata.arrays import FloatArray, read_only
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
+from dpstrata.model.options import OPTIONS, Objective
 from dpstrata.model.strata import Strata
-from dpstrata.model.terms import Objective
-
-OBJECTIVES: tuple[str, ...] = get_args(Objective)
 
 
 def coefficients(strata: Strata, sds: FloatArray, objective: Objective) -> FloatArray:
@@ -29,13 +25,18 @@ def coefficients(strata: Strata, sds: FloatArray, objective: Objective) -> Float
             if sds.min() < 1e-30:
                 name = strata.name(int(np.argmin(sds)))
                 raise InputError(
-                    f"objective='unit_free' divides by sd, which must be above 0, got 0 in stratum {name!r}."
+                    f"{option('objective', objective)} divides by sd, which must be above 0, got 0 in "
+                    f"stratum {name!r}."
                 )
             return read_only(1.0 / sds)
         case "custom":
             if strata.coefficients is None:
-                raise InputError("objective='custom' needs a coefficient for every stratum, got none.")
+                raise InputError(
+                    f"{option('objective', objective)} needs a coefficient for every stratum, got none."
+                )
             if not strata.coefficients.any():
-                raise InputError("objective='custom' needs at least one coefficient other than 0.")
+                raise InputError(
+                    f"{option('objective', objective)} needs at least one coefficient other than 0."
+                )
             return strata.coefficients
-    raise InputError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}.")
+    raise InputError.must("objective", f"be one of {', '.join(OPTIONS['objective'].choices)}", objective)
