@@ -69,8 +69,11 @@ def folder(tmp_path_factory):
             f"{DESIGN} --total 9 --mechanism best --delta 0.1",
             "--mechanism best supports pure epsilon only; remove --delta, --zcdp or --gdp.",
         ),
-        (f"{DESIGN} --total 9 --domains stratum=0.1", "how many people are invited, got --total too."),
-        (f"{DESIGN} --total 9 --min-fraction 2", "--min-fraction and --max-fraction must satisfy 0 <="),
+        (
+            f"{DESIGN} --total 9 --domains stratum=0.1",
+            "how many people are invited, so --total cannot be given too.",
+        ),
+        (f"{DESIGN} --total 9 --min-fraction 2", "--min-fraction must be at most 1, got --min-fraction 2."),
         (f"{DESIGN} --target-cv 0.1", "got --target-cv alone."),
         ("design budget.csv --epsilon 1 --total 9", "budget.csv: 2 problems."),
         ("design . --epsilon 1 --total 9", "a table must end in .csv"),
@@ -148,7 +151,10 @@ def folder(tmp_path_factory):
             "evaluate strata.csv --epsilon 1 --sample-sizes 9,9 --out strata.csv",
             "is given for two different files.",
         ),
-        ("sweep strata.csv --epsilon 1 --total 20 --mechanism magic", "gaussian, best, got 'magic'."),
+        (
+            "sweep strata.csv --epsilon 1 --total 20 --mechanism magic",
+            "gaussian, best, got --mechanism magic.",
+        ),
         ("desing", "no such command 'desing'. Did you mean 'design'? See dpstrata --help."),
     ],
 )

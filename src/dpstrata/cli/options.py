@@ -99,6 +99,7 @@ def _parameter(name: str, *, as_list: bool) -> inspect.Parameter:
     )
 
 
+@functools.cache
 def _kind(each: Option) -> Any:
     """Return the type that Typer reads a flag as."""
     if each.choices:

@@ -198,8 +198,8 @@ class Goal(ABC):
     def outcome_in_words(self, outcome: Outcome, total: int, *, mean: bool, unit: str) -> str:
         """Say how the total came about and what others would give."""
         return (
-            f"{counted(outcome.best_total, unit)} would be best, with a {_measure(mean)} of "
-            f"{_shown(outcome.best_variance, mean)}; beyond that, more {unit}s lose secrecy and hurt."
+            f"{counted(outcome.best_total, unit)} would be best, with {_named(outcome.best_variance, mean)}; "
+            f"beyond that, more {unit}s lose secrecy and hurt."
         )
 
 
@@ -245,7 +245,7 @@ class AtMost(Goal):
         are = "is" if total == 1 else "are"
         return (
             f"{counted(total, unit)} {are} best: {limit - total:,} of the {limit:,} are saved, and with all "
-            f"of them the {_measure(mean)} would be {_shown(variance, mean)}."
+            f"of them the {'standard error' if mean else 'objective'} would be {_shown(variance, mean)}."
         )
 
 
@@ -275,7 +275,7 @@ class Budget(Goal):
         )
         return (
             f"The budget of {self.budget:,.10g} buys {counted(total, unit)} that cost {outcome.cost:,.10g}; "
-            f"{beyond}, with a {_measure(mean)} of {_shown(outcome.best_variance, mean)}."
+            f"{beyond}, with {_named(outcome.best_variance, mean)}."
         )
 
 
@@ -305,7 +305,7 @@ class Precision(Goal):
         """Say that it is the least, and why."""
         if outcome.target_variance is None:
             return Goal.outcome_in_words(self, outcome, total, mean=mean, unit=unit)
-        goal = f"a {_measure(mean)} of {_shown(outcome.target_variance, mean)}"
+        goal = _named(outcome.target_variance, mean)
         if outcome.least_cost:
             reach = "reaches" if total == 1 else "reach"
             return (
@@ -330,8 +330,8 @@ def _beyond(plan: Design, budget: float | None) -> str | None:
     return "the design costs more than its budget"
 
 
-def _measure(mean: bool) -> str:
-    return "standard error" if mean else "objective"
+def _named(variance: float, mean: bool) -> str:
+    return f"{'a standard error' if mean else 'an objective'} of {_shown(variance, mean)}"
 
 
 def _shown(variance: float, mean: bool) -> str:

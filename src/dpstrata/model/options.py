@@ -155,7 +155,7 @@ def written(bound: float) -> str:
     """
     if bound == LARGEST_TOTAL:
         return "2^62"
-    return f"{bound:,}" if isinstance(bound, int) else f"{bound:.12g}".replace("e-0", "e-")
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:.12g}".replace("e-0", "e-").replace("e+", "e")
 
 
 def _spec(value: float) -> str:
@@ -213,9 +213,9 @@ def _target(sentence: str) -> Any:
     return _option(None, sentence, "goal", least=_SMALLEST, most=_LARGEST)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)  # which ``Inputs`` has
 class Options:
-    """The options of a design that its document records, each checked by itself.
+    """The options of a design that its document records, each checked by itself; ``Inputs`` are made of it.
 
     The numbers of a promise are bounded by the promise (:mod:`dpstrata.privacy.promises`).
     """
@@ -320,7 +320,7 @@ class Options:
             object.__setattr__(self, each.name, each.taken(getattr(self, each.name)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class AllOptions(Options):
     """Every option of :func:`dpstrata.design`: those recorded, and those that fill a column of the strata."""
 

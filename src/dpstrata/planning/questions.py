@@ -61,12 +61,12 @@ def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") 
     """Warn if a design was asked for more people than help, by the argument ``name``."""
     if not plan.inputs.goal.fixes_total or plan.outcome is None:
         return
-    warnings.warn(
+    # Made here, so that filters see its plain text.
+    warning = DpstrataWarning(
         f"{option(name, plan.total, ',')} exceeds the best total; it gives {plan.precision:.4g}. "
-        f"{plan.outcome_in_words}",
-        DpstrataWarning,
-        stacklevel=stacklevel + 1,
+        f"{plan.outcome_in_words}"
     )
+    warnings.warn(warning, stacklevel=stacklevel + 1)
 
 
 def warn_of_empty_strata(plan: Design, *, stacklevel: int) -> None:
