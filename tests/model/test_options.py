@@ -105,6 +105,8 @@ def test_numbers_are_numbers(option):
             dps.InputError, match=f"^{option.name} must be a (whole )?number, got {option.name}="
         ):
             option.taken(bad)
+    with pytest.raises(dps.InputError, match=f"{option.name} must be a number of moderate size"):
+        option.taken(10**5000)
     if option.whole:
         for bad in (1.5, np.inf, np.nan):
             with pytest.raises(dps.InputError, match=f"{option.name} must be a whole number"):

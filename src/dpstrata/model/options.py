@@ -28,6 +28,7 @@ Target = float | Mapping[str, float] | None
 """What the domains of a column must reach: the same for all, one for each that has one, or nothing."""
 
 LARGEST_TOTAL = 2**62
+_MOST_BITS = 2000  # of a number that a message can show
 _SMALLEST, _LARGEST = 1e-100, 1e100  # beyond them squares leave double precision
 
 
@@ -132,7 +133,7 @@ def as_number(name: str, value: object, *, whole: bool = False) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError.must(name, f"be a {'whole ' if whole else ''}number", value)
-    if whole and isinstance(value, Integral):
+    if whole and isinstance(value, Integral) and int(value).bit_length() < _MOST_BITS:
         return int(value)
     try:
         number = float(value)
@@ -325,12 +326,18 @@ class AllOptions(Options):
     """Every option of :func:`dpstrata.design`: those recorded, and those that fill a column of the strata."""
 
     response_rate: float | None = _option(
-        None, "Share of people who would answer, for strata without their own.", "survey"
+        None,
+        "Share of people who would answer, for strata without their own.",
+        "survey",
+        above=0.0,
+        most=1.0,
     )
     proportion: float | None = _option(
         None,
         "Expected share of answers at the upper end, for strata without a spread of their own.",
         "survey",
+        least=0.0,
+        most=1.0,
     )
 
 
