@@ -51,7 +51,8 @@ slow: $(STAMP) ## Statistical tests at full length, thousands of new property ca
 figures: $(STAMP) ## Draw the charts of the documentation again
 	$(BIN)/python docs/figures.py
 
-web: ## Build the page of the planner from web/ (needs Node 20 or newer)
+web: $(STAMP) ## Build the page of the planner from web/ (needs Node 20 or newer)
+	$(BIN)/python -m dpstrata.model.schema options > web/src/options.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
 
 web-check: web ## Build the page again and compare it with what is committed

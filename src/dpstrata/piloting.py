@@ -17,7 +17,8 @@ import numpy.typing as npt
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, option
 from dpstrata.model.design_record import Design
-from dpstrata.model.inputs import QUESTIONS, Inputs
+from dpstrata.model.goals import QUESTIONS
+from dpstrata.model.inputs import Inputs
 from dpstrata.model.releases import OPTION, RELEASES, kind_of
 from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves, what_is_left

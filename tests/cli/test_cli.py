@@ -255,7 +255,7 @@ def test_planners_questions(arguments, words):
             ["--domains", "region=0.05", "--domains", "region:north=0.04"],
             "one target for all groups and another",
         ),
-        (["--target-se", "1e200"], "must lie between 1e-100 and 1e100"),
+        (["--target-se", "1e200"], "--target-se must be at most 1e100, got --target-se 1e+200"),
         (["--total", 90, "--min-per-stratum", 40], "at least the sum of the minimums (240), got --total 90"),
         (
             ["--total", 90, "--plot", "chart.gif"],

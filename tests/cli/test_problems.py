@@ -87,8 +87,11 @@ def folder(tmp_path_factory):
             f"{DESIGN} --total 9 --mechanism best --delta 0.1",
             "--mechanism best supports pure epsilon only; remove --delta, --zcdp or --gdp.",
         ),
-        (f"{DESIGN} --total 9 --domains stratum=0.1", "how many people are invited, got --total too."),
-        (f"{DESIGN} --total 9 --min-fraction 2", "--min-fraction and --max-fraction must satisfy 0 <="),
+        (
+            f"{DESIGN} --total 9 --domains stratum=0.1",
+            "how many people are invited, so --total cannot be given too.",
+        ),
+        (f"{DESIGN} --total 9 --min-fraction 2", "--min-fraction must be at most 1, got --min-fraction 2."),
         (f"{DESIGN} --target-cv 0.1", "got --target-cv alone."),
         ("design budget.csv --epsilon 1 --total 9", "budget.csv: 2 problems."),
         ("design . --epsilon 1 --total 9", "a table must end in .csv"),
@@ -166,7 +169,6 @@ def folder(tmp_path_factory):
             "evaluate strata.csv --epsilon 1 --sample-sizes 9,9 --out strata.csv",
             "is given for two different files.",
         ),
-        ("sweep strata.csv --epsilon 1 --total 20 --mechanism magic", "gaussian, best, got 'magic'."),
         (f"{DESIGN}000 --total 9", "--epsilon must lie between 1e-06 and 100, got --epsilon 1000."),
         (f"{DESIGN} --total 9 --mechanism gaussian --delta 2", "and below 1, got --delta 2."),
         (f"{DESIGN} --total 1", "--total must be at least the sum of the minimums (2), got --total 1."),
@@ -229,6 +231,10 @@ def folder(tmp_path_factory):
             "--id and --stratum must be different columns, got 'person' for both.",
         ),
         (f"frame people.duckdb {FRAME} --out s.csv", "name the table that lists the people (--table)."),
+        (
+            "sweep strata.csv --epsilon 1 --total 20 --mechanism magic",
+            "gaussian, best, got --mechanism magic.",
+        ),
         ("desing", "no such command 'desing'. Did you mean 'design'? See dpstrata --help."),
     ],
 )

@@ -14,9 +14,8 @@ from dpstrata.privacy.registry import MECHANISMS
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["explanation/mechanisms.md", "reference/options.md"])
-def test_every_mechanism_is_documented(page):
-    text = (DOCS / page).read_text(encoding="utf-8")
+def test_every_mechanism_is_documented():
+    text = (DOCS / "explanation" / "mechanisms.md").read_text(encoding="utf-8")
     assert [name for name in MECHANISMS if f"`{name}`" not in text] == []
 
 

@@ -131,15 +131,15 @@ def test_fractions_are_taken_as_written():
             "a design needs one of total, at_most, budget, target_se, target_margin, target_cv, got none of them",
         ),
         ({"total": 10.5}, dps.InputError, "total must be a whole number, got total=10.5"),
-        ({"total": 0}, dps.InputError, "total must be at least 1 and"),
+        ({"total": 0}, dps.InputError, "total must be at least 1, got total=0"),
         (
             {"total": 200, "epsilon": 0},
             dps.InputError,
             "epsilon must lie between 1e-06 and 100, got epsilon=0",
         ),
         ({"total": 200, "epsilon": float("nan")}, dps.InputError, "epsilon must lie between"),
-        ({"total": 200, "epsilon": "one"}, dps.InputError, "epsilon must be a number, got 'one'"),
-        ({"total": "many"}, dps.InputError, "total must be a number, got 'many'"),
+        ({"total": 200, "epsilon": "one"}, dps.InputError, "epsilon must be a number, got epsilon='one'"),
+        ({"total": "many"}, dps.InputError, "total must be a whole number, got total='many'"),
         ({"total": 200, "mechanism": "magic"}, dps.InputError, "mechanism must be one of laplace"),
         ({"total": 200, "mechanism": "discrete_laplace"}, dps.InputError, "protects answers on a grid"),
         ({"total": 200, "objective": "median"}, dps.InputError, "objective must be one of mean, trace"),
@@ -149,7 +149,7 @@ def test_fractions_are_taken_as_written():
         (
             {"total": 200, "min_fraction": 0.5, "max_fraction": 0.1},
             dps.InputError,
-            "min_fraction <= max_fraction",
+            "min_fraction must be at most max_fraction=",
         ),
         (
             {"total": 200, "min_per_stratum": 50, "max_fraction": 0.005},
@@ -161,10 +161,10 @@ def test_fractions_are_taken_as_written():
             dps.InfeasibleError,
             "minimum 1 and maximum 0 in stratum 'A'",
         ),
-        ({"total": 10**400}, dps.InputError, "total must be at least 1 and at most 2"),
+        ({"total": 10**400}, dps.InputError, "total must be at most 2"),
         ({"total": 1e400}, dps.InputError, "total must be a whole number"),
-        ({"total": 200, "trust": "nobody"}, dps.InputError, "trust must be 'local' or 'curator'"),
-        ({"total": 200, "confidence": 1}, dps.InputError, "confidence must lie between 0 and 1"),
+        ({"total": 200, "trust": "nobody"}, dps.InputError, "trust must be one of local, curator"),
+        ({"total": 200, "confidence": 1}, dps.InputError, "confidence must be at most 0.999999999"),
         ({"total": 200, "at_most": 300}, dps.InputError, "got total and at_most"),
         ({"budget": 300}, dps.InputError, "budget needs the cost of one invitation in every stratum"),
         ({"budget": 300, "target_se": 0.05}, dps.InputError, "budget needs the cost of one invitation"),
@@ -208,13 +208,17 @@ def test_fractions_are_taken_as_written():
             dps.InfeasibleError,
             r"minimums \(3,400\), of which delta=0.001 asks for 0.1 of every stratum, got total=200",
         ),
-        ({"target_se": 1e200}, dps.InputError, "target_se must lie between 1e-100 and 1e100"),
+        ({"target_se": 1e200}, dps.InputError, "target_se must be at most 1e100"),
         (
             {"target_margin": 0.1, "confidence": 1 - 1e-16},
             dps.InputError,
-            "confidence must lie between 0 and 1",
+            "confidence must be at most 0.999999999",
         ),
-        ({"total": 9, "domains": 5}, dps.InputError, "domains must be column names, or a mapping .*, got 5"),
+        (
+            {"total": 9, "domains": 5},
+            dps.InputError,
+            "domains must be column names, or a mapping .*, got domains=5",
+        ),
         ({"total": 9, "mechanism": ["laplace"]}, dps.InputError, "mechanism must be one of laplace"),
         ({"total": 9, "finite_population": "no"}, dps.InputError, "finite_population must be True or False"),
         ({"domains": {"stratum": {}}}, dps.InputError, "a design needs one of"),
@@ -238,9 +242,13 @@ def test_fractions_are_taken_as_written():
         (
             {"total": 200, "domains": {"stratum": 0.1}},
             dps.InputError,
-            "how many people are invited, got total",
+            "how many people are invited, so total cannot be given",
         ),
-        ({"domains": {"stratum": -1}}, dps.InputError, "target of stratum must be a positive number, got -1"),
+        (
+            {"domains": {"stratum": -1}},
+            dps.InputError,
+            "a target of domains must be positive, got -1 for stratum",
+        ),
         (
             {"domains": {"stratum": {"Z": 1}}},
             dps.InputError,
@@ -309,7 +317,7 @@ def test_numpy_numbers_are_numbers():
     plan = dps.design(PAPER, epsilon=np.float64(1), total=np.int64(200), min_per_stratum=np.int32(2))
     assert plan.to_dict()["inputs"]["total"] == 200
     assert dps.design(PAPER, epsilon=1, total=200.0).total == 200
-    with pytest.raises(dps.InputError, match="total must be a number, got True"):
+    with pytest.raises(dps.InputError, match="total must be a whole number, got total=True"):
         dps.design(PAPER, epsilon=1, total=True)
 
 

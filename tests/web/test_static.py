@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpstrata.privacy.registry import MECHANISMS
+from dpstrata.model.options import OPTIONS
 from dpstrata.web.app import STATIC
 
 ROOT = Path(__file__).parents[2]
@@ -23,13 +23,13 @@ def test_it_is_built_from_the_sources_that_are_there():
     assert found == listed, "the page is not built from web/ as it is: run make web and commit what it writes"
 
 
-def test_the_menu_offers_every_mechanism():
-    """In the order of the page, with the choice of the best of them."""
+@pytest.mark.parametrize("name", ["mechanism", "objective", "trust"])
+def test_every_choice_has_a_title(name):
+    """The menu offers what the library has; without a title the page would show a bare name."""
     menu = re.search(
-        r"mechanism: \[(.*?)\n  \]", (ROOT / "web" / "src" / "choices.js").read_text(), re.DOTALL
+        rf"\n  {name}: {{(.*?)\n  }}", (ROOT / "web" / "src" / "choices.js").read_text(), re.DOTALL
     )
-    offered = re.findall(r'\["(\w+)", "[^"]+"\]', menu[1])
-    assert sorted(offered) == sorted([*MECHANISMS, "best"])
+    assert sorted(re.findall(r"(\w+): \"", menu[1])) == sorted(OPTIONS[name].choices)
 
 
 def test_the_page_loads_only_its_own_files(client):

@@ -1,24 +1,35 @@
-// What can be chosen from a list, and what it is called.
+// What can be chosen from a list, and what it is called; what there is to choose comes from the library.
 
-export const CHOICES = {
-  mechanism: [
-    ["best", "best of those that fit"],
-    ["laplace", "Laplace"],
-    ["staircase", "staircase"],
-    ["piecewise", "piecewise"],
-    ["tulap", "truncated-uniform-Laplace"],
-    ["discrete_laplace", "discrete Laplace (grid)"],
-    ["randomized_response", "randomized response (two values)"],
-    ["gaussian", "Gaussian (needs delta)"],
-  ],
-  objective: [
-    ["mean", "the population mean"],
-    ["trace", "every stratum's mean alike"],
-    ["unit_free", "every stratum relative to its spread"],
-    ["custom", "own coefficients"],
-  ],
-  trust: [
-    ["local", "nobody: noise comes first"],
-    ["curator", "a trusted curator"],
-  ],
+import OPTIONS from "./options.json";
+
+const TITLES = {
+  mechanism: {
+    best: "best of those that fit",
+    laplace: "Laplace",
+    staircase: "staircase",
+    piecewise: "piecewise",
+    tulap: "truncated-uniform-Laplace",
+    discrete_laplace: "discrete Laplace (grid)",
+    randomized_response: "randomized response (two values)",
+    gaussian: "Gaussian (needs delta)",
+  },
+  objective: {
+    mean: "the population mean",
+    trace: "every stratum's mean alike",
+    unit_free: "every stratum relative to its spread",
+    custom: "own coefficients",
+  },
+  trust: {
+    local: "nobody: noise comes first",
+    curator: "a trusted curator",
+  },
 };
+
+// In the order of the titles; what has none yet comes last, by its name.
+export const CHOICES = Object.fromEntries(
+  Object.entries(TITLES).map(([name, titles]) => {
+    const known = OPTIONS[name].enum;
+    const order = [...Object.keys(titles).filter((key) => known.includes(key)), ...known.filter((key) => !(key in titles))];
+    return [name, order.map((key) => [key, titles[key] ?? key.replaceAll("_", " ")])];
+  }),
+);

@@ -4,11 +4,12 @@ import { html } from "htm/preact";
 import { useId } from "preact/hooks";
 import { CHOICES } from "./choices.js";
 import { rounded, typed } from "./format.js";
+import { isWhole } from "./plan.js";
 
 const ANSWERS = ["0:1", "binary", "0:10:1", "0:100:1"];
 const QUESTIONS = {
-  total: { label: "exactly", unit: "people invited", whole: true },
-  at_most: { label: "at most", unit: "people invited", whole: true },
+  total: { label: "exactly", unit: "people invited" },
+  at_most: { label: "at most", unit: "people invited" },
   target_se: { label: "standard error", unit: "in units of the answers" },
   target_margin: { label: "margin of error", unit: "in units of the answers" },
   budget: { label: "budget", unit: "in the unit of the cost column" },
@@ -26,7 +27,8 @@ export function Controls({ plan, population, range, problem, onChange, onRest, o
   const set = (name, value, gesture) => onChange({ ...plan, options: { ...options, [name]: value } }, gesture);
   const failed = (name) => (problem?.field === name ? problem.message : null);
   const question = QUESTIONS[options.question];
-  const limits = question.whole
+  const whole = isWhole(options.question);
+  const limits = whole
     ? [Math.max(plan.rows.length, 1), Math.max(population, plan.rows.length + 1)]
     : options.question === "budget" ? [100, 1_000_000] : [range * 1e-4, range * 0.5];
   const hasCost = plan.columns.includes("cost");
@@ -46,7 +48,7 @@ export function Controls({ plan, population, range, problem, onChange, onRest, o
           )}
         </div>
         <${Slider} key=${options.question} name=${options.question} label=${`${question.label[0].toUpperCase()}${question.label.slice(1)}`} unit=${question.unit}
-          least=${limits[0]} most=${limits[1]} whole=${question.whole} words=${QUESTION_WORDS[options.question]}
+          least=${limits[0]} most=${limits[1]} whole=${whole} words=${QUESTION_WORDS[options.question]}
           value=${options[options.question]} error=${failed(options.question)} onSet=${set} onRest=${onRest} onPause=${onPause} />
       </fieldset>
       <${Select} name="mechanism" label="Mechanism" choices=${CHOICES.mechanism} value=${options.mechanism} error=${failed("mechanism")} onSet=${set}

@@ -3,6 +3,7 @@
 import { CHOICES } from "./choices.js";
 import { isAmbiguous, typed } from "./format.js";
 import { capital, labelOf } from "./wording.js";
+import OPTIONS from "./options.json";
 
 export const SPREADS = { sd: "sd", variance: "variance", proportion: "proportion", sd_low: "sd low", sd_high: "sd high" };
 export const OPTIONAL = {
@@ -18,6 +19,7 @@ export const NUMBERS = new Set(["size", ...Object.keys(SPREADS), ...Object.keys(
 NUMBERS.delete("sd_source");
 export const MOST_IN_ADDRESS = 200;
 
+const plain = (name) => String(OPTIONS[name].default);
 export const DEFAULTS = {
   epsilon: "1",
   question: "total",
@@ -26,19 +28,19 @@ export const DEFAULTS = {
   target_se: "0.02",
   target_margin: "0.05",
   budget: "5000",
-  mechanism: "laplace",
-  objective: "mean",
+  mechanism: plain("mechanism"),
+  objective: plain("objective"),
   answers: "0:1",
   local_epsilon_cap: "",
-  trust: "local",
-  questions: "1",
-  confidence: "0.95",
+  trust: plain("trust"),
+  questions: plain("questions"),
+  confidence: plain("confidence"),
   delta: "1e-6",
-  min_per_stratum: "1",
+  min_per_stratum: plain("min_per_stratum"),
 };
 export const QUESTIONS = ["total", "at_most", "target_se", "target_margin", "budget"];
 export const NAMES = Object.keys(DEFAULTS);
-const WHOLE = new Set(["total", "at_most", "questions", "min_per_stratum"]);
+export const isWhole = (name) => OPTIONS[name].type === "integer";
 
 export function emptyPlan() {
   return { columns: ["stratum", "size", "sd"], rows: [["", "", ""]], options: { ...DEFAULTS } };
@@ -116,10 +118,10 @@ function readNumber(name, text) {
   const refuse = (what) => {
     throw { field: name, message: `${capital(labelOf(name))} must be ${what}, got ${JSON.stringify(text)}.` };
   };
-  if (isAmbiguous(text) || (WHOLE.has(name) && /\d[.,\s]/.test(text.trim())))
-    refuse(WHOLE.has(name) ? "a whole number without commas, points or spaces" : "a number with a decimal point and without separators of thousands");
+  if (isAmbiguous(text) || (isWhole(name) && /\d[.,\s]/.test(text.trim())))
+    refuse(isWhole(name) ? "a whole number without commas, points or spaces" : "a number with a decimal point and without separators of thousands");
   if (Number.isNaN(value)) refuse("a number");
-  if (WHOLE.has(name) && !Number.isSafeInteger(value)) refuse("a whole number");
+  if (isWhole(name) && !Number.isSafeInteger(value)) refuse("a whole number");
   return value;
 }
 
@@ -207,9 +209,9 @@ export function fromFile(text) {
 }
 
 // Options of the library that the page does not show, with the only value it can stand for.
-const WITHOUT_CONTROL = {
-  zcdp: null, gdp: null, domains: null, target_cv: null, min_fraction: 0, max_fraction: 1, finite_population: true, clip: false,
-};
+const WITHOUT_CONTROL = Object.fromEntries(
+  Object.entries(OPTIONS).filter(([name]) => !NAMES.includes(name)).map(([name, option]) => [name, option.default]),
+);
 
 function fromDocument(data) {
   try {

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpstrata.cli.options import (
-    OPTIONS,
     QUESTION_NAMES,
     Json,
     Plot,
@@ -19,6 +18,7 @@ from dpstrata.cli.options import (
     takes_options,
 )
 from dpstrata.errors import InputError, option
+from dpstrata.model.options import OPTIONS
 
 if TYPE_CHECKING:
     from dpstrata.model.strata import Strata
@@ -145,8 +145,7 @@ def sweep_command(
 def _values(name: str, text: str) -> Any:
     """Read 1,2,5 or start:stop:step as numbers, a,b as names; a single value is not varied."""
     words = [word.strip() for word in text.split(",")]
-    numbers = OPTIONS[name].kind in (int, int | None, float, float | None)
-    if not numbers:
+    if not OPTIONS[name].number:
         return words if len(words) > 1 else words[0]
     values: list[float] = []
     for word in words:
@@ -165,7 +164,7 @@ def _values(name: str, text: str) -> Any:
             raise InputError(
                 f"{option(name)} must be start:stop:step with start <= stop, got {word!r}.", value=word
             )
-    whole = OPTIONS[name].kind in (int, int | None)
+    whole = OPTIONS[name].whole
     plain = [int(value) if whole and value.is_integer() else value for value in values]
     return plain if len(plain) > 1 else plain[0]
 

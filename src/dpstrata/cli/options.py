@@ -4,131 +4,32 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpstrata.errors import InputError
-from dpstrata.model.releases import RELEASES
-from dpstrata.privacy.registry import MECHANISMS
+from dpstrata.cli.problems import flag
+from dpstrata.errors import InputError, Mention, option
+from dpstrata.model.options import OPTIONS, Group, Option
 
 if TYPE_CHECKING:
     from dpstrata.model.strata import Strata
 
 QUESTION = "Question (give one; a budget may join a target)"
-SURVEY = "Survey"
 PRIVACY = "Privacy"
-BOUNDS = "Bounds"
 OUTPUT = "Output"
-
-
-Mechanism = StrEnum("Mechanism", {name: name for name in (*MECHANISMS, "best")})  # type: ignore[misc]
-
-
-class Objective(StrEnum):
-    """Objectives that can be chosen."""
-
-    mean = "mean"
-    trace = "trace"
-    unit_free = "unit_free"
-    custom = "custom"
-
-
-Trust = StrEnum("Trust", {name: name for name in RELEASES})  # type: ignore[misc]
-
-
-class _Option(NamedTuple):
-    kind: Any
-    default: Any
-    help: str
-    panel: str
-
-
-OPTIONS: dict[str, _Option] = {
-    "epsilon": _Option(float | None, None, "Central privacy budget of every person, 1e-6 to 100.", PRIVACY),
-    "zcdp": _Option(float | None, None, "rho of zCDP instead; with gaussian, never amplified.", PRIVACY),
-    "gdp": _Option(float | None, None, "mu of Gaussian DP instead; with gaussian, never amplified.", PRIVACY),
-    "total": _Option(int | None, None, "People to invite in all strata together.", QUESTION),
-    "at_most": _Option(int | None, None, "Most people to invite; fewer if that is better.", QUESTION),
-    "budget": _Option(
-        float | None, None, "Most that all invitations may cost; needs a column cost.", QUESTION
-    ),
-    "target_se": _Option(
-        float | None,
-        None,
-        "Standard error to reach with as few people, or as little cost, as can be.",
-        QUESTION,
-    ),
-    "target_margin": _Option(float | None, None, "Margin of error at --confidence to reach.", QUESTION),
-    "target_cv": _Option(
-        float | None, None, "Standard error relative to --expected-mean to reach.", QUESTION
-    ),
-    "expected_mean": _Option(
-        float | None, None, "Mean that --target-cv is relative to; else the column expected_mean.", QUESTION
-    ),
-    "domains": _Option(
-        list[str] | None,
-        None,
-        "Column whose groups are domains. COLUMN=TARGET gives each of them a target, COLUMN:GROUP=TARGET one "
-        "of them. May be repeated.",
-        QUESTION,
-    ),
-    "mechanism": _Option(
-        Mechanism, Mechanism("laplace"), "What noises an answer; best: the valid one that does best.", PRIVACY
-    ),
-    "questions": _Option(int, 1, "Questions asked of the same people.", PRIVACY),
-    "local_epsilon_cap": _Option(float | None, None, "Most that one noised answer may spend.", PRIVACY),
-    "delta": _Option(
-        float, 0.0, "What probabilities may differ by beyond the factor; for gaussian.", PRIVACY
-    ),
-    "trust": _Option(
-        Trust,
-        Trust("local"),
-        "local: answers are noised before anyone sees them. curator: each stratum's mean is noised once.",
-        PRIVACY,
-    ),
-    "objective": _Option(
-        Objective,
-        Objective.mean,
-        "mean: variance of the population mean. trace: sum of the stratum variances. unit_free: the same "
-        "relative to each stratum's own variance. custom: column coefficient.",
-        SURVEY,
-    ),
-    "answers": _Option(
-        str | None,
-        None,
-        "What can be answered: lower:upper, lower:upper:step or binary. Left out, 0:1 for planning; answers "
-        "from a file need it.",
-        SURVEY,
-    ),
-    "clip": _Option(
-        bool, False, "Count answers outside the range as the nearer end; by default they are refused.", SURVEY
-    ),
-    "finite_population": _Option(
-        bool, True, "Count that a stratum asked completely has no sampling error.", SURVEY
-    ),
-    "response_rate": _Option(
-        float | None, None, "Share of people who would answer, for all strata of a file without it.", SURVEY
-    ),
-    "proportion": _Option(
-        float | None,
-        None,
-        "Expected share of answers at the upper end, for all strata of a file without a spread.",
-        SURVEY,
-    ),
-    "confidence": _Option(float, 0.95, "Level of intervals.", SURVEY),
-    "min_per_stratum": _Option(
-        int, 1, "Fewest people to invite in a stratum; smaller strata are taken whole.", BOUNDS
-    ),
-    "min_fraction": _Option(float, 0.0, "Smallest sampling rate in a stratum.", BOUNDS),
-    "max_fraction": _Option(float, 1.0, "Largest sampling rate in a stratum.", BOUNDS),
+_PANELS: dict[Group, str] = {
+    "goal": QUESTION,
+    "survey": "Survey",
+    "privacy": PRIVACY,
+    "bounds": "Bounds",
 }
-QUESTION_NAMES = tuple(
-    name for name, option in OPTIONS.items() if option.panel == QUESTION and name != "domains"
-)
+_TYPED: dict[str, Any] = {"answers": str, "domains": list[str]}  # those that are typed in a form of their own
+QUESTION_NAMES = tuple(name for name, each in OPTIONS.items() if each.group == "goal" and each.number)
 
 StrataFile = Annotated[
     Path,
@@ -182,21 +83,40 @@ def takes_options(*leave_out: str, as_lists: Sequence[str] = ()) -> Callable[[An
 
 
 def _parameter(name: str, *, as_list: bool) -> inspect.Parameter:
-    kind, default, words, panel = OPTIONS[name]
+    each = OPTIONS[name]
+    kind, default = _kind(each), each.default
+    words = " ".join([in_flags(each.sentence), *([each.typed] if each.typed else [])])
     if as_list:
-        several = (
-            " Several values: 1,2,5 or start:stop:step."
-            if kind in (float, float | None, int, int | None)
-            else " Several: a,b."
-        )
+        words += " Several values: 1,2,5 or start:stop:step." if each.number else " Several: a,b."
         kind, default = str | None, None
-        words += several
+    elif isinstance(kind, type) and issubclass(kind, StrEnum):
+        default = kind(default)
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=Annotated[kind, typer.Option(help=words, rich_help_panel=panel)],
+        annotation=Annotated[kind, typer.Option(help=words, rich_help_panel=_PANELS[each.group])],
     )
+
+
+@functools.cache
+def _kind(each: Option) -> Any:
+    """Return the type that Typer reads a flag as."""
+    if each.choices:
+        return StrEnum(each.name.title(), {name: name for name in each.choices})
+    kind = _TYPED.get(each.name, each.kind)
+    return kind | None if each.default is None else kind
+
+
+def in_flags(sentence: str) -> str:
+    """Name the options that a sentence has in backticks as they are typed.
+
+    Examples
+    --------
+    >>> in_flags("Margin of error at `confidence` to reach.")
+    'Margin of error at --confidence to reach.'
+    """
+    return re.sub(r"`(\w+)`", lambda found: flag(Mention(found[1], None)), sentence)
 
 
 def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, Any]]:
@@ -233,7 +153,9 @@ def parse_domains(texts: Sequence[str], columns: set[str]) -> dict[str, Any] | N
         try:
             target = float(number)
         except ValueError:
-            raise InputError(f"--domains must be COLUMN=TARGET with a number, got {text!r}.") from None
+            raise InputError(
+                f"{option('domains')} must be COLUMN=TARGET with a number, got {text!r}."
+            ) from None
         # COLUMN:GROUP, where either may hold a colon: the longest known column counts.
         known = [name for name in columns if where.startswith(f"{name}:")]
         column = where if where in columns else max(known, key=len, default=where.partition(":")[0])
@@ -243,5 +165,7 @@ def parse_domains(texts: Sequence[str], columns: set[str]) -> dict[str, Any] | N
         elif not group and domains.get(column) is None:
             domains[column] = target
         else:
-            raise InputError(f"--domains gives {column!r} one target for all groups and another one too.")
+            raise InputError(
+                f"{option('domains')} gives {column!r} one target for all groups and another one too."
+            )
     return domains or None

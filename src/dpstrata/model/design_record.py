@@ -25,6 +25,7 @@ from dpstrata.model.comparison import (
 )
 from dpstrata.model.costs import total_cost
 from dpstrata.model.domains import Domain, describe_domains, find_partitions
+from dpstrata.model.goals import Budget
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.problem import Problem
@@ -104,18 +105,17 @@ class Design:
         correct = inputs.finite_population
         if prices is None:
             proof = certify(problem, sizes)
-        elif inputs.spends_budget:
+        elif isinstance(goal := inputs.goal, Budget):
             assert strata.costs is not None
-            assert inputs.budget is not None
             proof = certify_budget(
                 problem,
                 strata.costs,
-                inputs.budget,
+                goal.budget,
                 sizes,
                 prices[0],
                 finite_population=correct,
                 searched=searched,
-                partitions=find_partitions(strata, inputs) if inputs.has_domain_targets else (),
+                partitions=find_partitions(strata, inputs) if goal.targets else (),
                 target_prices=prices[1:],
             )
         else:
@@ -220,8 +220,8 @@ class Design:
         """How the total came about and what others would give; ``None`` if there is nothing to say."""
         if self.outcome is None:
             return None
-        mean = self.inputs.objective == "mean"
-        return self.outcome.in_words(self.total, mean=mean, unit=self.strata.unit)
+        mean, unit = self.inputs.objective == "mean", self.strata.unit
+        return self.inputs.goal.outcome_in_words(self.outcome, self.total, mean=mean, unit=unit)
 
     @property
     def domains(self) -> tuple[Domain, ...]:
@@ -230,7 +230,7 @@ class Design:
             return ()
         prices = None
         if isinstance(self.certificate, Bound):  # where a budget is spent, its own price comes first
-            prices = self.certificate.prices[int(self.inputs.spends_budget) :]
+            prices = self.certificate.prices[int(self.inputs.goal.spends_budget) :]
         return describe_domains(
             find_partitions(self.strata, self.inputs),
             stratum_variances(
@@ -283,8 +283,8 @@ class Design:
 
         That is so where people cost differently and the question leaves their number open.
         """
-        asked = self.inputs.total is not None or self.inputs.at_most is not None
-        return self.inputs.formulas > 1 and not asked and self.strata.costs_differ
+        inputs = self.inputs
+        return inputs.formulas > 1 and not inputs.goal.counts_people and self.strata.costs_differ
 
     def compare(self) -> tuple[Comparison, ...]:
         """Score this design, Neyman, proportional and equal allocation under the same privacy.

@@ -13,20 +13,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.model.choice import Choice
-from dpstrata.model.costs import fits_budget
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
 from dpstrata.model.inputs import FORMULAS, Inputs
+from dpstrata.model.migrations import inputs_as_of, upgraded
+from dpstrata.model.options import RECORDED
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.output import plain_cell
-from dpstrata.model.releases import Trust
+from dpstrata.model.shapes import Number, model_of
 from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves
 from dpstrata.privacy.answers import parse_answers
 from dpstrata.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FORMAT = "dpstrata.design"
 # Version 1 is that of dpstrata 0.1.0. A document keeps its version, and with it its formulas, when it is
@@ -34,10 +32,6 @@ FORMAT = "dpstrata.design"
 VERSIONS = tuple(range(1, FORMULAS + 1))
 COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon")
 
-_NEW_OPTIONS: dict[str, Any] = {
-    "clip": False,
-    "default_answers": False,
-}  # those after version 1, with their defaults
 _PRIVACY_FACTS = ("central", "local", "spent_on_deviations", "central_in_all", "trust")
 
 Count = Annotated[int, Field(ge=1)]
@@ -56,34 +50,22 @@ class AnswersPart(_Part):
     step: Real | None
 
 
-class InputsPart(_Part):
+class InputsBase(_Part):
     """Every argument of the design as given."""
 
-    epsilon: Real | None
-    delta: Real
-    zcdp: Real | None
-    gdp: Real | None
-    total: Count | None
-    at_most: Count | None
-    budget: Real | None
-    target_se: Real | None
-    target_margin: Real | None
-    target_cv: Real | None
-    expected_mean: Real | None
-    mechanism: str
-    objective: Literal["mean", "trace", "unit_free", "custom"]
-    answers: AnswersPart
-    questions: Count
-    trust: Trust
-    local_epsilon_cap: Real | None
-    min_per_stratum: Count
-    min_fraction: Real
-    max_fraction: Real
-    domains: dict[str, Real | dict[str, Real] | None] | None
-    confidence: Real
-    finite_population: bool
-    clip: bool = False
     default_answers: bool = False
+
+
+if TYPE_CHECKING:
+    InputsPart = InputsBase
+else:
+    InputsPart = model_of(
+        "InputsPart",
+        InputsBase,
+        RECORDED.values(),
+        forms={"answers": AnswersPart, "domains": dict[str, Number | dict[str, Number] | None]},
+        required=True,
+    )
 
 
 class StratumPart(_Part):
@@ -225,7 +207,7 @@ def design_document(plan: Design) -> dict[str, Any]:
         "format": FORMAT,
         "version": plan.inputs.formulas,
         "created_with": __version__,
-        "inputs": _options(plan.inputs),
+        "inputs": inputs_as_of(plan.inputs, plan.inputs.formulas),
         "strata": _stratum_rows(plan),
         "total": plan.total,
         "cost": plan.cost,
@@ -270,7 +252,7 @@ def design_digest(plan: Design) -> str:
     Nor does stating the default range of the answers, which can be made good after the draw.
     """
     content = {
-        "inputs": _options(replace(plan.inputs, default_answers=False)),
+        "inputs": inputs_as_of(replace(plan.inputs, default_answers=False), 1),
         "mechanism": plan.mechanism.name,
         "strata": [
             {name: cell for name, cell in row.items() if name not in COMPUTED} for row in _stratum_rows(plan)
@@ -315,7 +297,7 @@ def read_design(path: str | Path) -> Design:
             f"{data.get('version')!r}."
         )
     try:
-        document = DesignDocument.model_validate(data)
+        document = DesignDocument.model_validate(upgraded(data))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -345,7 +327,7 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
             sd_epsilons=optional("sd_epsilon"),
             extra={name: [row.extra.get(name) for row in rows] for name in rows[0].extra},
         )
-        inputs = _inputs(document.inputs.model_dump(), document.version)
+        inputs = _inputs(document.inputs, document.version)
         problem = inputs.problem(strata, document.total)
         outcome = None if document.outcome is None else Outcome(**document.outcome.model_dump())
         bound = document.certificate if isinstance(document.certificate, BoundPart) else None
@@ -371,11 +353,6 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
         raise InputError(
             f"{path}: the sample sizes must add up to the total, got {plan.total:,} and {problem.total:,}."
         )
-    asked, at_most = plan.inputs.total, plan.inputs.at_most
-    if plan.total != (asked or plan.total) or plan.total > (at_most or plan.total):
-        raise InputError(
-            f"{path}: the sample sizes do not add up to what was asked for; the file was changed."
-        )
     if bound is None and not plan.certificate.optimal:
         raise InputError(f"{path}: the certificate does not hold for the sample sizes; the file was changed.")
     relaxed = plan.relaxed_sizes
@@ -385,8 +362,10 @@ def _rebuild(document: DesignDocument, path: Path) -> Design:
         raise InputError(
             f"{path}: the relaxed sizes do not fit the bounds and the total; the file was changed."
         )
-    _check_limits(plan, path)
-    written, computed = document.model_dump(exclude_unset=True), plan.to_dict()
+    broken = inputs.goal.broken_by(plan)
+    if broken is not None:
+        raise InputError(f"{path}: {broken}; the file was changed.")
+    written, computed = document.model_dump(exclude_unset=True), upgraded(plan.to_dict())
     if document.created_with != __version__:  # another version has other words for the same
         for part in (written, computed):
             part["privacy"] = {name: part["privacy"].get(name) for name in _PRIVACY_FACTS}
@@ -410,27 +389,13 @@ def _waves(part: WavesPart, plan: Design) -> Waves:
 
 def _check_prices(bound: BoundPart, strata: Strata, inputs: Inputs, path: Path) -> None:
     """Require prices that can prove something: one for the budget or for each target, none negative."""
-    needed = 1 if inputs.spends_budget and strata.costs is not None else 0
-    if inputs.target_variance is not None or inputs.has_domain_targets:
+    needed = 1 if inputs.goal.spends_budget and strata.costs is not None else 0
+    if inputs.targets:
         needed += sum(int(np.isfinite(part.limits).sum()) for part in find_partitions(strata, inputs))
     if len(bound.prices) != needed or needed == 0 or min(bound.prices) < 0:
         raise InputError(
             f"{path}: the prices of the certificate do not fit the question; the file was changed."
         )
-
-
-def _check_limits(plan: Design, path: Path) -> None:
-    """Require that the design keeps to its budget and meets its targets."""
-    budget, target = plan.inputs.budget, plan.inputs.target_variance
-    costs, sizes = plan.strata.costs, plan.sample_sizes
-    if budget is not None and costs is not None and not fits_budget(costs, sizes, budget):
-        raise InputError(f"{path}: the design costs more than its budget; the file was changed.")
-    missed = target is not None and plan.variance > target * (1 + 1e-12)
-    if missed or any(
-        domain.target is not None and domain.standard_error > domain.target * (1 + 1e-12)
-        for domain in plan.domains
-    ):
-        raise InputError(f"{path}: the design misses its targets; the file was changed.")
 
 
 def first_difference(written: Any, computed: Any, place: str = "") -> str | None:
@@ -450,16 +415,6 @@ def first_difference(written: Any, computed: Any, place: str = "") -> str | None
     return next((found for pair in pairs if (found := first_difference(pair[1], pair[2], pair[0]))), None)
 
 
-def _inputs(data: Mapping[str, Any], version: int) -> Inputs:
+def _inputs(part: InputsPart, version: int) -> Inputs:
+    data = part.model_dump()
     return Inputs(**{**data, "answers": parse_answers(data["answers"])}, formulas=version)
-
-
-def _options(inputs: Inputs) -> dict[str, Any]:
-    """Return what was asked for; options that version 1 did not have, only where they are not the default.
-
-    So the digest of a design that uses none of them is the one it had under version 1, and with it the sample
-    of a key.
-    """
-    options = asdict(inputs)
-    del options["formulas"]
-    return {name: value for name, value in options.items() if value != _NEW_OPTIONS.get(name, ...)}

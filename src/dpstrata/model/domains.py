@@ -101,7 +101,8 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
     InputError
         If a column or a domain is not there, or a target is not a positive number.
     """
-    target = inputs.target_variance
+    asked = inputs.targets
+    target = asked.variance
     found = [_partition(strata, None, [WHOLE] * len(strata), {} if target is None else {WHOLE: target})]
     for column, given in (inputs.domains or {}).items():
         cells = _cells(strata, column)
@@ -119,7 +120,7 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
                 where=f"column {column!r}",
             )
         means = _group_means(strata, column, cells) if wanted and inputs.target_cv is not None else {}
-        targets = {group: inputs.variance_of(goal, means.get(group)) for group, goal in wanted.items()}
+        targets = {group: asked.variance_of(goal, means.get(group)) for group, goal in wanted.items()}
         found.append(_partition(strata, column, cells, targets))
     number = sum(int(np.isfinite(part.limits).sum()) for part in found)
     if number > _MOST_TARGETS:

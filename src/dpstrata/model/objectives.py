@@ -1,15 +1,11 @@
 """What is minimised: the coefficient a_i of each stratum."""
 
-from typing import get_args
-
 import numpy as np
 
 from dpstrata.arrays import FloatArray, read_only
 from dpstrata.errors import InputError, option
+from dpstrata.model.options import OPTIONS, Objective
 from dpstrata.model.strata import Strata
-from dpstrata.model.terms import Objective
-
-OBJECTIVES: tuple[str, ...] = get_args(Objective)
 
 
 def coefficients(strata: Strata, sds: FloatArray, objective: Objective) -> FloatArray:
@@ -47,6 +43,4 @@ def coefficients(strata: Strata, sds: FloatArray, objective: Objective) -> Float
                     value=objective,
                 )
             return strata.coefficients
-    raise InputError(
-        f"{option('objective')} must be one of {', '.join(OBJECTIVES)}, got {objective!r}.", value=objective
-    )
+    raise InputError.must("objective", f"be one of {', '.join(OPTIONS['objective'].choices)}", objective)

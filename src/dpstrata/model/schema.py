@@ -1,9 +1,18 @@
-"""Print the JSON Schema of the design document: ``python -m dpstrata.model.schema``."""
+"""Print what is made from the model for others: ``python -m dpstrata.model.schema``.
+
+Without a word it is the JSON Schema of the design document; with ``options``, the options as the page reads
+them.
+"""
 
 import json
+from typing import Any
 
 from dpstrata.model.document import FORMAT, DesignDocument
 from dpstrata.model.inputs import FORMULAS
+from dpstrata.model.options import OPTIONS
+from dpstrata.model.shapes import bounds_of
+
+_TYPES: dict[type, str] = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
 
 def design_schema() -> str:
@@ -15,7 +24,20 @@ def design_schema() -> str:
     return json.dumps(dialect | DesignDocument.model_json_schema(), indent=1) + "\n"
 
 
+def options_json() -> str:
+    """Return every option of a design with its type, default and bounds, as JSON text."""
+    options: dict[str, dict[str, Any]] = {
+        name: {
+            **({"type": _TYPES[each.kind]} if each.kind in _TYPES else {}),
+            "default": each.default,
+            **bounds_of(each),
+        }
+        for name, each in OPTIONS.items()
+    }
+    return json.dumps(options, indent=1) + "\n"
+
+
 if __name__ == "__main__":
     import sys
 
-    sys.stdout.write(design_schema())
+    sys.stdout.write(options_json() if sys.argv[1:] == ["options"] else design_schema())

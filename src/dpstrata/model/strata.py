@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +13,7 @@ import numpy.typing as npt
 from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InputError, StrataError, option
 from dpstrata.model.checks import find_large_spreads, find_problems
+from dpstrata.model.options import OPTIONS
 from dpstrata.model.outcome import counted
 from dpstrata.privacy.answers import parse_answers
 from dpstrata.privacy.answers.base import Answers
@@ -221,7 +220,7 @@ class Strata:
         rates, sds, sources, shares = self.response_rates, self.sds, self.sd_sources, self.sds_are_shares
         proportions = self.proportions
         if response_rate is not None:
-            rate = _as_share("response_rate", response_rate, "be above 0 and at most 1", least=math.ulp(0.0))
+            rate = OPTIONS["response_rate"].taken(response_rate)
             if rates is not None:
                 raise InputError(
                     "the strata already have response rates; remove that column, or leave "
@@ -230,7 +229,7 @@ class Strata:
                 )
             rates = np.full(len(self), rate)
         if proportion is not None:
-            share = _as_share("proportion", proportion, "lie between 0 and 1", least=0.0)
+            share = OPTIONS["proportion"].taken(proportion)
             if sds is not None:
                 raise InputError(
                     "the strata already have standard deviations; remove them, or leave "
@@ -324,16 +323,6 @@ def spread_of_proportions(proportions: FloatArray, sizes: FloatArray) -> FloatAr
     """
     correction = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 0.0)
     return np.sqrt(proportions * (1 - proportions) * correction)
-
-
-def _as_share(name: str, value: object, requirement: str, *, least: float) -> float:
-    """Take a plain number that is a share."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{option(name)} must be a number, got {value!r}.", value=value)
-    number = float(value)
-    if not least <= number <= 1:
-        raise InputError.must(name, requirement, number, "g")
-    return number
 
 
 def _sources(sd_sources: str | Sequence[str] | None, worst_case: bool) -> str | tuple[str, ...]:

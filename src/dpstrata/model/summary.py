@@ -80,7 +80,7 @@ def domain_table(plan: Design) -> TextTable:
     found = plan.domains
     priced = any(domain.shadow_price is not None for domain in found)
     saved = "saved by 1% less" if plan.cost is None else "cost saved by 1% less"
-    if plan.inputs.spends_budget:
+    if plan.inputs.goal.spends_budget:
         saved = "variance saved by 1% less"
     rows = [
         (
@@ -134,7 +134,7 @@ def comparison_table(plan: Design) -> TextTable:
 def _what_is_equal(plan: Design) -> str:
     """Say what the other allocations have in common with a design, where that needs saying."""
     ignored = ["costs"] if plan.cost is not None and not plan.compares_costs else []
-    ignored += ["targets"] if plan.inputs.has_domain_targets else []
+    ignored += ["targets"] if plan.inputs.targets.of_domains else []
     whatever = f", whatever their {' and '.join(ignored)}" if ignored else ""
     said = f"The others invite as many people{whatever}." if whatever else ""
     if plan.compares_costs:
@@ -174,11 +174,9 @@ def outcome_sentences(plan: Design) -> list[str]:
     outcome = []
     if plan.response_in_words is not None:
         outcome.append(plan.response_in_words)
-    if plan.inputs.has_domain_targets:
+    if plan.inputs.targets.of_domains:
         outcome.append(_targets_in_words(plan))
-    if plan.outcome_in_words is not None and not (
-        plan.inputs.has_domain_targets and plan.inputs.asks_for_least
-    ):
+    if plan.outcome_in_words is not None and plan.inputs.goal.explains_total:
         outcome.append(plan.outcome_in_words)
     advice = choice_in_words(plan), other_release_in_words(plan)
     outcome += [sentence for sentence in advice if sentence is not None]

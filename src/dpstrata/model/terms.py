@@ -32,12 +32,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from dpstrata.arrays import ALL, BLOCK, BoolArray, FloatArray, IntArray, Rows, blocks
 from dpstrata.model.cap import Cap
+from dpstrata.model.options import Objective
 from dpstrata.model.precision import difference_of_products
 from dpstrata.model.releases.base import Release
 from dpstrata.model.releases.microdata import Microdata
@@ -45,8 +46,6 @@ from dpstrata.model.response import Decay, exact_planning_bound, planning_decay
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, Point, Step, point
 from dpstrata.privacy.promises.base import Promise
-
-Objective = Literal["mean", "trace", "unit_free", "custom"]
 
 EXACT_DIGITS = 100
 # Digits that f(n) − f(n+1) may lose by plain subtraction: 24 at n = 1e12, 26 at ε = 1e-6, and a margin.

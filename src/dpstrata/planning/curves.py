@@ -11,7 +11,8 @@ import numpy as np
 from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.model.comparison import OWN
 from dpstrata.model.design_record import Design
-from dpstrata.model.inputs import QUESTIONS, Inputs
+from dpstrata.model.goals import QUESTIONS
+from dpstrata.model.inputs import Inputs
 from dpstrata.model.summary import TITLES
 from dpstrata.planning.questions import answer
 from dpstrata.privacy.promises import never_amplified

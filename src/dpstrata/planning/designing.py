@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Literal
 
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import expected_means
-from dpstrata.model.inputs import Inputs, Target
+from dpstrata.model.inputs import Inputs
+from dpstrata.model.options import OF_STRATA, OPTIONS, Objective, Target
 from dpstrata.model.releases import Trust
 from dpstrata.model.strata import Strata
-from dpstrata.model.terms import Objective
 from dpstrata.planning.choosing import answer_any
-from dpstrata.privacy.answers import parse_answers
 from dpstrata.privacy.answers.base import Answers
-
-FOR_ALL_STRATA = ("response_rate", "proportion")  # options that fill a column of the strata
 
 
 def design(
@@ -177,27 +173,12 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
             "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
         )
     given = {name: value for name, value in arguments.items() if name != "strata"}
-    shared = {name: given.pop(name, None) for name in FOR_ALL_STRATA}
-    unknown = set(given) - ({field.name for field in fields(Inputs)} - {"formulas", "default_answers"})
+    unknown = set(given) - set(OPTIONS)
     if unknown:
         raise InputError(f"a design has no option {min(unknown)!r}.")
-    answers = given.get("answers")
-    given["default_answers"] = answers is None
-    given["answers"] = parse_answers((0, 1) if answers is None else answers)
-    given["domains"] = _as_mapping(given.get("domains"))
+    shared = {name: given.pop(name, None) for name in OF_STRATA}
     if given.get("target_cv") is not None and given.get("expected_mean") is None:
         means = expected_means(strata)
         if means is not None:
             given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
     return strata.filled(**shared), Inputs(**given)
-
-
-def _as_mapping(domains: Mapping[str, Target] | Sequence[str] | None) -> dict[str, Target] | None:
-    """Take names alone for domains without targets."""
-    if isinstance(domains, Mapping):
-        return {str(column): target for column, target in domains.items()} or None
-    if isinstance(domains, str):
-        return {domains: None}
-    if domains is None or (isinstance(domains, Sequence) and all(isinstance(name, str) for name in domains)):
-        return dict.fromkeys(domains or ()) or None
-    raise InputError(f"domains must be column names, or a mapping from them to targets, got {domains!r}.")

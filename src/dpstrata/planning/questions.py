@@ -12,14 +12,15 @@ from fractions import Fraction
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError
+from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError, option
 from dpstrata.model.bound import Bound
 from dpstrata.model.certificate import Certificate
 from dpstrata.model.comparison import stratum_variances, variance_parts
 from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import Partition, find_partitions
-from dpstrata.model.inputs import TARGETS, Inputs
+from dpstrata.model.goals import TARGETS, AtMost, Budget, Precision, Total
+from dpstrata.model.inputs import Inputs
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.problem import Problem
 from dpstrata.model.response import is_worth_a_warning
@@ -42,35 +43,30 @@ def answer(strata: Strata, inputs: Inputs, problem: Problem | None = None) -> De
     search = _Search(strata, inputs, problem or inputs.problem(strata))
     if inputs.domains is not None:
         find_partitions(strata, inputs)  # says what is wrong with them before any work
-    if inputs.total is not None:
-        return search.with_total(inputs.total)
-    if inputs.at_most is not None:
-        return search.with_at_most(inputs.at_most)
-    if inputs.spends_budget:
-        assert inputs.budget is not None
-        if inputs.has_domain_targets:
-            return search.with_budget_and_targets(inputs.budget, find_partitions(strata, inputs))
-        return search.with_budget(inputs.budget)
-    if inputs.has_domain_targets or strata.costs_differ:
-        plan = search.with_targets(find_partitions(strata, inputs))
-    else:
-        assert inputs.target_variance is not None
-        plan = search.with_target(inputs.target_variance)
-    if inputs.budget is not None:
-        _check_budget(strata, inputs.budget, plan.sample_sizes, plan.certificate)
-    return plan
+    match inputs.goal:
+        case Total(total):
+            return search.with_total(total)
+        case AtMost(limit):
+            return search.with_at_most(limit)
+        case Budget(budget, targets) if targets:
+            return search.with_budget_and_targets(budget, find_partitions(strata, inputs))
+        case Budget(budget):
+            return search.with_budget(budget)
+        case Precision() as goal:
+            return search.with_precision(goal)
+    raise AssertionError("unreachable")
 
 
 def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") -> None:
     """Warn if a design was asked for more people than help, by the argument ``name``."""
-    if plan.inputs.total is None or plan.outcome is None:
+    if not plan.inputs.goal.fixes_total or plan.outcome is None:
         return
-    warnings.warn(
-        f"{name}={plan.total:,} exceeds the best total; it gives {plan.precision:.4g}. "
-        f"{plan.outcome_in_words}",
-        DpstrataWarning,
-        stacklevel=stacklevel + 1,
+    # Made here, so that filters see its plain text.
+    warning = DpstrataWarning(
+        f"{option(name, plan.total, ',')} exceeds the best total; it gives {plan.precision:.4g}. "
+        f"{plan.outcome_in_words}"
     )
+    warnings.warn(warning, stacklevel=stacklevel + 1)
 
 
 def warn_of_empty_strata(plan: Design, *, stacklevel: int) -> None:
@@ -83,7 +79,8 @@ def require_costs(strata: Strata) -> FloatArray:
     """Return what one invitation costs in every stratum, which a budget needs."""
     if strata.costs is None:
         raise InputError(
-            "budget needs the cost of one invitation in every stratum (in a file the column cost), got none."
+            f"{option('budget')} needs the cost of one invitation in every stratum (in a file the column "
+            "cost), got none."
         )
     return strata.costs
 
@@ -98,7 +95,8 @@ def _check_budget(strata: Strata, budget: float, sizes: IntArray, proof: Bound |
     found = "" if least == cost else f" (the cheapest design found costs {cost:,.10g})"
     at_least = "at least " if found else ""
     raise InfeasibleError(
-        f"the precision asked for costs {at_least}{least:,.10g}{found}, more than budget={budget:,.10g}. "
+        f"the precision asked for costs {at_least}{least:,.10g}{found}, more than "
+        f"{option('budget', budget, ',.10g')}. "
         "Ask for less precision, or for the budget alone to see what it gives.",
         misses=(False, least / budget),
     )
@@ -183,7 +181,8 @@ class _Search:
         least = int(self._problem.lower.sum())
         if limit < least:
             raise InfeasibleError(
-                f"at_most must be at least the sum of the minimums ({least:,}), got at_most={limit:,}."
+                f"{option('at_most')} must be at least the sum of the minimums ({least:,}), got "
+                f"{option('at_most', limit, ',')}."
             )
         limit = min(limit, int(self._problem.upper.sum()))
         best, best_variance = self.best()
@@ -197,7 +196,8 @@ class _Search:
         least = total_cost(costs, self._problem.lower)
         if not fits_budget(costs, self._problem.lower, budget):
             raise InfeasibleError(
-                f"budget must cover the minimums, which cost {least:,.10g}, got budget={budget:,.10g}."
+                f"{option('budget')} must cover the minimums, which cost {least:,.10g}, got "
+                f"{option('budget', budget, ',.10g')}."
             )
         if not self.strata.costs_differ:
             affordable = math.floor(Fraction(repr(budget)) / Fraction(repr(float(costs[0]))))
@@ -231,6 +231,17 @@ class _Search:
 
     # --- a precision --------------------------------------------------------------------------
 
+    def with_precision(self, goal: Precision) -> Design:
+        """Design for the fewest people, or the least cost, that reach the targets, within a budget if any."""
+        target = goal.targets.variance
+        if target is None or goal.targets.of_domains or self.strata.costs_differ:
+            plan = self.with_targets(find_partitions(self.strata, self.inputs))
+        else:
+            plan = self.with_target(target)
+        if goal.budget is not None:
+            _check_budget(self.strata, goal.budget, plan.sample_sizes, plan.certificate)
+        return plan
+
     def with_target(self, target: float) -> Design:
         """Design for the fewest interviews whose variance is at most ``target``."""
         least = int(self._problem.lower.sum())
@@ -250,7 +261,7 @@ class _Search:
         return self.design(total, outcome)
 
     def _out_of_reach(self, where: str, target: float, best: float, total: int) -> InfeasibleError:
-        asked = next((name for name in TARGETS if getattr(self.inputs, name) is not None), "target")
+        asked = next((option(name) for name in TARGETS if getattr(self.inputs, name) is not None), "target")
         asked = f"the target of {where}" if where else asked
         planned = "that can be planned" if self._problem.terms.random_answers else "possible"
         return InfeasibleError(
@@ -307,7 +318,7 @@ class _Search:
     def with_targets(self, partitions: Sequence[Partition]) -> Design:
         """Design for the least cost that meets every target."""
         found, inputs = self.cheapest(partitions), self.inputs
-        outcome = Outcome(*self.best(), target_variance=inputs.target_variance, budget=inputs.budget)
+        outcome = Outcome(*self.best(), target_variance=inputs.targets.variance, budget=inputs.budget)
         if self.strata.costs is not None:
             cost = total_cost(self.strata.costs, found.sizes)
             outcome = replace(outcome, cost=cost, least_cost=True)

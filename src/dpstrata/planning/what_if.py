@@ -18,7 +18,7 @@ from dpstrata.model.certificate import Certificate, certify
 from dpstrata.model.comparison import VarianceParts, planned_variance, release_variances, variance_parts
 from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
-from dpstrata.model.inputs import QUESTIONS
+from dpstrata.model.goals import QUESTIONS
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.model.summary import RANDOM_ANSWERS, SHOWN_STRATA, TextTable, as_plain_text

@@ -40,9 +40,8 @@ def _about_promise(plan: Design) -> list[str]:
 
 def _about_sizes(plan: Design) -> list[str]:
     found = []
-    outcome, asked = plan.outcome, plan.inputs.total
-    if outcome is not None and asked is not None and outcome.best_total < asked:
-        found.append(f"{plan.strata.counted(asked)} are more than help. {plan.outcome_in_words}")
+    if plan.outcome is not None and plan.inputs.goal.fixes_total:
+        found.append(f"{plan.strata.counted(plan.total)} are more than help. {plan.outcome_in_words}")
     if is_worth_a_warning(plan.chance_of_empty_stratum) and plan.response_in_words is not None:
         found.append(plan.response_in_words)
     single = int(np.sum((plan.sample_sizes == 1) & (plan.strata.sizes > 1)))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs
+from dpstrata.model.options import RECORDED
 from dpstrata.model.output import plain_cell
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.written import plain_number
@@ -61,13 +61,11 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
     best : bool
         Whether its mechanism was chosen as the best one.
     """
-    plain = Inputs(epsilon=1.0, total=1)
-    without = {"epsilon": None, "total": None, "answers": plain.answers if inputs.default_answers else None}
     options = {
-        field.name: value
-        for field in fields(Inputs)
-        if field.name not in ("formulas", "default_answers")
-        and (value := getattr(inputs, field.name)) != without.get(field.name, getattr(plain, field.name))
+        name: value
+        for name, each in RECORDED.items()
+        if (value := getattr(inputs, name)) != each.default
+        and not (name == "answers" and inputs.default_answers)
     }
     if best:
         options["mechanism"] = "best"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -16,9 +15,8 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.matching import Match, match_neyman
-from dpstrata.model.outcome import counted
 from dpstrata.model.usefulness import alarm
-from dpstrata.privacy.written import percent_up, plain_number, round_up
+from dpstrata.privacy.written import percent_up, round_up
 
 _LISTED_SIZES = 6
 OBJECTIVES = {
@@ -194,48 +192,7 @@ def question_in_words(inputs: Inputs, unit: str = "interview") -> str:
     >>> question_in_words(Inputs(epsilon=1.0, total=200))
     'Which allocation of exactly 200 interviews makes the variance of the estimated population mean smallest?'
     """
-    smallest = f"makes {OBJECTIVES[inputs.objective]} smallest"
-    if inputs.total is not None:
-        return f"Which allocation of exactly {counted(inputs.total, unit)} {smallest}?"
-    if inputs.at_most is not None:
-        return f"Which allocation of at most {counted(inputs.at_most, unit)} {smallest}?"
-    targets = [*_whole_target(inputs), *_domain_targets(inputs)]
-    if inputs.spends_budget:
-        reaching = f", of those that reach {'; and '.join(targets)}," if targets else ""
-        return f"Which allocation that costs at most {inputs.budget:,.10g}{reaching} {smallest}?"
-    within = "" if inputs.budget is None else f", without costing more than {inputs.budget:,.10g}"
-    return f"How few {unit}s, or how little cost, reach {'; and '.join(targets)}{within}?"
-
-
-def _whole_target(inputs: Inputs) -> list[str]:
-    if inputs.target_se is not None:
-        return [f"a standard error of {plain_number(inputs.target_se)} for the population mean"]
-    if inputs.target_margin is not None:
-        return [
-            f"a margin of error of {plain_number(inputs.target_margin)} for the population mean "
-            f"({inputs.confidence:.10g} confidence)"
-        ]
-    if inputs.target_cv is not None and inputs.expected_mean is not None:
-        return [
-            f"a coefficient of variation of {plain_number(inputs.target_cv)} for the population mean, "
-            f"expected to be {plain_number(inputs.expected_mean)}"
-        ]
-    return []
-
-
-def _domain_targets(inputs: Inputs) -> list[str]:
-    kind = "margins of error" if inputs.target_margin is not None else "standard errors"
-    kind = kind if inputs.target_cv is None else "coefficients of variation"
-    found = []
-    for column, target in (inputs.domains or {}).items():
-        if isinstance(target, Mapping):
-            listed = [f"{plain_number(value)} for {group}" for group, value in target.items()]
-            few = ", ".join(listed[:5]) + (f" and {len(listed) - 5:,} more" if len(listed) > 5 else "")
-            if listed:
-                found.append(f"{kind} by {column} of {few}")
-        elif target is not None:
-            found.append(f"{kind} by {column} of {plain_number(target)}")
-    return found
+    return inputs.goal.in_words(unit, f"makes {OBJECTIVES[inputs.objective]} smallest")
 
 
 def odds_in_words(plan: Design) -> str:

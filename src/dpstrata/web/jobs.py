@@ -111,9 +111,8 @@ def answer_design(body: bytes, parameters: Parameters) -> Reply:
 
 def _notes(plan: Design) -> list[str]:
     """Say how the number of interviews and the mechanism came about, where that was left to the planner."""
-    least = plan.inputs.has_domain_targets and plan.inputs.asks_for_least
-    left_open = plan.inputs.total is None and not least
-    outcome = plan.outcome_in_words if left_open else None
+    goal = plan.inputs.goal
+    outcome = plan.outcome_in_words if goal.explains_total and not goal.fixes_total else None
     return [note for note in (outcome, choice_in_words(plan)) if note is not None]
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from dpstrata.errors import InputError
 from dpstrata.model.columns import strata_from_columns
-from dpstrata.model.releases import Trust
+from dpstrata.model.options import OPTIONS
+from dpstrata.model.shapes import Number, model_of
 from dpstrata.model.strata import Strata
 from dpstrata.model.tables import Table
 from dpstrata.privacy.answers import parse_answers
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.web.limits import LIMITS
 
-Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Whole = Annotated[int, Field(strict=True, ge=-(2**63), le=2**63)]
 Text = Annotated[StrictStr, Field(max_length=LIMITS.text)]
 Cell = Text | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)] | None
 Cells = Annotated[list[Cell], Field(max_length=LIMITS.rows)]
@@ -27,54 +26,32 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Options(_Part):
+class GivenOptions(_Part):
     """The arguments of ``dpstrata.design``; those left out have its defaults."""
-
-    epsilon: Real | None = Field(None, description="Central privacy budget of every person.", examples=[1.0])
-    delta: Real = Field(0.0, description="What probabilities may differ by beyond the factor; for gaussian.")
-    zcdp: Real | None = Field(None, description="rho of zCDP instead of epsilon; with gaussian.")
-    gdp: Real | None = Field(None, description="mu of Gaussian DP instead of epsilon; with gaussian.")
-    total: Whole | None = Field(None, description="People to invite in all strata together.", examples=[200])
-    at_most: Whole | None = Field(None, description="Most people to invite; fewer if that is better.")
-    budget: Real | None = Field(None, description="Most that all invitations may cost.")
-    target_se: Real | None = Field(None, description="Standard error to reach.")
-    target_margin: Real | None = Field(None, description="Margin of error at confidence to reach.")
-    target_cv: Real | None = Field(None, description="Standard error relative to expected_mean to reach.")
-    expected_mean: Real | None = Field(
-        None, description="Mean that target_cv is relative to; else the column expected_mean."
-    )
-    mechanism: Text = Field("laplace", description="What noises an answer, or best.")
-    objective: Literal["mean", "trace", "unit_free", "custom"] = "mean"
-    answers: Text | Annotated[list[Real], Field(min_length=2, max_length=3)] | None = Field(
-        None,
-        description='Lower and upper end, and the step of a grid; or text such as "0:100:1" or "binary". '
-        "Left out, 0 and 1 for planning.",
-    )
-    questions: Whole = Field(1, description="Questions asked of the same people.")
-    trust: Trust = "local"
-    local_epsilon_cap: Real | None = Field(None, description="Most that one noised answer may spend.")
-    min_per_stratum: Whole = Field(1, description="Fewest people to invite in a stratum.")
-    min_fraction: Real = 0.0
-    max_fraction: Real = 1.0
-    domains: dict[ColumnName, Real | dict[Text, Real] | None] | None = Field(
-        None, description="Columns whose groups are domains, each with what its groups must reach."
-    )
-    confidence: Real = 0.95
-    finite_population: bool = Field(True, strict=True)
-    clip: bool = Field(False, strict=True, description="Count answers outside the range as the nearer end.")
-    response_rate: Real | None = Field(None, description="Share who would answer, the same in all strata.")
-    proportion: Real | None = Field(
-        None, description="Expected share of answers at the upper end, the same in all strata."
-    )
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of ``dpstrata.design``, those alone that were given."""
-        given = self.model_dump(exclude_unset=True, exclude_none=True)
-        return given if self.answers is None else {**given, "answers": self.allowed()}
+        return self.model_dump(exclude_unset=True, exclude_none=True)
 
     def allowed(self) -> Answers:
         """Return what can be answered."""
-        return parse_answers("0:1" if self.answers is None else self.answers)
+        return parse_answers(self.arguments().get("answers", "0:1"))
+
+
+if TYPE_CHECKING:
+    Options = GivenOptions
+else:
+    Options = model_of(
+        "Options",
+        GivenOptions,
+        OPTIONS.values(),
+        forms={
+            **{name: Text for name, each in OPTIONS.items() if each.choices},
+            "answers": Text | Annotated[list[Number], Field(min_length=2, max_length=3)] | None,
+            "domains": dict[ColumnName, Number | dict[Text, Number] | None],
+        },
+        required=False,
+    )
 
 
 class DesignRequest(_Part):
@@ -98,7 +75,7 @@ class DesignRequest(_Part):
             )
         columns = {name: list(cells) for name, cells in self.strata.items()}
         table = Table("the strata", columns, lambda row: f"row {row + 1}")
-        follows = self.options.proportion is not None
+        follows = "proportion" in self.options.arguments()
         return strata_from_columns(table, answers=self.options.allowed(), spread_follows=follows)
 
 
