@@ -27,7 +27,8 @@ demo: $(STAMP) ## Design the paper's four-stratum survey, then carry out a real 
 
 test: check $(DOCS_STAMP) ## Set everything up, check the code, run the tests
 	@scripts/system.sh
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	@# with bytecode, or every command that a test starts would compile dpstrata again
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: $(STAMP) ## Format, lint, types, dependency direction
 	$(BIN)/ruff format --check .

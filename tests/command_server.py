@@ -20,6 +20,8 @@ from dpstrata import cli
 from dpstrata.model import document, summary  # noqa: F401
 from dpstrata.planning import designing  # noqa: F401
 
+SURVEY = {"frame", "draw", "privatize", "estimate", "main-design"}
+
 
 def carry_out(request):
     """In the child: run the command with its own folder, environment and files, and end."""
@@ -47,6 +49,8 @@ def main():
     """Answer until standard input ends."""
     for line in sys.stdin:
         request = json.loads(line)
+        if SURVEY & set(request["arguments"][:1]):
+            import survey_imports  # noqa: F401
         child = os.fork()
         if child == 0:
             signal.alarm(request["timeout"])

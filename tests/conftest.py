@@ -5,6 +5,8 @@ import os
 import pytest
 from hypothesis import settings
 
+from arranging import arranged
+
 settings.register_profile("same", derandomize=True)
 settings.register_profile("new", max_examples=3000)
 settings.load_profile(os.environ.get("DPSTRATA_EXAMPLES", "same"))
@@ -16,3 +18,11 @@ def tmp_path(tmp_path):
     folder = tmp_path / "own"
     folder.mkdir()
     return folder
+
+
+@pytest.hookimpl(trylast=True)  # once it is known which tests are left out
+def pytest_collection_modifyitems(config, items):
+    """With several workers, begin with what takes longest."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        items[:] = [items[place] for place in arranged([item.nodeid for item in items], workers)]

@@ -3,7 +3,9 @@
 import json
 import logging
 import os
+import re
 import subprocess
+import sys
 from datetime import date
 from itertools import cycle, product
 
@@ -13,8 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
-from commands import run
-from dpstrata.cli import main
 from dpstrata.survey.drawing import draw_sample
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.keys import read_key, survey_key
@@ -329,37 +329,67 @@ def test_the_java_of_pypi_runs_where_spark_asks_for_more(monkeypatch):
     assert "word = two words" in shown.stderr
 
 
-def test_a_command_starts_a_session_of_its_own(people, tmp_path):
-    """A newcomer's session, started by the command and gone with it."""
-    columns = ["--id", "text", "--stratum", "region"]
-    done = run(tmp_path, "frame", people, "--engine", "spark", *columns, "--out", "strata.csv")
+ONE_AFTER_ANOTHER = """
+import json, sys
+from dpstrata.cli import main
+
+for words in json.load(sys.stdin):
+    sys.argv = ["dpstrata", *words]
+    try:
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        print(f"({code})", file=stream, flush=True)
+"""
+
+
+def run_from_scratch(folder, commands):
+    """Run commands in one new process, so that Spark starts once; return the code and the words of each."""
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_ANOTHER],
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
-    assert "3,000 people in 3 strata" in done.stdout
-    assert done.stderr == ""  # Spark starts without a word
-    assert not (tmp_path / "spark-warehouse").exists()
+    out, code, err, _ = (
+        re.split(r"^\((\d)\)\n", text, flags=re.MULTILINE)[start:-1:2]
+        for text in (done.stdout, done.stderr)
+        for start in (0, 1)
+    )
+    assert (done.stdout[-4:], done.stderr[-4:]) == (f"({code[-1]})\n",) * 2  # nothing is said at the end
+    return list(zip(map(int, code), out, err, strict=True))
 
 
-def test_the_commands_on_spark(people, tmp_path, monkeypatch, capsys):
-    """In the session that is there: what a command says and writes does not depend on who started Spark."""
-    session()
-    monkeypatch.chdir(tmp_path)
-
-    def said(*arguments, code=0):
-        monkeypatch.setattr("sys.argv", ["dpstrata", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        shown = capsys.readouterr()
-        assert (caught.value.code or 0) == code, shown.err
-        return shown.out + shown.err
-
+def test_the_commands_on_spark(people, tmp_path):
+    """A newcomer's session: the first command starts it without a word, and it is gone with the process."""
+    spark = ["--engine", "spark"]
     columns = ["--id", "text", "--stratum", "region"]
-    said("frame", people, "--engine", "spark", *columns, "--out", "strata.csv")
-    said("design", "strata.csv", "--epsilon", "1", "--total", "90", "--out", "design.json")
-    for engine, name in (("spark", "a.csv"), ("duckdb", "b.csv")):
-        (tmp_path / engine).mkdir()
-        shown = said("draw", "design.json", people, "--engine", engine, *columns, "--out", f"{engine}/{name}")
-        assert "person" not in shown
+    for name in ("spark", "duckdb"):
+        (tmp_path / name).mkdir()
+    framed, designed, drawn, same, wrong = run_from_scratch(
+        tmp_path,
+        [
+            ["frame", str(people), *spark, *columns, "--out", "strata.csv"],
+            ["design", "strata.csv", "--epsilon", "1", "--total", "90", "--out", "design.json"],
+            ["draw", "design.json", str(people), *spark, *columns, "--out", "spark/a.csv"],
+            ["draw", "design.json", str(people), *columns, "--out", "duckdb/b.csv"],
+            ["frame", "nowhere.people", *spark, *columns, "--out", "s.csv"],
+        ],
+    )
+    assert (framed[0], framed[2]) == (0, "")
+    assert "3,000 people in 3 strata" in framed[1]
+    assert designed[0] == 0
+    for code, out, err in (drawn, same):
+        assert (code, err) == (0, "")
+        assert "person" not in out
     assert (tmp_path / "spark" / "a.csv").read_text() == (tmp_path / "duckdb" / "b.csv").read_text()
-    wrong = said("frame", "nowhere.people", "--engine", "spark", *columns, "--out", "s.csv", code=2)
-    assert "TABLE_OR_VIEW_NOT_FOUND" in wrong
-    assert "Traceback" not in wrong
+    assert wrong[:2] == (2, "")
+    assert "TABLE_OR_VIEW_NOT_FOUND" in wrong[2]
+    assert "Traceback" not in wrong[2]
+    assert not (tmp_path / "s.csv").exists()
+    assert not (tmp_path / "spark-warehouse").exists()

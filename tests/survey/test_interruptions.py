@@ -65,7 +65,7 @@ def test_killed_at_any_moment(stages, tmp_path, step):
     stride = STRIDE or ("11" if step == "frame" else "23")  # that one is short
     subprocess.run(["cp", "-a", stages / step, tmp_path / "start"], check=True)
     result = subprocess.run(
-        [sys.executable, Path(__file__).with_name("killing.py"), tmp_path / "start", stride, *STEPS[step]],
+        [sys.executable, Path(__file__).parents[1] / "killing.py", tmp_path / "start", stride, *STEPS[step]],
         capture_output=True,
         text=True,
         timeout=3000,

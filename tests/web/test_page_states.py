@@ -249,6 +249,31 @@ def test_unlike_objectives_are_not_subtracted(visit):
     expect(row.locator("td").nth(2)).to_have_text("")
 
 
+COLOUR = "element => getComputedStyle(element).color"
+
+
+def test_what_was_shown_before_can_be_read_while_the_next_is_worked_out(browser, server):
+    """Replies are held back: what is greyed until they come has no barrier, in any colours and on any screen."""
+    with visiting(browser, server, reduced_motion="reduce") as visit:
+        visit.open()
+        visit.button("Hold this plan").click()
+        expect(visit.page.locator("section.compare .figures")).to_be_visible()
+        held = []
+        visit.page.route("**/api/**", lambda route: held.append(route))
+        visit.control("epsilon").fill("2")
+        for part in (".headline", ".strata", ".compare-body", ".code", ".ticker"):
+            expect(visit.page.locator(f"{part}.stale")).to_have_count(1)
+        for scheme in ("light", "dark"):
+            visit.page.emulate_media(color_scheme=scheme)
+            for width in (1280, 390):
+                visit.page.set_viewport_size({"width": width, "height": 900})
+                assert visit.find_barriers() == [], (scheme, width)
+        grey = visit.page.locator("#headline").evaluate(COLOUR)
+        release(visit, "**/api/**", held)
+        visit.settle()
+        assert visit.page.locator("#headline").evaluate(COLOUR) != grey  # which says that it is old
+
+
 # --- pasting and dropping ---------------------------------------------------------------------
 
 PASTE = """(cell, text) => {

@@ -11,14 +11,10 @@ import shutil
 import sys
 from pathlib import Path
 
-import duckdb  # noqa: F401 - loaded once, before the children
-import opendp.prelude  # noqa: F401
-import pyarrow.parquet  # noqa: F401
+import opendp.prelude  # noqa: F401 - loaded once, before the children
 
 import dpstrata.cli
-import dpstrata.survey.drawing
-import dpstrata.survey.noised
-import dpstrata.survey.releasing
+import survey_imports  # noqa: F401
 
 WATCHED = tuple(f"{name}.py" for name in ("output", "keys", "ledger", "records", "releasing"))
 

@@ -1,0 +1,41 @@
+"""The order of the tests for several workers: what takes longest begins first."""
+
+from itertools import islice
+
+# Seconds that a module or a folder takes on two cores, roughly. Its tests share what is costly to start.
+SECONDS = {
+    "tests/web/": 190,
+    "tests/survey/test_engines.py": 130,
+    "tests/docs/test_commands.py": 60,
+    "tests/survey/test_interruptions.py": 55,
+    "tests/survey/test_end_to_end.py": 55,
+    "tests/docs/test_site.py": 50,
+    "tests/survey/test_releasing.py": 35,
+    "tests/test_piloting.py": 35,
+    "tests/survey/test_drawing.py": 25,
+}
+
+
+def arranged(names, workers):
+    """Return the places of the tests with these names in the order in which to run them.
+
+    ``--dist worksteal`` gives every worker an equal part of the collection, and later takes tests from the end of a
+    part for a worker that has none left. So what takes longest goes to the beginnings of the parts, where it starts
+    at once, and each module of it stays with one worker: Spark, a server or a browser is started once. All other
+    tests keep their order.
+    """
+    long = {start: [] for start in sorted(SECONDS, key=SECONDS.get, reverse=True)}
+    others = []
+    for place, name in enumerate(names):
+        long.get(next(filter(name.startswith, long), None), others).append(place)
+    heads, seconds = [[] for _ in range(workers)], [0] * workers
+    for start, together in long.items():
+        least = seconds.index(min(seconds))
+        heads[least] += together
+        seconds[least] += SECONDS[start] if together else 0
+    order, rest = [], iter(others)
+    for i, head in enumerate(heads):
+        size = (len(names) - len(order)) // (workers - i)
+        order += head
+        order += islice(rest, max(0, size - len(head)))
+    return order

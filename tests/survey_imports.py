@@ -1,0 +1,17 @@
+"""What the commands that carry out a survey import: loaded once, before processes are forked that run them."""
+
+# ruff: noqa: F401
+import cryptography.hazmat.primitives.ciphers
+import cryptography.hazmat.primitives.kdf.hkdf
+import duckdb
+import pandas  # which DuckDB looks for
+import pyarrow.compute
+import pyarrow.parquet
+import rich.progress
+import rich.table
+import scipy.stats
+
+import dpstrata.report.words
+import dpstrata.survey.drawing
+import dpstrata.survey.noised
+import dpstrata.survey.releasing
