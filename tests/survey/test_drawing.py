@@ -5,6 +5,7 @@ import json
 import os
 import stat
 from itertools import combinations
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -352,6 +353,23 @@ def test_a_record_confirms_no_guess_about_a_row(survey):
     other = [*rows[:-1], ("someone else", "west")]
     changed = {recorded(written(3, people))["frame_digest"] for people in (swapped, other)}
     assert len(changed | {record["frame_digest"]}) == 3
+
+
+def test_a_record_of_the_shipped_walkthrough_gives_no_answer_away(tmp_path):
+    """Every row but one cell of the last is known; 154 values of it are tried, and one matched in 0.1.0."""
+    file = Path(dps.__file__).parent / "examples" / "fair1978.csv"
+    frame = open_frame(file, id="person", stratum="occupation")
+    options = {"answers": "binary", "mechanism": "best"}
+    dps.design(frame_strata(frame), epsilon=1, total=600, **options).save(tmp_path / "design.json")
+    draw(tmp_path / "design.json", frame, out=tmp_path / "sample.csv", key_file=tmp_path / "draw.key")
+    before, last = file.read_text().removesuffix("\n").rsplit("\n", 1)
+    *known, _, _ = last.split(",")
+    affairs = sorted({row.split(",")[6] for row in before.splitlines()[1:]})
+    guesses = [f"{before}\n{','.join([*known, number, had])}\n" for number in affairs for had in "01"]
+    assert len(guesses) == 154
+    assert file.read_text() in guesses
+    text = (tmp_path / "draw.json").read_text()
+    assert sum(hashlib.sha256(guess.encode()).hexdigest() in text for guess in guesses) == 0
 
 
 def test_a_digest_of_a_frame_is_that_of_its_people_in_any_kind_of_file(survey):

@@ -316,6 +316,30 @@ def test_a_disk_without_room_for_the_file_spends_nothing(fielded, monkeypatch):
     assert release(folder).spent.epsilon == 1.0
 
 
+def test_a_disk_without_room_for_the_ledger_gives_no_free_releases(fielded, monkeypatch):
+    """The noised answers are written, the ledger is not; the file is moved away to make room, again and again."""
+    folder, plan = fielded
+    real = os.fsync
+
+    def full(handle):
+        if ".ledger.json." in os.readlink(f"/proc/self/fd/{handle}") and (folder / "noised.csv").exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(output.os, "fsync", full)
+        with pytest.raises(dps.InputError, match=r"ledger\.json cannot be written: No space left"):
+            release(folder)
+        for _ in range(3):
+            (folder / "noised.csv").rename(folder / "kept.csv")
+            with pytest.raises(dps.InputError, match=r"the noise of noised\.csv was drawn, so it counts as"):
+                release(folder)
+            (folder / "kept.csv").rename(folder / "noised.csv")
+    assert ledgers.Ledger(folder / "ledger.json").spent().epsilon == 1.0
+    (folder / "noised.csv").rename(folder / "kept.csv")
+    assert release(folder, again=True).spent.epsilon == pytest.approx(loss_of_repeats(plan, 2))
+
+
 def test_people_are_recognised_whichever_key_drew_them(fielded):
     """One population, one ledger: many are drawn twice, with two key files, and known the second time."""
     folder, _ = fielded

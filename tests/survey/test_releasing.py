@@ -297,6 +297,9 @@ def test_a_stratum_without_an_answer_is_found_before_anything_is_spent(fielded):
     lines = (folder / "answers.csv").read_text().splitlines()
     (folder / "north.csv").write_text("\n".join(line for line in lines if "south" not in line) + "\n")
     with pytest.raises(dps.InputError, match="every stratum must have an answer, got none in 'south'"):
+        release(folder, answers="north.csv")
+    assert not (folder / "ledger.json").exists()
+    with pytest.raises(dps.InputError, match="every stratum must have an answer, got none in 'south'"):
         release(folder, answers="north.csv", accept_response=True)
     assert not (folder / "ledger.json").exists()
 
