@@ -194,7 +194,10 @@ def folder(tmp_path_factory):
             "design coefficients.csv --epsilon 1 --total 9 --objective unit_free",
             "--objective unit_free divides by sd, which must be above 0, got 0 in stratum 'A'.",
         ),
-        (f"{DESIGN} --total 9 --response-rate 2", "above 0 and at most 1, got --response-rate 2."),
+        (
+            f"{DESIGN} --total 9 --response-rate 2",
+            "--response-rate must be at most 1, got --response-rate 2.",
+        ),
         (f"{DESIGN} --total 9 --proportion 0.1", "remove them, or leave --proportion out."),
         (
             "design rates.csv --epsilon 1 --total 9 --response-rate 0.5",

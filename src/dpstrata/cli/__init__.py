@@ -60,20 +60,12 @@ def _options(
     pass
 
 
-def _options_given() -> list[str]:
-    """Options of the command that is run, as arguments of the library."""
-    command = getattr(typer.main.get_command(app), "commands", {}).get(sys.argv[1] if sys.argv[1:] else "")
-    return [] if command is None else [each.name for each in command.params if each.opts[0].startswith("-")]
-
-
 def main() -> None:
     """Run the command line; a user sees one clear message, never a traceback."""
-    from dpstrata.errors import DpstrataError, DpstrataWarning, StrataError
+    from dpstrata.errors import DpstrataError, DpstrataWarning
 
     def show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
-        typer.echo(
-            f"Warning: {in_flags(getattr(message, 'sentence', str(message)), _options_given())}", err=True
-        )
+        typer.echo(f"Warning: {in_flags(getattr(message, 'sentence', str(message)))}", err=True)
 
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", DpstrataWarning)
@@ -84,9 +76,7 @@ def main() -> None:
         typer.echo(f"Error: {usage_in_words(error)}", err=True)
         sys.exit(2)
     except DpstrataError as error:
-        # What is wrong with strata names their columns, which may be called like options.
-        names = [] if isinstance(error, StrataError) else _options_given()
-        typer.echo(f"Error: {in_flags(error.sentence, names)}", err=True)
+        typer.echo(f"Error: {in_flags(error.sentence)}", err=True)
         sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
@@ -46,56 +44,9 @@ def _typed(value: Any) -> str:
     return between.join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
-def in_flags(sentence: str, names: Iterable[str] = ()) -> str:
-    """Write a sentence of the library with options as they are typed.
-
-    ``names`` are those of a message that does not mention its options, for :func:`as_typed`.
-    """
-    if isinstance(sentence, Sentence) and sentence.mentions:
-        return sentence.worded(flag)
-    return as_typed(sentence, names)
-
-
-# --- until every message mentions its options -----------------------------------------------------
-
-
-_VERBS = "must|needs|asks|is for|requires|and|go|does|lies"
-
-
-def as_typed(message: str, names: Iterable[str]) -> str:
-    """Name options in a message of the library as they are typed on the command line.
-
-    Parameters
-    ----------
-    message : str
-        What the library says.
-    names : iterable of str
-        The options of the command, as arguments of the library.
-
-    Examples
-    --------
-    >>> names = ["total", "at_most", "mechanism", "answers"]
-    >>> as_typed("a design needs one of total, at_most, got none of them.", names)
-    'a design needs one of --total, --at-most, got none of them.'
-    >>> as_typed("total must be at most 34,000, the total of all strata, got total=99,999.", names)
-    '--total must be at most 34,000, the total of all strata, got --total 99,999.'
-    >>> as_typed("answers.csv has no column 'total'; use mechanism='gaussian'.", names)
-    "answers.csv has no column 'total'; use --mechanism gaussian."
-    """
-    known = "|".join(sorted(names, key=len, reverse=True))
-    if not known:
-        return message
-    # Next to a quotation mark, a point, a slash or a hyphen a name is part of someone's own text.
-    name = rf"(?<![\w'\"./-])(?:{known})(?![\w'\"/-]|\.\w)"
-    # Without a value or an underscore it may be a plain word, unless a sentence begins with it or lists it.
-    first = rf"^{name}(?= (?:{_VERBS})\b)"
-    listed = rf"\b(?:one of|got|remove) {name}(?:(?:, | and | or ){name})*(?=[,.]| too| alone)"
-    message = re.sub(rf"({name})='([^']*)'", lambda found: f"{_flag(found[1])} {found[2]}", message)
-    message = re.sub(rf"({name})=", lambda found: f"{_flag(found[1])} ", message)
-    message = re.sub(
-        f"{first}|{listed}", lambda found: re.sub(name, lambda each: _flag(each[0]), found[0]), message
-    )
-    return re.sub(name, lambda found: _flag(found[0]) if "_" in found[0] else found[0], message)
+def in_flags(sentence: str) -> str:
+    """Write a sentence of the library with the options that it mentions as they are typed."""
+    return sentence.worded(flag) if isinstance(sentence, Sentence) else sentence
 
 
 # --- what Typer finds -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.model.design_record import Design
 from dpstrata.model.strata import Strata
 from dpstrata.privacy.mechanisms.base import Mechanism
@@ -113,7 +113,9 @@ def require_stated_answers(plan: Design) -> None:
     if plan.inputs.default_answers:
         raise InputError(
             "the design must state what can be answered before answers from a file are noised, got the "
-            "default range of 0 to 1. Design again with --answers: binary, 0:1 or the range of your question."
+            f"default range of 0 to 1. Design again with {option('answers')}: binary, 0:1 or the range of "
+            "your question.",
+            argument="answers",
         )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.privacy import randomness
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms import kernels
@@ -52,12 +52,15 @@ class Gaussian(Mechanism):
         """
         if epsilon < _LEAST_EPSILON:
             raise InputError(
-                f"Gaussian noise needs epsilon of at least {_LEAST_EPSILON:g}, got epsilon={epsilon:g}."
+                f"Gaussian noise needs {option('epsilon')} of at least {_LEAST_EPSILON:g}, "
+                f"got {option('epsilon', epsilon, 'g')}.",
+                value=epsilon,
             )
         if not _LEAST_DELTA <= delta < LARGEST_LOCAL_DELTA:
             raise InputError(
-                f"Gaussian noise needs delta of at least {_LEAST_DELTA:g} and below {LARGEST_LOCAL_DELTA:g}, "
-                f"got delta={delta:g}."
+                f"Gaussian noise needs {option('delta')} of at least {_LEAST_DELTA:g} and below "
+                f"{LARGEST_LOCAL_DELTA:g}, got {option('delta', delta, 'g')}.",
+                value=delta,
             )
         self._kappa = delta / math.expm1(epsilon)
         most = math.log1p(LARGEST_LOCAL_DELTA / self._kappa)
@@ -75,8 +78,10 @@ class Gaussian(Mechanism):
         convex = (fall > 0) & (bend > 0.9 * fall) & (bend < 2.1 * fall) & (mean_fall > 0) & (mean_bend > 0)
         if not np.all(convex):
             raise InputError(
-                f"delta={delta:g} is too large for Gaussian noise at epsilon={epsilon:g}: the best design "
-                "could not be proven. Use a smaller delta."
+                f"{option('delta', delta, 'g')} is too large for Gaussian noise at "
+                f"{option('epsilon', epsilon, 'g')}: the best design could not be proven. Use a "
+                "smaller delta.",
+                value=delta,
             )
 
     def _sigma(self, e: FloatArray) -> FloatArray:
