@@ -150,6 +150,10 @@ def test_bounds_hold_and_errors_say_which(option):
         ({"clip": 1}, "clip must be True or False, got clip=1."),
         ({"domains": {"a": "x"}}, "a target of domains must be a number, got 'x' for a."),
         ({"domains": {"a": {"b": 0}}}, "a target of domains must be positive, got 0 for a=b."),
+        (
+            {"domains": {"a": 10**400}},
+            "a target of domains must be a number of moderate size, got one for a that is not.",
+        ),
         ({"domains": 3}, "domains must be column names, or a mapping from them to targets, got domains=3."),
         (
             {"min_fraction": 0.5, "max_fraction": 0.1},

@@ -193,7 +193,11 @@ def _as_target(where: str, target: object) -> Target:
     got = f"got {target!r} for {where}"
     if isinstance(target, bool) or not isinstance(target, Real):
         raise InputError(f"a target of {option('domains')} must be a number, {got}.", value=target)
-    number = float(target)
+    try:
+        number = float(target)
+    except OverflowError:
+        rule = f"a target of {option('domains')} must be a number of moderate size"
+        raise InputError(f"{rule}, got one for {where} that is not.") from None
     if not number > 0:
         raise InputError(f"a target of {option('domains')} must be positive, {got}.", value=target)
     if not _SMALLEST <= number <= _LARGEST:
