@@ -37,7 +37,7 @@ def test_a_taken_port_is_one_clear_sentence():
     assert out == ""
     assert (
         err
-        == f"Error: port {port} is taken by another program; give another one, or none to find a free one.\n"
+        == f"Error: --port {port} is taken by another program; give another one, or none to find a free one.\n"
     )
 
 
