@@ -1,4 +1,4 @@
-"""Which mechanisms can protect the answers of a survey, and what each would give."""
+"""Which mechanisms can protect the answers of a survey, which can be the best, and what each would give."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dpstrata.privacy.registry import MECHANISMS, get_mechanism
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
+    from dpstrata.privacy.mechanisms.base import Mechanism
 
 BEST = "best"
 
@@ -40,20 +41,36 @@ class Choice:
     cost: float | None
 
 
-def valid_mechanisms(inputs: Inputs) -> list[str]:
-    """Name the mechanisms that can protect such answers, and keep such a promise, in the registry's order."""
-    if not inputs.promise.amplified:
-        return []
-    valid = []
+def valid_mechanisms(inputs: Inputs) -> dict[str, Mechanism]:
+    """Return the mechanisms that protect such answers, and keep such a promise, in the registry's order."""
+    valid = {}
     for name in MECHANISMS:
         try:
             mechanism = get_mechanism(name, answer_range=inputs.answers.range, steps=inputs.answers.steps)
         except InputError:
             continue
-        if mechanism.needs_delta or (inputs.trust == "curator" and not mechanism.additive):
-            continue
-        valid.append(name)
+        fits = mechanism.needs_delta is not inputs.promise.any_mechanism
+        if fits and (mechanism.additive or inputs.trust == "local"):
+            valid[name] = mechanism
     return valid
+
+
+def contenders(inputs: Inputs, least: float = 0.0, most: float = math.inf) -> list[str]:
+    """Name the valid mechanisms that can be the best, in the registry's order.
+
+    Left out is what has at least the variance of another at every local budget between ``least`` and
+    ``most``. With the same sample sizes nothing is then more precise with it, whatever is asked: all else in
+    f is the same. Documents of version 1 compare all valid mechanisms.
+    """
+    valid = valid_mechanisms(inputs)
+    left = list(valid)
+    if inputs.formulas == 1:
+        return left
+    for name, mechanism in valid.items():
+        if name in left:  # of two that are equal, the first stays
+            worse = mechanism.never_worse_than(least / inputs.questions, most / inputs.questions)
+            left = [other for other in left if other not in worse]
+    return left
 
 
 def better_mechanism(plan: Design) -> tuple[str, float] | None:
@@ -64,15 +81,15 @@ def better_mechanism(plan: Design) -> tuple[str, float] | None:
     (title, variance) or None
         ``None`` where no other valid mechanism is better.
     """
-    best: tuple[str, float] | None = None
-    least = plan.variance * (1.0 - 1e-9)
-    for name in valid_mechanisms(plan.inputs):
-        if name == plan.inputs.mechanism:
-            continue
-        title, variance = _with_inputs(plan, replace(plan.inputs, mechanism=name, delta=0.0))
-        if variance < least:
-            best, least = (title, variance), variance
-    return best
+    if not plan.inputs.promise.amplified:
+        return None
+    asked = replace(plan.inputs, mechanism=BEST, delta=0.0)  # whoever keeps epsilon keeps it with a delta too
+    budgets = plan.local_epsilons
+    names = contenders(asked, float(budgets.min()), float(budgets.max()))
+    title, variance = min(
+        (_with_inputs(plan, replace(asked, mechanism=name)) for name in names), key=lambda row: row[1]
+    )
+    return (title, variance) if variance < plan.variance * (1.0 - 1e-9) else None
 
 
 def curator_instead(plan: Design) -> tuple[str, float] | None:
@@ -88,7 +105,7 @@ def curator_instead(plan: Design) -> tuple[str, float] | None:
     if plan.inputs.trust == "curator":
         return None
     inputs = replace(plan.inputs, trust="curator", local_epsilon_cap=None)
-    names = [inputs.mechanism] if plan.mechanism.additive else valid_mechanisms(inputs)
+    names = [inputs.mechanism] if plan.mechanism.additive else contenders(inputs)
     found = (_with_inputs(plan, replace(inputs, mechanism=name)) for name in names)
     title, variance = min(found, key=lambda row: row[1])
     return (title, variance) if variance < plan.variance * (1.0 - 1e-9) else None
@@ -136,20 +153,32 @@ def _measure(plan: Design) -> tuple[Callable[[float], float], str]:
 
 
 def in_words(plan: Design) -> str | None:
-    """Say in one line that another mechanism would do better, or which was chosen and why."""
-    show, measure = _measure(plan)
+    """Say in one line which mechanism was chosen and why, or that another would do better."""
     if plan.choice is not None:
-        others = [
-            f"{row.mechanism} {show(row.variance):.4g} with {row.total:,} people"
-            for row in plan.choice
-            if row.variance is not None and row.mechanism != plan.inputs.mechanism
-        ]
-        listed = f" ({measure}: {', '.join(others)})" if others else ""
-        return f"{plan.mechanism.title} was chosen: of the mechanisms for such answers it does best{listed}."
+        return f"{plan.mechanism.title} was chosen: {_reason(plan, plan.choice)}."
+    if plan.waves is not None and not plan.waves.first:  # it keeps to what was said of the first wave
+        return None
     better = better_mechanism(plan)
     if better is None:
         return None
+    show, measure = _measure(plan)
     return (
         f"{better[0]} noise protects such answers as well, and with it the same sample sizes would give a "
         f"{measure} of {show(better[1]):.4g}."
     )
+
+
+def _reason(plan: Design, considered: tuple[Choice, ...]) -> str:
+    """Say why a mechanism was chosen, with what the others that were considered give."""
+    if not plan.inputs.promise.any_mechanism:
+        return f"no other noise here keeps a promise of {plan.inputs.promise.title}"
+    show, measure = _measure(plan)
+    valid = valid_mechanisms(plan.inputs)
+    others = [
+        f"{valid[row.mechanism].title.lower()} {show(row.variance):.4g} with "
+        f"{plan.strata.counted(row.total or 0)}"
+        for row in considered
+        if row.variance is not None and row.mechanism != plan.inputs.mechanism
+    ]
+    listed = f" ({measure}: {', '.join(others)})" if others else ""
+    return f"no other noise does better for such answers{listed}"

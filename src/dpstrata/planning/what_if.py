@@ -327,16 +327,15 @@ def combinations(options: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def sweep_rows(strata: Strata, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of :func:`sweep` one by one."""
-    posed: dict[tuple[Any, ...], Problem] = {}  # once for all totals
+    posed: dict[tuple[Any, ...], dict[str, Problem]] = {}  # once for all totals, by mechanism
     for chosen in combinations(options):
         survey, inputs = read_survey(strata, {**options, **chosen})
         key = tuple(str(value) for name, value in chosen.items() if name not in QUESTIONS)
         try:
-            plan = answer_any(survey, inputs, posed.get(key), warn=False)
+            plan = answer_any(survey, inputs, posed.setdefault(key, {}), warn=False)
         except InfeasibleError as reason:
             yield {**chosen, **dict.fromkeys(_RESULTS), "total": inputs.total, "problem": str(reason)}
             continue
-        posed.setdefault(key, plan.problem)
         parts = plan.variance_parts
         total = parts.total
         error = math.sqrt(total) if inputs.objective == "mean" else None

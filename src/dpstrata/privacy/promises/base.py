@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import InputError
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.promises import Spent
 from dpstrata.privacy.written import plain_number, round_up
@@ -33,7 +32,7 @@ class Promise(ABC):
     bounds_odds: ClassVar[bool] = False
     """Whether it bounds what any belief can become, for certain."""
     any_mechanism: ClassVar[bool] = False
-    """Whether every mechanism that fits the answers keeps it, so that the best can be chosen."""
+    """Whether every mechanism that fits the answers keeps it; the others are kept by Gaussian noise alone."""
 
     @property
     def central_epsilon(self) -> float:
@@ -59,10 +58,8 @@ class Promise(ABC):
 
     # --- checks and mathematics ---------------------------------------------------------------
 
-    def check(self, *, mechanism: str, delta: float, cap: float | None) -> None:
+    def check(self, *, mechanism: str, delta: float, cap: float | None) -> None:  # noqa: B027 - most go
         """Refuse other options that do not go with it."""
-        if mechanism == "best" and not self.any_mechanism:
-            raise InputError("mechanism='best' supports pure epsilon only; remove delta, zcdp or gdp.")
 
     @abstractmethod
     def fitted(self, mechanism: str, *, answer_range: float, steps: int | None, questions: int) -> Mechanism:

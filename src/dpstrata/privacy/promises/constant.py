@@ -37,7 +37,7 @@ class ConstantNoise(Promise):
         """Require Gaussian noise, and nothing about ε."""
         super().check(mechanism=mechanism, delta=delta, cap=cap)
         (name,) = self.symbols
-        if mechanism != "gaussian":
+        if mechanism not in ("gaussian", "best"):
             raise InputError(f"{name} requires mechanism='gaussian', got mechanism={mechanism!r}.")
         if delta != 0:
             raise InputError(f"{name} does not go with delta={delta:g}.")
