@@ -84,7 +84,7 @@ def test_nothing_is_solved_that_cannot_be_the_best(answers, trust, options, name
 
 
 def test_a_beaten_mechanism_says_so_in_one_line():
-    plan = dps.design(PAPER, epsilon=1, total=200)
+    plan = dps.design(PAPER, epsilon=1, total=200, mechanism="laplace")
     title, variance = better_mechanism(plan)
     assert title == "Staircase"
     with_it = dps.evaluate(PAPER, plan.sample_sizes, epsilon=1, mechanism="staircase")
@@ -159,10 +159,12 @@ def test_what_local_protection_costs():
 
 
 def test_trust_is_compared_fairly():
-    many = dps.compare_trust(dps.design(PAPER, epsilon=0.1, at_most=34_000))
+    many = dps.compare_trust(dps.design(PAPER, epsilon=0.1, at_most=34_000, mechanism="laplace"))
     assert "needs" not in many.in_words
     assert "972 interviews give a standard error of" in many.in_words
-    out_of_reach = dps.compare_trust(dps.design(PAPER, epsilon=0.1, target_se=0.008, trust="curator"))
+    out_of_reach = dps.compare_trust(
+        dps.design(PAPER, epsilon=0.1, target_se=0.008, trust="curator", mechanism="laplace")
+    )
     assert out_of_reach.local is None
     assert out_of_reach.ratio is None
     assert out_of_reach.in_words == (

@@ -2,7 +2,7 @@
 
 export const CHOICES = {
   mechanism: [
-    ["best", "best of those that fit"],
+    ["best", "the most precise that fits"],
     ["laplace", "Laplace"],
     ["staircase", "staircase"],
     ["piecewise", "piecewise"],

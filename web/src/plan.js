@@ -25,7 +25,7 @@ export const DEFAULTS = {
   target_se: "0.02",
   target_margin: "0.05",
   budget: "5000",
-  mechanism: "laplace",
+  mechanism: "best",
   objective: "mean",
   answers: "0:1",
   local_epsilon_cap: "",

@@ -80,7 +80,10 @@ OPTIONS: dict[str, _Option] = {
         QUESTION,
     ),
     "mechanism": _Option(
-        Mechanism, Mechanism("laplace"), "What noises an answer; best: the valid one that does best.", PRIVACY
+        Mechanism,
+        Mechanism("best"),
+        "Noise mechanism; best picks the most precise one that fits.",
+        PRIVACY,
     ),
     "questions": _Option(int, 1, "Questions asked of the same people.", PRIVACY),
     "local_epsilon_cap": _Option(float | None, None, "Most that one noised answer may spend.", PRIVACY),

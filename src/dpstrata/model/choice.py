@@ -21,7 +21,7 @@ BEST = "best"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What one mechanism would give for the same question.
+    """What one mechanism that was solved gives for the same question.
 
     Attributes
     ----------
@@ -172,13 +172,23 @@ def _reason(plan: Design, considered: tuple[Choice, ...]) -> str:
     """Say why a mechanism was chosen, with what the others that were considered give."""
     if not plan.inputs.promise.any_mechanism:
         return f"no other noise here keeps a promise of {plan.inputs.promise.title}"
-    show, measure = _measure(plan)
     valid = valid_mechanisms(plan.inputs)
     others = [
-        f"{valid[row.mechanism].title.lower()} {show(row.variance):.4g} with "
-        f"{plan.strata.counted(row.total or 0)}"
+        f"{valid[row.mechanism].title.lower()} {_figures(plan, row)}"
         for row in considered
-        if row.variance is not None and row.mechanism != plan.inputs.mechanism
+        if row.mechanism != plan.inputs.mechanism
     ]
-    listed = f" ({measure}: {', '.join(others)})" if others else ""
+    listed = f" ({', '.join(others)})" if others else ""
     return f"no other noise does better for such answers{listed}"
+
+
+def _figures(plan: Design, row: Choice) -> str:
+    """Say what another mechanism would give, in what decides between them."""
+    if row.variance is None or row.total is None:
+        return "cannot meet the question"
+    people = plan.strata.counted(row.total)
+    if plan.inputs.asks_for_least:
+        return f"needs {people}{'' if row.cost is None else f' for a cost of {row.cost:,.10g}'}"
+    show, measure = _measure(plan)
+    among = "" if row.total == plan.total else f" with {people}"
+    return f"gives a {measure} of {show(row.variance):.4g}{among}"

@@ -56,7 +56,7 @@ class Inputs:
     target_margin: float | None = None
     target_cv: float | None = None
     expected_mean: float | None = None
-    mechanism: str = "laplace"
+    mechanism: str = "best"
     objective: Objective = "mean"
     answers: Answers = field(default_factory=lambda: Answers(0.0, 1.0))
     questions: int = 1

@@ -164,7 +164,7 @@ def compare_trust(plan: Design) -> TrustComparison:
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> round(dps.compare_trust(dps.design(strata, epsilon=1.0, total=200)).ratio, 2)
-    7.01
+    3.29
     """
     if not isinstance(plan, Design):
         raise InputError(f"compare_trust needs a Design, got {type(plan).__name__}.")

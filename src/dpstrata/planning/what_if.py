@@ -217,7 +217,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> round(dps.evaluate(strata, [50, 50, 50, 50], epsilon=1).ratio, 3)
-    1.015
+    1.186
     """
     sizes = _as_sizes(sample_sizes, strata)
     questions = ({*QUESTIONS, "expected_mean"} - {"budget"}) & set(options)
@@ -310,7 +310,7 @@ def sweep(strata: Strata, **options: Any) -> list[dict[str, Any]]:
     >>> strata = dps.Strata(sizes=[7000, 8000], sds=[0.283, 0.08])
     >>> rows = dps.sweep(strata, epsilon=[0.5, 1.0], total=[100, 200])
     >>> [(row["epsilon"], row["total"], round(row["standard_error"], 3)) for row in rows]
-    [(0.5, 100, 0.036), (0.5, 200, 0.029), (1.0, 100, 0.032), (1.0, 200, 0.025)]
+    [(0.5, 100, 0.027), (0.5, 200, 0.022), (1.0, 100, 0.023), (1.0, 200, 0.018)]
     """
     return list(sweep_rows(strata, options))
 

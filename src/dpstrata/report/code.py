@@ -70,7 +70,7 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
         and (value := getattr(inputs, field.name)) != without.get(field.name, getattr(plain, field.name))
     }
     if best:
-        options["mechanism"] = "best"
+        options.pop("mechanism", None)  # the default
     return options
 
 

@@ -41,7 +41,7 @@ class Options(_Part):
     expected_mean: Real | None = Field(
         None, description="Mean that target_cv is relative to; else the column expected_mean."
     )
-    mechanism: Text = Field("laplace", description="What noises an answer, or best.")
+    mechanism: Text = Field("best", description="Noise mechanism; best picks the most precise one that fits.")
     objective: Literal["mean", "trace", "unit_free", "custom"] = "mean"
     answers: Text | Annotated[list[Real], Field(min_length=2, max_length=3)] | None = Field(
         None,
