@@ -22,7 +22,7 @@ $(DOCS_STAMP): $(STAMP)
 	@touch $@
 
 demo: $(STAMP) ## Design the paper's four-stratum survey, then carry out a real one
-	$(BIN)/dpstrata design src/dpstrata/examples/four-strata.csv --epsilon 1 --total 200
+	$(BIN)/dpstrata design src/dpstrata/examples/four-strata.csv --epsilon 1 --total 200 --mechanism laplace
 	$(BIN)/python examples/fair1978.py
 
 test: check $(DOCS_STAMP) ## Set everything up, check the code, run the tests

@@ -27,7 +27,7 @@ def paper_problem(k: int, total: int) -> Problem:
     """Pose the paper's timing experiment (section 5.3), its strata repeated beyond ten."""
     rows = np.arange(k) % 10
     strata = dps.Strata(20_000 - 1_000 * rows, np.sqrt(0.08 ** (1.1 + 0.1 * rows)))
-    return dps.design(strata, epsilon=1, total=total).problem
+    return dps.design(strata, epsilon=1, total=total, mechanism="laplace").problem
 
 
 def _verdict(problem: Problem, sizes: np.ndarray) -> str:

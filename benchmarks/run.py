@@ -49,6 +49,9 @@ def best_of(function: Callable[[], Any], repeats: int, seconds: float = 20.0) ->
     return best
 
 
+EACH = {"epsilon": 1, "mechanism": "laplace"}
+
+
 class Survey(NamedTuple):
     """A population with one question about it."""
 
@@ -57,7 +60,7 @@ class Survey(NamedTuple):
 
     def design(self) -> dps.Design:
         """Answer the question."""
-        return dps.design(self.strata, epsilon=1, **self.options)
+        return dps.design(self.strata, **EACH, **self.options)
 
 
 def survey(k: int, *, scale: int = 1, kind: str = "total") -> Survey:
@@ -172,20 +175,35 @@ def measure_questions() -> Rows:
     rows: Rows = []
     for k in (10, 1000, 100_000):
         asked = survey(k)
-        best = dps.design(asked.strata, epsilon=1, at_most=asked.strata.population)
+        best = dps.design(asked.strata, **EACH, at_most=asked.strata.population)
         near = best.standard_error * (1 + 1e-6)
         middle = asked.design().standard_error
         for words, target in (("as precise as a given design", middle), ("just short of the best", near)):
-            wanted = partial(dps.design, asked.strata, epsilon=1, target_se=target)
+            wanted = partial(dps.design, asked.strata, **EACH, target_se=target)
             repeats = (5, 5) if k > 1000 else (20, 50)
             ratio = paired_ratio(wanted, asked.design, rounds=5, repeats=repeats)
             rows.append((f"target at k = {k:,}, {words}, in designs", ratio, 15))
     ten = survey(10)
     totals = [ten.options["total"] // 100 * (i + 1) for i in range(100)]
-    sweep = partial(dps.sweep, ten.strata, epsilon=1, total=totals)
-    singles = [partial(dps.design, ten.strata, epsilon=1, total=total) for total in totals]
+    sweep = partial(dps.sweep, ten.strata, **EACH, total=totals)
+    singles = [partial(dps.design, ten.strata, **EACH, total=total) for total in totals]
     ratio = paired_ratio(sweep, lambda: [run() for run in singles], rounds=9, repeats=(5, 5))
     rows.append(("sweep of 100 designs at k = 10, in single ones", 100 * ratio, 100))
+    return rows
+
+
+def measure_best() -> Rows:
+    """Measure the choice of the best mechanism in designs with the mechanism that it takes."""
+    rows: Rows = []
+    for k, rounds, repeats in ((10, 15, 30), (10**6, 5, 2)):
+        strata, options = survey(k)
+        best = partial(dps.design, strata, epsilon=1, **options)
+        taken = best()
+        assert taken.choice is not None
+        assert len(taken.choice) == 2  # nothing rules one of them out
+        named = partial(best, mechanism=taken.inputs.mechanism)
+        ratio = paired_ratio(best, named, rounds=rounds, repeats=(repeats, repeats))
+        rows.append((f"best of the mechanisms at k = {k:,}, in designs with the one it takes", ratio, 3))
     return rows
 
 
@@ -205,7 +223,7 @@ def estimates(k: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
     rng = np.random.default_rng(k)
     names = [f"stratum {i}" for i in range(k)]
     strata = dps.Strata(rng.integers(100, 9000, k), rng.uniform(0.05, 0.45, k), names)
-    asked = partial(dps.design, strata, epsilon=1, total=10 * k)
+    asked = partial(dps.design, strata, **EACH, total=10 * k)
     plan = asked()
     told = np.repeat(np.array(names, dtype=object), plan.sample_sizes).tolist()
     return asked, partial(dps.estimate_means, plan, told, rng.normal(0.5, 1.0, plan.total))
@@ -311,7 +329,7 @@ def main() -> int:
     questions = measure_questions()
     for what, value, limit in questions:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
-    after = measure_matches() + measure_estimates()
+    after = measure_best() + measure_matches() + measure_estimates()
     for what, value, limit in after:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
     draws = measure_draw(5_000_000 if quick else 50_000_000)

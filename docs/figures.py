@@ -62,9 +62,9 @@ def pilot_rows(replications: int = 100) -> list[dict[str, object]]:
 def draw_more_interviews() -> None:
     """Draw the precision of the paper's four strata at epsilon 0.1 against the number of interviews."""
     four = dps.Strata.from_file(Path(dps.__file__).parent / "examples" / "four-strata.csv")
-    plan = dps.design(four, epsilon=0.1, at_most=34_000)
+    plan = dps.design(four, epsilon=0.1, at_most=34_000, mechanism="laplace")
     with warnings.catch_warnings(action="ignore", category=dps.DpstrataWarning):  # beyond the best total
-        everyone = dps.design(four, epsilon=0.1, total=34_000)
+        everyone = dps.design(four, epsilon=0.1, total=34_000, mechanism="laplace")
     rows, best = precision_rows(everyone)  # up to everyone
     precision_chart(rows, best=best, total=plan.total).save(IMAGES / "more-interviews.svg")
 

@@ -140,7 +140,7 @@ def answered(first, value=0.5):
 def test_the_documents_state_the_sum(epsilon, pilot_epsilon, tmp_path):
     strata = dps.Strata([5000, 6000], names=["a", "b"], extra={"zone": ["x", "y"]})
     budgets = {**OPTIONS, "epsilon": epsilon, "pilot_epsilon": pilot_epsilon}
-    first = dps.pilot(strata, **budgets, domains=["zone"])
+    first = dps.pilot(strata, **budgets, domains=["zone"], mechanism="laplace")
     main = dps.main_design(first, *answered(first))
     assert first.inputs.epsilon == pilot_epsilon
     assert main.inputs.epsilon == pytest.approx(epsilon - pilot_epsilon)

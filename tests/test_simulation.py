@@ -1,5 +1,7 @@
 """The prediction of a design holds in simulated surveys."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -57,7 +59,7 @@ def test_it_would_notice_a_wrong_variance():
     """The same comparison rejects a prediction that is 10% off."""
     population = make_population((0, 1), np.random.default_rng(4))
     strata = dps.Strata([len(v) for v in population], [v.std(ddof=1) for v in population])
-    plan = dps.design(strata, epsilon=2, total=400)
+    plan = dps.design(strata, epsilon=2, total=400, mechanism="laplace")
     result = dps.simulate(plan, population, replications=20_000, seed=11)
     assert abs(result.variance - 1.1 * result.predicted_variance) > 4 * result.variance_error
     assert result.agrees()
@@ -73,11 +75,25 @@ def test_response_rates_cost_what_was_planned(rate, trust):
     strata = dps.Strata(
         sizes, [0.3, 0.4, 0.2], response_rates=[rate] * 3, mins=np.minimum(mins, sizes * rate)
     )
-    plan = dps.design(strata, epsilon=1, total=int(mins.sum()), trust=trust)
+    plan = dps.design(strata, epsilon=1, total=int(mins.sum()), trust=trust, mechanism="laplace")
     result = dps.simulate(plan, dps.synthetic_population(plan), replications=40_000, seed=4)
     assert abs(result.bias) <= 4 * result.bias_error
     assert result.variance == pytest.approx(plan.variance, rel=0.03)
     assert abs(result.variance_z) <= 4
+
+
+def test_a_worst_case_agrees_with_whatever_is_better_and_with_nothing_worse():
+    """Piecewise noise is planned for answers at the ends; those in the middle get less of it."""
+    strata = dps.Strata([700, 900], [0.1, 0.1])
+    plan = dps.design(strata, epsilon=1, total=60, mechanism="piecewise")
+    better = dps.simulate(plan, dps.synthetic_population(plan), replications=5000, seed=1)
+    assert better.variance_z < -4
+    assert better.agrees()
+    assert "predicted at most" in repr(better)
+    ends = [np.repeat([0.0, 1.0], N // 2) for N in strata.sizes]  # spread more than was said
+    assert not dps.simulate(plan, ends, replications=5000, seed=1).agrees()
+    exact = dataclasses.replace(better, worst_case=False)
+    assert not exact.agrees()
 
 
 def test_a_seed_repeats_it_and_another_does_not():

@@ -18,6 +18,7 @@ from dpstrata.model.design_record import Design
 from dpstrata.piloting import design_with, pilot_weight
 from dpstrata.planning.choosing import answer_any
 from dpstrata.planning.doubts import with_sds
+from dpstrata.planning.questions import answer
 from dpstrata.planning.spreads import Moments, pilot_spreads
 from dpstrata.simulation import check_population, check_whole, draw_without_replacement
 
@@ -140,7 +141,7 @@ def simulate_pilot(
 
     assert first.waves is not None
     alone = replace(first.inputs, epsilon=first.waves.epsilon, total=first.waves.total)
-    knowing = answer_any(first.strata, alone, with_sds(alone.problem(first.strata), truth), warn=False)
+    knowing = answer(first.strata, alone, with_sds(alone.problem(first.strata), truth))
     spreads = pilot_spreads(first, _moments(first, answers, replications, np.random.default_rng(seed)))
     main = np.array([true_variance(design_with(first, row)) for row in spreads])
     both = weight**2 * true_variance(first) + (1 - weight) ** 2 * main

@@ -61,7 +61,7 @@ def pilot(
         How many of them in the first, at least 1 and below ``total``.
     **options
         As of :func:`dpstrata.design`, for both waves: ``mechanism``, ``answers``, ``min_per_stratum`` and so
-        on. With ``mechanism="best"`` the second wave keeps what was best for the first.
+        on. Where no mechanism is named the second wave keeps what was best for the first.
 
     Returns
     -------

@@ -42,6 +42,8 @@ class Simulation:
         objectives other than ``mean``.
     predicted_coverage : float or None
         The design's confidence.
+    worst_case : bool
+        Whether the design plans with the worst answers; less variance and more coverage then agree with it.
     """
 
     replications: int
@@ -54,6 +56,7 @@ class Simulation:
     coverage: float | None
     coverage_error: float | None
     predicted_coverage: float | None
+    worst_case: bool = False
 
     @property
     def variance_z(self) -> float:
@@ -61,26 +64,29 @@ class Simulation:
         return (self.variance - self.predicted_variance) / self.variance_error
 
     def agrees(self, errors: float = 4.0) -> bool:
-        """Whether bias, variance and coverage are within so many Monte Carlo errors of the prediction."""
-        pairs = [
-            (self.bias, 0.0, self.bias_error),
-            (self.variance, self.predicted_variance, self.variance_error),
-        ]
+        """Whether bias, variance and coverage are within so many Monte Carlo errors of the prediction.
+
+        Where the prediction is a worst case, better is within it too.
+        """
+        worse = [(self.variance - self.predicted_variance, self.variance_error)]
         if self.coverage is not None and self.coverage_error and self.predicted_coverage is not None:
-            pairs.append((self.coverage, self.predicted_coverage, self.coverage_error))
-        return all(abs(got - predicted) <= errors * error for got, predicted, error in pairs)
+            worse.append((self.predicted_coverage - self.coverage, self.coverage_error))
+        return abs(self.bias) <= errors * self.bias_error and all(
+            (off if self.worst_case else abs(off)) <= errors * error for off, error in worse
+        )
 
     def __repr__(self) -> str:
+        most, least = (" at most", " at least") if self.worst_case else ("", "")
         lines = [
             f"{self.replications:,} simulated surveys (seed {self.seed}; simulated noise protects nobody)",
             f"  bias      {self.bias: .3g} ± {self.bias_error:.2g}, predicted 0",
             f"  variance  {self.variance: .6g} ± {self.variance_error:.2g}, "
-            f"predicted {self.predicted_variance:.6g}",
+            f"predicted{most} {self.predicted_variance:.6g}",
         ]
         if self.coverage is not None:
             lines.append(
                 f"  coverage  {self.coverage: .4f} ± {self.coverage_error:.2g}, "
-                f"predicted {self.predicted_coverage:.4f}"
+                f"predicted{least} {self.predicted_coverage:.4f}"
             )
         return "\n".join(lines)
 
@@ -302,6 +308,7 @@ def _summarise_mean(plan: Design, errors: FloatArray, seed: int) -> Simulation:
         coverage=covered,
         coverage_error=float(np.sqrt(expected * (1 - expected) / replications)),
         predicted_coverage=expected,
+        worst_case=plan.mechanism.worst_case,
     )
 
 
@@ -322,4 +329,5 @@ def _summarise_strata(plan: Design, errors: FloatArray, seed: int) -> Simulation
         coverage=None,
         coverage_error=None,
         predicted_coverage=None,
+        worst_case=plan.mechanism.worst_case,
     )

@@ -9,14 +9,29 @@ import commands
 import dpstrata as dps
 
 EXAMPLE = Path(dps.__file__).parent / "examples" / "four-strata.csv"
+LAPLACE = ("--mechanism", "laplace")  # as in the paper, whose figures are known
 
 
 def run(*arguments, cwd=None, env=None):
     return commands.run(cwd, *arguments, env=env)
 
 
+def test_the_noise_is_the_best_unless_it_is_named_and_one_line_says_so():
+    for options, title, reason in (
+        ([], "Staircase", "no other noise does better for such answers (piecewise gives a standard error of"),
+        (["--answers", "binary"], "Randomized response", "no other noise does better for such answers."),
+        (["--delta", 1e-6], "Gaussian", "no other noise here keeps a promise of epsilon with delta."),
+    ):
+        shown = " ".join(run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *options).stdout.split())
+        assert shown.count(f"{title} was chosen: {reason}") == 1
+        assert "noise protects such answers as well" not in shown
+    named = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *LAPLACE).stdout
+    assert "Staircase noise protects such answers as well" in " ".join(named.split())
+    assert "was chosen" not in named
+
+
 def test_design_shows_everything_the_planner_asked_for():
-    result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200)
+    result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *LAPLACE)
     assert result.returncode == 0
     assert result.stderr == ""
     for part in (
@@ -35,12 +50,12 @@ def test_design_shows_everything_the_planner_asked_for():
 
 def test_json_is_the_document_alone(tmp_path):
     out = tmp_path / "design.json"
-    result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--json", "--out", out)
+    result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *LAPLACE, "--json", "--out", out)
     assert result.returncode == 0
     assert json.loads(result.stdout) == json.loads(out.read_text())
     plan = dps.load_design(out)
     assert plan.sample_sizes.tolist() == [62, 43, 45, 50]
-    assert plan == dps.design(dps.Strata.from_file(EXAMPLE), epsilon=1, total=200)
+    assert plan == dps.design(dps.Strata.from_file(EXAMPLE), epsilon=1, total=200, mechanism="laplace")
 
 
 @pytest.mark.parametrize(
@@ -53,13 +68,13 @@ def test_json_is_the_document_alone(tmp_path):
     ],
 )
 def test_other_questions(question, words):
-    result = run("design", EXAMPLE, "--epsilon", 0.1, *question)
+    result = run("design", EXAMPLE, "--epsilon", 0.1, *LAPLACE, *question)
     assert result.returncode == 0
     assert words in " ".join(result.stdout.split())
 
 
 def test_a_total_beyond_the_best_warns_and_goes_on():
-    result = run("design", EXAMPLE, "--epsilon", 0.1, "--total", 34_000, "--json")
+    result = run("design", EXAMPLE, "--epsilon", 0.1, "--total", 34_000, *LAPLACE, "--json")
     assert result.returncode == 0
     assert "Warning: --total 34,000 exceeds the best total" in result.stderr
     assert json.loads(result.stdout)["outcome"]["best_total"] == 972
@@ -136,7 +151,10 @@ def test_out_by_ending(tmp_path, ending):
             ],
             "needs noise that is added to it",
         ),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--delta", 0.1], "--delta 0.1 does not go with"),
+        (
+            ["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--delta", 0.1, *LAPLACE],
+            "--delta 0.1 does not go with",
+        ),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--domains", "x"], "got 'x'"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--out", "x.doc"], "written to .json"),
         (["design", EXAMPLE, "--epsilon", "much", "--total", 9], "--epsilon must be a number, got 'much'"),
@@ -229,7 +247,7 @@ REGIONS = EXAMPLE.with_name("regions.csv")
     ],
 )
 def test_planners_questions(arguments, words):
-    result = run("design", REGIONS, "--epsilon", 1, *arguments)
+    result = run("design", REGIONS, "--epsilon", 1, *LAPLACE, *arguments)
     assert result.returncode == 0, result.stderr
     assert words in " ".join(result.stdout.split())
 
@@ -264,7 +282,7 @@ def test_planners_questions(arguments, words):
     ],
 )
 def test_contradictions_get_one_sentence_and_status_2(arguments, words):
-    result = run("design", REGIONS, "--epsilon", 1, *arguments)
+    result = run("design", REGIONS, "--epsilon", 1, *LAPLACE, *arguments)
     assert result.returncode == 2
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
@@ -274,9 +292,8 @@ def test_contradictions_get_one_sentence_and_status_2(arguments, words):
 
 def test_evaluate(tmp_path):
     chart, table = tmp_path / "chart.svg", tmp_path / "table.csv"
-    result = run(
-        "evaluate", EXAMPLE, "--epsilon", 1, "--sample-sizes", "50,50,50,50", "--plot", chart, "--out", table
-    )
+    given = ("evaluate", EXAMPLE, "--epsilon", 1, *LAPLACE, "--sample-sizes", "50,50,50,50")
+    result = run(*given, "--plot", chart, "--out", table)
     assert result.returncode == 0, result.stderr
     assert "1.015 times that of the best" in " ".join(result.stdout.split())
     assert "Not optimal: moving one person would take" in " ".join(result.stdout.split())
@@ -285,9 +302,7 @@ def test_evaluate(tmp_path):
         table.read_text().splitlines()[0]
         == "stratum,size,sample_size,best_sample_size,local_epsilon,noise_sd"
     )
-    plain = json.loads(
-        run("evaluate", EXAMPLE, "--epsilon", 1, "--sample-sizes", "50,50,50,50", "--json").stdout
-    )
+    plain = json.loads(run(*given, "--json").stdout)
     assert plain["best_sample_sizes"] == [62, 43, 45, 50]
     # the table that design wrote can be scored as it is
     run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--out", tmp_path / "best.csv")
@@ -312,9 +327,8 @@ def test_sweep(tmp_path):
     assert lines[0] == "epsilon,total,mechanism,variance,standard_error,privacy_share,problem"
     assert len(lines) == 21
     assert chart.read_text().startswith("<svg")
-    rows = json.loads(
-        run("sweep", EXAMPLE, "--epsilon", 1, "--total", "200", "--local-epsilon-cap", "3,9", "--json").stdout
-    )
+    caps = ("--epsilon", 1, "--total", "200", *LAPLACE, "--local-epsilon-cap", "3,9", "--json")
+    rows = json.loads(run("sweep", EXAMPLE, *caps).stdout)
     assert [row["local_epsilon_cap"] for row in rows] == [3, 9]
     assert rows[1]["sample_sizes"] == [62, 43, 45, 50]
     for arguments, words in (

@@ -69,7 +69,10 @@ def folder(tmp_path_factory):
             f"{DESIGN} --budget 9",
             "--budget needs the cost of one invitation in every stratum (in a file the column",
         ),
-        (f"{DESIGN} --total 9 --delta 0.1", "--delta 0.1 does not go with --mechanism laplace"),
+        (
+            f"{DESIGN} --total 9 --mechanism laplace --delta 0.1",
+            "--delta 0.1 does not go with --mechanism laplace",
+        ),
         (
             f"{DESIGN} --total 9 --mechanism randomized_response",
             "Use --answers binary, a grid of one step, or",
@@ -80,12 +83,12 @@ def folder(tmp_path_factory):
         ),
         (f"{DESIGN} --total 9 --trust curator --mechanism piecewise", "got --mechanism piecewise."),
         (
-            "design strata.csv --zcdp 1 --total 9",
+            "design strata.csv --zcdp 1 --total 9 --mechanism laplace",
             "--zcdp requires --mechanism gaussian, got --mechanism lap",
         ),
         (
-            f"{DESIGN} --total 9 --mechanism best --delta 0.1",
-            "--mechanism best supports pure epsilon only; remove --delta, --zcdp or --gdp.",
+            f"{DESIGN} --total 9 --mechanism best --delta 1e-6 --questions 2",
+            "questions above 1 with Gaussian noise is not available in this version of dpstrata; leave it out.",
         ),
         (
             f"{DESIGN} --total 9 --domains stratum=0.1",

@@ -32,7 +32,8 @@ def make_plan(**options):
         sd_sources=["public", "prior", "bound", "prior"],
         extra={"region": ["n", "n", "s", None], "code": [1, 2.5, True, "x"]},
     )
-    return dps.design(strata, **{"epsilon": 1.0, "total": 200, "answers": (0, 1, 0.01), **options})
+    asked = {"epsilon": 1.0, "total": 200, "answers": (0, 1, 0.01), "mechanism": "laplace", **options}
+    return dps.design(strata, **asked)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -195,7 +196,7 @@ def test_files_follow_the_umask(tmp_path):
 def test_to_frame(library):
     plan = make_plan()
     strata = dps.Strata(PAPER_SIZES, PAPER_SDS)
-    frame = dps.design(strata, epsilon=1, total=200).to_frame(library)
+    frame = dps.design(strata, epsilon=1, total=200, mechanism="laplace").to_frame(library)
     assert type(frame).__module__.split(".")[0] == (library or "pandas")
     assert list(frame["sample_size"] if library != "pyarrow" else frame["sample_size"].to_pylist()) == [
         62,
@@ -299,9 +300,10 @@ def test_budgets_and_odds_are_rounded_upwards():
 def test_the_digest_is_of_what_was_asked_and_decided():
     """Another machine's last digits do not change it; anything that was asked or decided does."""
     names = ["a", "b"]
+    asked = {"epsilon": 1, "total": 40, "mechanism": "laplace"}
 
     def digest(sizes=(700, 900), sds=(0.3, 0.1), **options):
-        return dps.design(dps.Strata(sizes, sds, names), **({"epsilon": 1, "total": 40} | options)).digest
+        return dps.design(dps.Strata(sizes, sds, names), **(asked | options)).digest
 
     known = digest()
     assert known == "ccb035ca9ae99df8ce1955c396431e7c4a8bef1f078ee3c2c1b9a145ead08234"

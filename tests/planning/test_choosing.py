@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.model.bound import Bound
 from dpstrata.model.choice import better_mechanism, valid_mechanisms
+from dpstrata.model.comparison import planned_variance
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
+ONLY_GAUSSIAN = ({"epsilon": 1, "delta": 1e-6}, {"zcdp": 0.5}, {"gdp": 1.0})
 
 
 def one_stratum_at(e):
@@ -45,16 +48,43 @@ def test_best_picks_what_it_should(e, answers, chosen):
 
 def test_valid_mechanisms_by_answers_and_trust():
     def names(answers, **more):
-        return valid_mechanisms(dps.design(PAPER, epsilon=1, total=9, answers=answers, **more).inputs)
+        inputs = dps.design(PAPER, **{"epsilon": 1, "total": 99, "answers": answers, **more}).inputs
+        return list(valid_mechanisms(inputs))
 
     assert names((0, 1)) == ["laplace", "tulap", "staircase", "piecewise"]
     assert names((0, 1, 0.25)) == ["laplace", "discrete_laplace", "tulap", "staircase", "piecewise"]
     assert "randomized_response" in names("binary")
     assert names((0, 1), trust="curator") == ["laplace", "tulap", "staircase"]
+    for promise in ONLY_GAUSSIAN:
+        assert names("binary", **{"epsilon": None, "mechanism": "gaussian", **promise}) == ["gaussian"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "trust", "options", "names"),
+    [
+        ("binary", "local", {}, ["randomized_response"]),
+        ("binary", "curator", {}, ["discrete_laplace"]),
+        ((0, 1), "local", {}, ["staircase", "piecewise"]),
+        ((0, 1), "curator", {}, ["staircase"]),
+        ((0, 1, 0.5), "local", {}, ["staircase", "piecewise"]),
+        ((0, 100, 1), "curator", {}, ["staircase"]),
+        # one person of 7,000 has e = 9.4, and 4,000 have 1.4
+        ((0, 1), "local", {"local_epsilon_cap": 4.4}, ["piecewise"]),
+        ((0, 1), "local", {"questions": 3}, ["piecewise"]),
+        ((0, 1), "local", {"min_per_stratum": 400}, ["piecewise"]),
+        ((0, 1), "local", {"total": 300, "max_fraction": 0.01}, ["staircase"]),
+        ((0, 1), "local", {"total": 300, "max_fraction": 0.01, "questions": 2}, ["staircase", "piecewise"]),
+        ((0, 1), "local", {"at_most": 100, "total": None}, ["staircase"]),
+    ],
+)
+def test_nothing_is_solved_that_cannot_be_the_best(answers, trust, options, names):
+    asked = {"epsilon": 1, "total": 4000, "answers": answers, "trust": trust, "mechanism": "best"}
+    plan = dps.design(PAPER, **(asked | options))
+    assert [row.mechanism for row in plan.choice] == names
 
 
 def test_a_beaten_mechanism_says_so_in_one_line():
-    plan = dps.design(PAPER, epsilon=1, total=200)
+    plan = dps.design(PAPER, epsilon=1, total=200, mechanism="laplace")
     title, variance = better_mechanism(plan)
     assert title == "Staircase"
     with_it = dps.evaluate(PAPER, plan.sample_sizes, epsilon=1, mechanism="staircase")
@@ -86,8 +116,8 @@ def test_best_answers_every_question_and_survives_a_document(tmp_path, question)
 
 
 def test_best_leaves_out_what_no_design_meets_and_says_why_if_none_does():
-    plan = dps.design(PAPER, epsilon=0.1, target_se=0.0285, mechanism="best")
-    assert {row.mechanism for row in plan.choice if row.total is None} == {"laplace"}
+    plan = dps.design(PAPER, epsilon=0.1, target_se=0.0252, mechanism="best")
+    assert {row.mechanism for row in plan.choice if row.total is None} == {"staircase"}
     with pytest.raises(dps.InfeasibleError, match="but the best possible under this privacy"):
         dps.design(PAPER, epsilon=0.1, target_se=0.001, mechanism="best")
 
@@ -129,10 +159,12 @@ def test_what_local_protection_costs():
 
 
 def test_trust_is_compared_fairly():
-    many = dps.compare_trust(dps.design(PAPER, epsilon=0.1, at_most=34_000))
+    many = dps.compare_trust(dps.design(PAPER, epsilon=0.1, at_most=34_000, mechanism="laplace"))
     assert "needs" not in many.in_words
     assert "972 interviews give a standard error of" in many.in_words
-    out_of_reach = dps.compare_trust(dps.design(PAPER, epsilon=0.1, target_se=0.008, trust="curator"))
+    out_of_reach = dps.compare_trust(
+        dps.design(PAPER, epsilon=0.1, target_se=0.008, trust="curator", mechanism="laplace")
+    )
     assert out_of_reach.local is None
     assert out_of_reach.ratio is None
     assert out_of_reach.in_words == (
@@ -145,12 +177,108 @@ def test_trust_is_compared_fairly():
     assert from_local == pytest.approx(from_curator)
 
 
-def test_best_is_for_a_promise_of_epsilon_alone():
-    for promise in ({"epsilon": 1, "delta": 1e-6}, {"zcdp": 1}):
-        with pytest.raises(
-            dps.InputError, match="mechanism='best' supports pure epsilon only; remove delta, zcdp or gdp"
-        ):
-            dps.design(PAPER, total=200, mechanism="best", **promise)
+@pytest.mark.parametrize("promise", ONLY_GAUSSIAN)
+def test_the_best_is_gaussian_where_only_that_keeps_the_promise(promise, tmp_path):
+    plan = dps.design(PAPER, total=200, mechanism="best", **promise)
+    explicit = dps.design(PAPER, total=200, mechanism="gaussian", **promise)
+    assert plan.inputs == explicit.inputs
+    assert plan.sample_sizes.tolist() == explicit.sample_sizes.tolist()
+    assert [row.mechanism for row in plan.choice] == ["gaussian"]
+    assert (
+        f"Gaussian was chosen: no other noise here keeps a promise of {plan.inputs.promise.title}."
+        in repr(plan)
+    )
+    plan.save(tmp_path / "d.json")
+    assert dps.load_design(tmp_path / "d.json") == plan
+    if "delta" in promise:
+        with pytest.raises(dps.NotAvailableError, match="questions above 1 with Gaussian noise"):
+            dps.design(PAPER, total=200, questions=2, mechanism="best", **promise)
+
+
+def random_survey(rng):
+    """A survey and a question about it, with everything that changes what an answer's noise counts for."""
+    k = int(rng.integers(1, 6))
+    sizes = np.floor(10 ** rng.uniform(1, rng.choice([2, 4, 6]), k)).astype(np.int64) + 1
+    answers = [(0, 1), "binary", (0, 1, 0.5), (0, 10, 1), (-3.0, 4.5)][rng.integers(5)]
+    width = 1.0 if answers == "binary" else float(answers[1] - answers[0])
+    sds = width * 10 ** rng.uniform(-3, -0.32, k)
+    trust = "curator" if rng.random() < 0.3 else "local"
+    some = rng.random(4) < 0.3
+    strata = dps.Strata(
+        sizes,
+        sds,
+        coefficients=rng.uniform(0.1, 1, k),
+        costs=rng.choice([1.0, 2.5, 7.0], k) if some[0] else np.ones(k),
+        response_rates=rng.uniform(0.5, 1, k) if some[1] else None,
+        extra={"half": [f"part {i % 2}" for i in range(k)]},
+    )
+    options = {"epsilon": float(10 ** rng.uniform(-2, 1)), "answers": answers, "trust": trust}
+    if some[2] and trust == "local":
+        options["local_epsilon_cap"] = float(10 ** rng.uniform(-1, 1))
+    if some[3]:
+        options["questions"] = int(rng.integers(2, 6))
+    if rng.random() < 0.3:
+        options["max_fraction"] = float(rng.uniform(0.2, 0.9))
+        options["min_per_stratum"] = int(rng.integers(1, 4))
+    most = int(0.4 * sizes.sum())
+    total = int(rng.integers(4 * k, max(4 * k + 1, most)))
+    error = width * float(10 ** rng.uniform(-1.5, 0.3))
+    goals = [
+        {"total": total},
+        {"at_most": total},
+        {"budget": 3.0 * total},
+        {"target_se": error},
+        {"target_margin": 2 * error},
+        {"target_cv": error, "expected_mean": 0.7},
+        {"domains": {"half": error}},
+        {"domains": {"half": 2 * error}, "budget": 5.0 * total},
+        {"total": total, "objective": str(rng.choice(["trace", "unit_free", "custom"]))},
+    ]
+    return strata, options, goals[rng.integers(len(goals))]
+
+
+def in_order(plan):
+    """What makes one design of a question better than another, and by how much it may miss the optimum."""
+    proof, inputs = plan.certificate, plan.inputs
+    gap = proof.relative_gap if isinstance(proof, Bound) else 0.0
+    variance = planned_variance(plan.problem, plan.sample_sizes, finite_population=inputs.finite_population)
+    return plan.cost if inputs.asks_for_least else variance, gap
+
+
+@pytest.mark.filterwarnings("ignore::dpstrata.DpstrataWarning")
+def test_the_best_is_what_trying_all_of_them_finds():
+    rng = np.random.default_rng(14)
+    seen = {"designs": 0, "infeasible": 0, "pruned": 0, "two": 0}
+    for _ in range(250):
+        strata, options, goal = random_survey(rng)
+        plans, reasons = {}, []
+        for name in ("laplace", "discrete_laplace", "tulap", "randomized_response", "staircase", "piecewise"):
+            try:
+                plans[name] = dps.design(strata, **options, **goal, mechanism=name)
+            except dps.InfeasibleError as reason:
+                reasons.append(str(reason))
+            except dps.InputError:
+                continue  # not for such answers, or not for a curator
+        if not plans:
+            with pytest.raises(dps.InfeasibleError) as caught:
+                dps.design(strata, **options, **goal, mechanism="best")
+            assert str(caught.value) in reasons
+            seen["infeasible"] += 1
+            continue
+        best = dps.design(strata, **options, **goal, mechanism="best")
+        value, gap = in_order(best)
+        for name, plan in plans.items():
+            other, _ = in_order(plan)
+            assert value <= other * (1 + gap + 1e-12), (name, best.mechanism.name, options, goal)
+        assert value == in_order(plans[best.inputs.mechanism])[0]
+        assert best.sample_sizes.tolist() == plans[best.inputs.mechanism].sample_sizes.tolist()
+        for row in best.choice:
+            if row.variance is not None:
+                assert row.variance == plans[row.mechanism].variance
+        seen["designs"] += 1
+        seen["pruned"] += len(best.choice) < len(plans)
+        seen["two"] += len(best.choice) == 2
+    assert min(seen.values()) > 10, seen
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "best"])

@@ -33,7 +33,7 @@ def test_the_design_of_the_readme():
     strata = dps.Strata(
         sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064], names=["A", "B", "C", "D"]
     )
-    plan = dps.design(strata, epsilon=1.0, total=200)
+    plan = dps.design(strata, epsilon=1.0, total=200, mechanism="laplace")
     assert plan.sample_sizes.tolist() == [62, 43, 45, 50]
     assert plan.total == 200
     assert plan.standard_error == pytest.approx(0.0196, abs=5e-5)
@@ -182,7 +182,11 @@ def test_fractions_are_taken_as_written():
         ({"target_cv": 0.1, "expected_mean": 0}, dps.InputError, "not be 0, got expected_mean=0"),
         ({"target_cv": 0.1, "expected_mean": 2}, dps.InputError, "must lie among the answers"),
         ({"target_se": 0.1, "target_cv": 0.1}, dps.InputError, "got target_se and target_cv"),
-        ({"total": 200, "delta": 1e-6}, dps.InputError, "delta=1e-06 does not go with mechanism='laplace'"),
+        (
+            {"total": 200, "delta": 1e-6, "mechanism": "laplace"},
+            dps.InputError,
+            "delta=1e-06 does not go with mechanism='laplace'",
+        ),
         (
             {"total": 200, "mechanism": "gaussian"},
             dps.InputError,
@@ -334,15 +338,20 @@ def test_near_a_census_the_correction_keeps_its_digits():
 
 
 def test_evaluate_scores_an_allocation():
-    given = dps.evaluate(PAPER, [137, 44, 14, 5], epsilon=1, finite_population=False)
+    given = dps.evaluate(PAPER, [137, 44, 14, 5], epsilon=1, finite_population=False, mechanism="laplace")
     assert round(given.ratio, 3) == 2.269
     assert not given.certificate.optimal
     assert given.best.total == 200
-    best = dps.evaluate(PAPER, given.best.sample_sizes, epsilon=1, finite_population=False)
+    best = dps.evaluate(
+        PAPER, given.best.sample_sizes, epsilon=1, finite_population=False, mechanism="laplace"
+    )
     assert best.ratio == 1
     assert best.certificate.optimal
     assert best.standard_error == best.best.standard_error
-    assert dps.evaluate(PAPER, [50] * 4, epsilon=1, objective="trace").standard_error is None
+    assert (
+        dps.evaluate(PAPER, [50] * 4, epsilon=1, objective="trace", mechanism="laplace").standard_error
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -377,4 +386,6 @@ def test_sweep_is_the_same_as_single_designs():
             )
             assert row["sample_sizes"] == plan.sample_sizes.tolist()
             assert row["standard_error"] == plan.standard_error
-    assert [row["total"] for row in dps.sweep(PAPER, epsilon=[0.1], at_most=[500, 2000])] == [500, 972]
+    assert [
+        row["total"] for row in dps.sweep(PAPER, epsilon=[0.1], at_most=[500, 2000], mechanism="laplace")
+    ] == [500, 972]

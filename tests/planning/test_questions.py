@@ -76,14 +76,14 @@ def test_the_fewest_interviews_reach_the_target_and_one_fewer_does_not(seed):
         strata = dps.Strata(
             sizes * 100, strata.sds, response_rates=rng.uniform(0.3, 1, k), mins=np.full(k, 10)
         )
-    best = dps.design(strata, epsilon=epsilon, at_most=strata.population)
+    best = dps.design(strata, epsilon=epsilon, at_most=strata.population, mechanism="laplace")
     least = int(best.problem.lower.sum())
-    worst = dps.design(strata, epsilon=epsilon, total=least).standard_error
+    worst = dps.design(strata, epsilon=epsilon, total=least, mechanism="laplace").standard_error
     target = best.standard_error + (worst - best.standard_error) * rng.uniform(0.001, 1.1)
-    plan = dps.design(strata, epsilon=epsilon, target_se=target)
+    plan = dps.design(strata, epsilon=epsilon, target_se=target, mechanism="laplace")
     assert plan.standard_error <= target
     if plan.total > least:
-        fewer = dps.design(strata, epsilon=epsilon, total=plan.total - 1)
+        fewer = dps.design(strata, epsilon=epsilon, total=plan.total - 1, mechanism="laplace")
         assert fewer.standard_error > target
         assert plan.outcome.variance_with_one_fewer == fewer.variance
     else:
@@ -120,18 +120,18 @@ def test_a_designs_own_standard_error_can_be_asked_for():
 
 
 def test_the_papers_four_strata():
-    plan = dps.design(PAPER, epsilon=0.1, at_most=2000)
+    plan = dps.design(PAPER, epsilon=0.1, at_most=2000, mechanism="laplace")
     assert plan.total == 972
     assert plan.outcome_in_words == (
         "972 interviews are best: 1,028 of the 2,000 are saved, and with all of them the standard error would be "
         "0.0309694."
     )
-    small = dps.design(PAPER, epsilon=0.1, at_most=200)
+    small = dps.design(PAPER, epsilon=0.1, at_most=200, mechanism="laplace")
     assert (small.total, small.outcome.best_total) == (200, 972)
     with pytest.warns(
         dps.DpstrataWarning, match=r"total=34,000 exceeds the best total; it gives 0.0767. 972 interviews"
     ):
-        assert dps.design(PAPER, epsilon=0.1, total=34_000).outcome.best_total == 972
+        assert dps.design(PAPER, epsilon=0.1, total=34_000, mechanism="laplace").outcome.best_total == 972
 
 
 def test_a_margin_is_a_standard_error():
@@ -144,7 +144,7 @@ def test_a_target_below_the_noise_floor_names_both_sides():
     with pytest.raises(
         dps.InfeasibleError, match=r"standard error of 0.02, but the best possible .* 0.0296761, with 972"
     ):
-        dps.design(PAPER, epsilon=0.1, target_se=0.02)
+        dps.design(PAPER, epsilon=0.1, target_se=0.02, mechanism="laplace")
 
 
 @pytest.mark.parametrize("question", [{"at_most": 2000}, {"target_se": 0.03}])
@@ -172,33 +172,38 @@ def costly(costs, **more):
 
 def test_equal_costs_are_a_number_of_people_with_the_exchange_certificate():
     strata = costly([0.1] * 4)
-    plan = dps.design(strata, epsilon=1, budget=20)
+    plan = dps.design(strata, epsilon=1, budget=20, mechanism="laplace")
     assert plan.total == 200  # 20 / 0.1 in decimals, not in binary
     assert isinstance(plan.certificate, dps.Certificate)
-    assert plan.sample_sizes.tolist() == dps.design(PAPER, epsilon=1, total=200).sample_sizes.tolist()
+    assert (
+        plan.sample_sizes.tolist()
+        == dps.design(PAPER, epsilon=1, total=200, mechanism="laplace").sample_sizes.tolist()
+    )
     assert "The budget of 20 buys 200 interviews that cost 20" in repr(plan)
-    rich = dps.design(strata, epsilon=0.1, budget=10_000)
+    rich = dps.design(strata, epsilon=0.1, budget=10_000, mechanism="laplace")
     assert rich.total == 972
     assert "more would not help" in repr(rich)
-    least = dps.design(strata, epsilon=1, target_se=0.02)
-    assert least.cost == pytest.approx(0.1 * dps.design(PAPER, epsilon=1, target_se=0.02).total)
+    least = dps.design(strata, epsilon=1, target_se=0.02, mechanism="laplace")
+    assert least.cost == pytest.approx(
+        0.1 * dps.design(PAPER, epsilon=1, target_se=0.02, mechanism="laplace").total
+    )
     assert isinstance(least.certificate, dps.Certificate)
 
 
 def test_a_budget_with_unequal_costs():
     strata = costly([12, 10, 11, 25])
-    plan = dps.design(strata, epsilon=1, budget=3000)
+    plan = dps.design(strata, epsilon=1, budget=3000, mechanism="laplace")
     assert plan.cost <= 3000
     assert isinstance(plan.certificate, dps.Bound)
     assert plan.certificate.measure == "variance"
     assert plan.certificate.optimal
     assert plan.certificate.relative_gap == 0
     assert "Proven optimal" in repr(plan)
-    least = dps.design(strata, epsilon=1, target_se=plan.standard_error)
+    least = dps.design(strata, epsilon=1, target_se=plan.standard_error, mechanism="laplace")
     assert least.cost <= plan.cost
     assert least.certificate.measure == "cost"
     assert least.standard_error <= plan.standard_error
-    everything = dps.design(strata, epsilon=0.1, budget=10**6)
+    everything = dps.design(strata, epsilon=0.1, budget=10**6, mechanism="laplace")
     assert everything.total == 972
     assert everything.certificate.optimal
 
@@ -220,9 +225,10 @@ def test_a_budget_with_unequal_costs():
 )
 def test_costs_that_contradict_name_both_sides(options, words):
     with pytest.raises(dps.InfeasibleError, match=words):
-        dps.design(costly([12, 10, 11, 25], names="ABCD"), epsilon=1, **options)
+        dps.design(costly([12, 10, 11, 25], names="ABCD"), epsilon=1, mechanism="laplace", **options)
 
 
+@quietly
 @pytest.mark.parametrize(
     "question",
     [
@@ -303,14 +309,14 @@ def test_confidential_deviations_need_their_cost():
 
 
 def test_a_curator_noises_each_mean_once():
-    plan = dps.design(PAPER, epsilon=1, total=200, trust="curator")
+    plan = dps.design(PAPER, epsilon=1, total=200, trust="curator", mechanism="laplace")
     n, N, S = plan.sample_sizes, PAPER.sizes, PAPER.sds
     e = np.log1p(np.expm1(1.0) * N / n)
     weight = (N / N.sum()) ** 2
     expected = np.sum(weight * (S**2 * (1 / n - 1 / N) + 2 / e**2 / n**2))
     assert plan.variance == pytest.approx(expected)
     assert plan.noise_sds == pytest.approx(np.sqrt(2) / e / n)
-    assert plan.variance < dps.design(PAPER, epsilon=1, total=200).variance
+    assert plan.variance < dps.design(PAPER, epsilon=1, total=200, mechanism="laplace").variance
     assert "trusted curator" in plan.privacy["in_words"]
     assert dps.simulate(plan, dps.synthetic_population(plan), replications=4000, seed=2).agrees()
 

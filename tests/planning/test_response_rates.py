@@ -13,7 +13,7 @@ quietly = pytest.mark.filterwarnings("ignore:total=.* exceeds the best", "ignore
 
 def test_response_rates_by_hand():
     strata = dps.Strata([1000, 2000], [0.3, 0.4], response_rates=[0.5, 0.8])
-    plan = dps.design(strata, epsilon=1, total=200)
+    plan = dps.design(strata, epsilon=1, total=200, mechanism="laplace")
     n, r, N = plan.sample_sizes, strata.response_rates, strata.sizes
     e = np.log1p(np.expm1(1.0) * r * N / n)
     assert plan.local_epsilons == pytest.approx(e)
@@ -44,7 +44,12 @@ def test_response_rates_by_hand():
 
 def test_everyone_answering_changes_nothing():
     strata = dps.Strata(PAPER.sizes, PAPER.sds, response_rates=[1, 1, 1, 1])
-    assert dps.design(strata, epsilon=1, total=200).sample_sizes.tolist() == [62, 43, 45, 50]
+    assert dps.design(strata, epsilon=1, total=200, mechanism="laplace").sample_sizes.tolist() == [
+        62,
+        43,
+        45,
+        50,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,14 +88,14 @@ def test_a_stratum_that_may_stay_empty_is_warned_about_with_the_minimum_that_avo
         dps.DpstrataWarning,
         match=r"is 39%\. With min_per_stratum=10 \(which takes 120 invitations\) it would be at most 1%",
     ):
-        plan = dps.design(departments, epsilon=1, total=60)
+        plan = dps.design(departments, epsilon=1, total=60, mechanism="laplace")
     none = [
         stats.hypergeom.pmf(0, N, N / 2, n)
         for N, n in zip(range(20, 140, 10), plan.sample_sizes, strict=True)
     ]
     assert plan.chance_of_empty_stratum == pytest.approx(1 - np.prod(1 - np.array(none)))
     assert plan.response_in_words in repr(plan)
-    safe = dps.design(departments, epsilon=1, total=140, min_per_stratum=10)
+    safe = dps.design(departments, epsilon=1, total=140, min_per_stratum=10, mechanism="laplace")
     assert safe.chance_of_empty_stratum <= 0.01
     assert "cannot be estimated, is 0." in safe.response_in_words
 

@@ -52,8 +52,8 @@ COSTLY = dps.Strata(PAPER.sizes, PAPER.sds, costs=[12, 10, 11, 25])
 
 def test_an_allocation_is_compared_with_the_best_of_the_same_cost():
     given = [50, 50, 50, 50]
-    score = dps.evaluate(COSTLY, given, epsilon=1)
-    best = dps.design(COSTLY, epsilon=1, budget=2900)
+    score = dps.evaluate(COSTLY, given, epsilon=1, mechanism="laplace")
+    best = dps.design(COSTLY, epsilon=1, budget=2900, mechanism="laplace")
     assert score.cost == 2900
     assert score.total == 200 == score.to_dict()["total"]
     assert score.best.sample_sizes.tolist() == best.sample_sizes.tolist()
@@ -61,14 +61,14 @@ def test_an_allocation_is_compared_with_the_best_of_the_same_cost():
     assert not score.certificate.optimal
     assert score.certificate.lower_bound == best.certificate.lower_bound
     assert "the best allocation for the same cost" in repr(score)
-    itself = dps.evaluate(COSTLY, best.sample_sizes, epsilon=1)
+    itself = dps.evaluate(COSTLY, best.sample_sizes, epsilon=1, mechanism="laplace")
     assert itself.ratio == 1
     assert itself.certificate == best.certificate
     same = dps.Strata(PAPER.sizes, PAPER.sds, costs=[3] * 4)
-    plain = dps.evaluate(same, given, epsilon=1)
-    assert plain.ratio == dps.evaluate(PAPER, given, epsilon=1).ratio
+    plain = dps.evaluate(same, given, epsilon=1, mechanism="laplace")
+    assert plain.ratio == dps.evaluate(PAPER, given, epsilon=1, mechanism="laplace").ratio
     assert plain.sentences()[1] == "They cost 600."
-    assert dps.evaluate(PAPER, given, epsilon=1).cost is None
+    assert dps.evaluate(PAPER, given, epsilon=1, mechanism="laplace").cost is None
 
 
 def test_a_budget_is_compared_with_the_cost_of_an_allocation():

@@ -150,7 +150,7 @@ def test_constant_noise_keeps_zcdp():
     [
         ({}, "needs one of epsilon, zcdp and gdp, got none of them"),
         ({"epsilon": 1, "zcdp": 1}, "got epsilon and zcdp"),
-        ({"zcdp": 0.5}, "zcdp requires mechanism='gaussian'"),
+        ({"zcdp": 0.5, "mechanism": "laplace"}, "zcdp requires mechanism='gaussian'"),
         ({"gdp": -1, "mechanism": "gaussian"}, "gdp must lie between 1e-6 and 1e6, got gdp=-1"),
         (
             {"gdp": 1, "mechanism": "gaussian", "local_epsilon_cap": 3},

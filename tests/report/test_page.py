@@ -316,7 +316,7 @@ def test_what_pdf_lacks_is_said_in_one_sentence(tmp_path, monkeypatch):
 
 
 def test_on_the_command_line(tmp_path):
-    plan = dps.design(FOUR, epsilon=1, total=200)
+    plan = dps.design(FOUR, epsilon=1, total=200, mechanism="laplace")
     plan.save(tmp_path / "design.json")
 
     def run(*words):

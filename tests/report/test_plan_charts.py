@@ -102,7 +102,7 @@ def test_epsilon_is_on_a_log_axis_with_the_plan_marked():
 
 
 def test_parts_add_up_to_the_variance_of_every_rival():
-    plan = dps.design(FOUR, epsilon=1, total=200)
+    plan = dps.design(FOUR, epsilon=1, total=200, mechanism="laplace")
     chart = parts_chart(plan)
     bars = chart.spec["layer"][0]["data"]["values"]
     sums = {}

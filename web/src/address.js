@@ -4,6 +4,8 @@ import { checkPlan, DEFAULTS, MOST_IN_ADDRESS, NAMES, QUESTIONS } from "./plan.j
 
 const LONGEST = 30_000; // characters; mail and chat programs cut longer links
 const END = "end"; // without it, a link that was cut inside its last cell would open as another plan
+const ALWAYS = ["epsilon", "mechanism"]; // written even where they are the defaults
+const LEFT_OUT = { ...DEFAULTS, mechanism: "laplace" }; // as links were written while Laplace was the default
 const KEPT = NAMES.filter((name) => name !== "question");
 
 const plainly = (text) => encodeURIComponent(text.toWellFormed()).replaceAll("%20", "+").replaceAll("%3A", ":");
@@ -17,7 +19,7 @@ export function toAddress(plan, held = null) {
 }
 
 function pairsOf({ columns, rows, options }, prefix) {
-  const others = KEPT.filter((name) => !QUESTIONS.includes(name) && (name === "epsilon" || options[name] !== DEFAULTS[name]));
+  const others = KEPT.filter((name) => !QUESTIONS.includes(name) && (ALWAYS.includes(name) || options[name] !== DEFAULTS[name]));
   const table = [columns, ...rows].map((cells) => cells.map(plainly).join(",")).join(";");
   return [...[options.question, ...others].map((name) => `${prefix}${name}=${plainly(options[name])}`), `${prefix}strata=${table}`];
 }
@@ -45,7 +47,7 @@ function planOf(pairs) {
     const asked = QUESTIONS.filter((name) => pairs.has(name));
     if (asked.length !== 1) return null;
     const [columns, ...rows] = pairs.get("strata").split(";").map((line) => line.split(",").map(backward));
-    const options = { ...DEFAULTS, question: asked[0] };
+    const options = { ...LEFT_OUT, question: asked[0] };
     for (const name of KEPT) if (pairs.has(name)) options[name] = backward(pairs.get(name));
     return checkPlan({ columns, rows }, options);
   } catch {

@@ -4,7 +4,7 @@ import OPTIONS from "./options.json";
 
 const TITLES = {
   mechanism: {
-    best: "best of those that fit",
+    best: "the most precise that fits",
     laplace: "Laplace",
     staircase: "staircase",
     piecewise: "piecewise",

@@ -1,4 +1,4 @@
-"""Which mechanisms can protect the answers of a survey, and what each would give."""
+"""Which mechanisms can protect the answers of a survey, which can be the best, and what each would give."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from dpstrata.privacy.registry import MECHANISMS, get_mechanism
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
+    from dpstrata.privacy.mechanisms.base import Mechanism
 
 BEST = "best"
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What one mechanism would give for the same question.
+    """What one mechanism that was solved gives for the same question.
 
     Attributes
     ----------
@@ -42,20 +43,36 @@ class Choice:
     cost: float | None
 
 
-def valid_mechanisms(inputs: Inputs) -> list[str]:
-    """Name the mechanisms that can protect such answers, and keep such a promise, in the registry's order."""
-    if not inputs.promise.amplified:
-        return []
-    valid = []
+def valid_mechanisms(inputs: Inputs) -> dict[str, Mechanism]:
+    """Return the mechanisms that protect such answers, and keep such a promise, in the registry's order."""
+    valid = {}
     for name in MECHANISMS:
         try:
             mechanism = get_mechanism(name, inputs.answers)
         except InputError:
             continue
-        if mechanism.needs_delta or inputs.release.misfit(mechanism) is not None:
-            continue
-        valid.append(name)
+        fits = mechanism.needs_delta is not inputs.promise.any_mechanism
+        if fits and inputs.release.misfit(mechanism) is None:
+            valid[name] = mechanism
     return valid
+
+
+def contenders(inputs: Inputs, least: float = 0.0, most: float = math.inf) -> list[str]:
+    """Name the valid mechanisms that can be the best, in the registry's order.
+
+    Left out is what has at least the variance of another at every local budget between ``least`` and
+    ``most``. With the same sample sizes nothing is then more precise with it, whatever is asked: all else in
+    f is the same. Documents of version 1 compare all valid mechanisms.
+    """
+    valid = valid_mechanisms(inputs)
+    left = list(valid)
+    if inputs.formulas == 1:
+        return left
+    for name, mechanism in valid.items():
+        if name in left:  # of two that are equal, the first stays
+            worse = mechanism.never_worse_than(least / inputs.questions, most / inputs.questions)
+            left = [other for other in left if other not in worse]
+    return left
 
 
 def better_mechanism(plan: Design) -> tuple[str, float] | None:
@@ -66,15 +83,15 @@ def better_mechanism(plan: Design) -> tuple[str, float] | None:
     (title, variance) or None
         ``None`` where no other valid mechanism is better.
     """
-    best: tuple[str, float] | None = None
-    least = plan.variance * (1.0 - 1e-9)
-    for name in valid_mechanisms(plan.inputs):
-        if name == plan.inputs.mechanism:
-            continue
-        title, variance = _with_inputs(plan, replace(plan.inputs, mechanism=name, delta=0.0))
-        if variance < least:
-            best, least = (title, variance), variance
-    return best
+    if not plan.inputs.promise.amplified:
+        return None
+    asked = replace(plan.inputs, mechanism=BEST, delta=0.0)  # whoever keeps epsilon keeps it with a delta too
+    budgets = plan.local_epsilons
+    names = contenders(asked, float(budgets.min()), float(budgets.max()))
+    title, variance = min(
+        (_with_inputs(plan, replace(asked, mechanism=name)) for name in names), key=lambda row: row[1]
+    )
+    return (title, variance) if variance < plan.variance * (1.0 - 1e-9) else None
 
 
 def better_release(plan: Design) -> tuple[Release, str, float] | None:
@@ -97,7 +114,7 @@ def better_release(plan: Design) -> tuple[Release, str, float] | None:
     for kind in others:
         inputs = kind.instead_of(plan.inputs)
         fits = inputs.release.misfit(plan.mechanism) is None
-        for name in [inputs.mechanism] if fits else valid_mechanisms(inputs):
+        for name in [inputs.mechanism] if fits else contenders(inputs):
             title, variance = _with_inputs(plan, replace(inputs, mechanism=name))
             if variance < least:
                 best, least = (inputs.release, title, variance), variance
@@ -139,20 +156,42 @@ def _measure(plan: Design) -> tuple[Callable[[float], float], str]:
 
 
 def in_words(plan: Design) -> str | None:
-    """Say in one line that another mechanism would do better, or which was chosen and why."""
-    show, measure = _measure(plan)
+    """Say in one line which mechanism was chosen and why, or that another would do better."""
     if plan.choice is not None:
-        others = [
-            f"{row.mechanism} {show(row.variance):.4g} with {row.total:,} people"
-            for row in plan.choice
-            if row.variance is not None and row.mechanism != plan.inputs.mechanism
-        ]
-        listed = f" ({measure}: {', '.join(others)})" if others else ""
-        return f"{plan.mechanism.title} was chosen: of the mechanisms for such answers it does best{listed}."
+        return f"{plan.mechanism.title} was chosen: {_reason(plan, plan.choice)}."
+    if plan.waves is not None and not plan.waves.first:  # it keeps to what was said of the first wave
+        return None
     better = better_mechanism(plan)
     if better is None:
         return None
+    show, measure = _measure(plan)
     return (
         f"{better[0]} noise protects such answers as well, and with it the same sample sizes would give a "
         f"{measure} of {show(better[1]):.4g}."
     )
+
+
+def _reason(plan: Design, considered: tuple[Choice, ...]) -> str:
+    """Say why a mechanism was chosen, with what the others that were considered give."""
+    if not plan.inputs.promise.any_mechanism:
+        return f"no other noise here keeps a promise of {plan.inputs.promise.title}"
+    valid = valid_mechanisms(plan.inputs)
+    others = [
+        f"{valid[row.mechanism].title.lower()} {_figures(plan, row)}"
+        for row in considered
+        if row.mechanism != plan.inputs.mechanism
+    ]
+    listed = f" ({', '.join(others)})" if others else ""
+    return f"no other noise does better for such answers{listed}"
+
+
+def _figures(plan: Design, row: Choice) -> str:
+    """Say what another mechanism would give, in what decides between them."""
+    if row.variance is None or row.total is None:
+        return "cannot meet the question"
+    people = plan.strata.counted(row.total)
+    if plan.inputs.asks_for_least:
+        return f"needs {people}{'' if row.cost is None else f' for a cost of {row.cost:,.10g}'}"
+    show, measure = _measure(plan)
+    among = "" if row.total == plan.total else f" with {people}"
+    return f"gives a {measure} of {show(row.variance):.4g}{among}"

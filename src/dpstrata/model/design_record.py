@@ -71,7 +71,8 @@ class Design:
     outcome : Outcome or None
         How the total came about, where it was not simply given.
     choice : tuple of Choice or None
-        What every valid mechanism would give, where the best was asked for.
+        What each mechanism that was solved gives, where the best was asked for; those that cannot be the best
+        are not solved.
     waves : Waves or None
         What it shares with the other wave, where it is one of two.
     """

@@ -57,7 +57,7 @@ def match_neyman(plan: Design) -> Match:
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> match_neyman(dps.design(strata, epsilon=1.0, total=200))
-    Match(total=684, proven=True)
+    Match(total=276, proven=True)
     """
     return _Search(plan).fewest()
 

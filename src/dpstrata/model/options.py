@@ -258,7 +258,7 @@ class Options:
         None, "Mean that `target_cv` is relative to; by default that of the column expected_mean.", "goal"
     )
     mechanism: str = _option(
-        "laplace",
+        "best",
         "Noise mechanism; best picks the most precise one that fits.",
         "privacy",
         choices=(*MECHANISMS, "best"),

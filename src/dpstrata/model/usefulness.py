@@ -31,7 +31,7 @@ def alarm(plan: Design) -> str | None:
     >>> import dpstrata as dps
     >>> strata = dps.Strata([700, 900])
     >>> alarm(dps.design(strata, epsilon=0.2, total=90, answers="binary", proportion=0.08))[-47:]
-    'a share of 8% could not be told from 0% or 27%.'
+    'a share of 8% could not be told from 0% or 21%.'
     """
     if plan.standard_error is None or (plan.waves is not None and plan.waves.first):
         return None

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from dpstrata.errors import InfeasibleError, InputError
-from dpstrata.model.choice import BEST, Choice, valid_mechanisms
+from dpstrata.model.choice import BEST, Choice, contenders
+from dpstrata.model.comparison import planned_variance
 from dpstrata.model.design_record import Design
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.problem import Problem
@@ -16,46 +19,86 @@ from dpstrata.model.strata import Strata
 from dpstrata.planning.questions import answer, warn_beyond_the_best, warn_of_empty_strata
 
 
-def answer_best(strata: Strata, inputs: Inputs) -> Design:
+def answer_best(strata: Strata, inputs: Inputs, posed: dict[str, Problem] | None = None) -> Design:
     """Answer the question with the valid mechanism that does best.
 
-    That is the least variance; for a precision target the least cost or the fewest people, then the least
-    variance. Ties go to the mechanism that comes first. If none meets the question, the reason is that
-    of the one that comes closest.
+    That is the least variance, as it is minimised; for a precision target the least cost or the fewest
+    people, then the least variance. Ties go to the mechanism that comes first. If none meets the question,
+    the reason is that of the one that comes closest. Only mechanisms that can be the best are tried.
+    ``posed`` holds the problems that they pose, but for the total, and is filled.
     """
-    plans: dict[str, Design] = {}
+    posed = {} if posed is None else posed
+    plans: list[tuple[tuple[float, ...], Design]] = []
     reasons: list[InfeasibleError] = []
     rows = []
-    for name in valid_mechanisms(inputs):
+    for name in _considered(strata, inputs, posed):
         try:
-            plans[name] = answer(strata, replace(inputs, mechanism=name))
+            plan = _answer_with(name, strata, inputs, posed)
         except InfeasibleError as reason:
             reasons.append(reason)
             rows.append(Choice(name, None, None, None))
             continue
-        plan = plans[name]
         rows.append(Choice(name, plan.total, plan.variance, plan.cost))
+        plans.append((_rank(plan, rows[-1]), plan))
     if not plans:
         raise min(reasons, key=lambda reason: reason.misses or (True, math.inf))
-    targets = inputs.asks_for_least
+    _, best = min(plans, key=lambda each: each[0])
+    return replace(best, choice=tuple(rows))
 
-    def rank(name: str) -> tuple[float, ...]:
-        plan = plans[name]
-        people = plan.total if plan.cost is None else plan.cost
-        return (people, plan.variance) if targets else (plan.variance,)
 
-    return replace(plans[min(plans, key=rank)], choice=tuple(rows))
+def _considered(strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> list[str]:
+    """Name the mechanisms that can be the best at some budget that the bounds and the question allow."""
+    names = contenders(inputs)
+    if len(names) == 1:
+        return names
+    problem = _posed(names[0], strata, inputs, posed)
+    limit = inputs.total or inputs.at_most
+    most = problem.upper
+    if limit is not None:
+        most = np.minimum(most, problem.lower + max(limit - int(problem.lower.sum()), 0))
+    low, high = (problem.terms.budgets(sizes.astype(float)).e for sizes in (most, problem.lower))
+    return contenders(inputs, float(low.min()), float(high.max()))
+
+
+def _posed(name: str, strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> Problem:
+    if name not in posed:
+        posed[name] = replace(inputs, mechanism=name).problem(strata)
+    return posed[name]
+
+
+def _answer_with(name: str, strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> Design:
+    return answer(strata, replace(inputs, mechanism=name), _posed(name, strata, inputs, posed))
+
+
+def _rank(plan: Design, figures: Choice) -> tuple[float, ...]:
+    """Order designs of one question with different mechanisms, the best first."""
+    variance = figures.variance or 0.0
+    if plan.problem.terms.random_answers:
+        correct = plan.inputs.finite_population
+        variance = planned_variance(plan.problem, plan.sample_sizes, finite_population=correct)
+    people = plan.total if figures.cost is None else figures.cost
+    return (people, variance) if plan.inputs.asks_for_least else (variance,)
 
 
 def answer_any(
-    strata: Strata, inputs: Inputs, problem: Problem | None = None, *, warn: bool = True
+    strata: Strata, inputs: Inputs, posed: dict[str, Problem] | None = None, *, warn: bool = True
 ) -> Design:
     """Answer the question, with the best mechanism if that is asked for.
 
-    ``warn`` says whether a total beyond the best one is warned about, to the caller's caller.
+    Parameters
+    ----------
+    strata, inputs : Strata, Inputs
+        The population, and what is asked.
+    posed : dict, optional
+        The problems that other totals posed, by mechanism; filled with what is posed here.
+    warn : bool
+        Whether a total beyond the best one is warned about, to the caller's caller.
     """
+    posed = {} if posed is None else posed
     best = inputs.mechanism == BEST
-    plan = answer_best(strata, inputs) if best else answer(strata, inputs, problem)
+    plan = (
+        answer_best(strata, inputs, posed) if best else _answer_with(inputs.mechanism, strata, inputs, posed)
+    )
     if warn:
         warn_beyond_the_best(plan, stacklevel=3)
         warn_of_empty_strata(plan, stacklevel=3)
@@ -123,7 +166,7 @@ def compare_trust(plan: Design) -> TrustComparison:
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> round(dps.compare_trust(dps.design(strata, epsilon=1.0, total=200)).ratio, 2)
-    7.01
+    3.29
     """
     if not isinstance(plan, Design):
         raise InputError(f"compare_trust needs a Design, got {type(plan).__name__}.")

@@ -24,12 +24,12 @@ _LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0
 
 
 def precision_rows(plan: Design, *, points: int = POINTS) -> tuple[list[dict[str, Any]], int | None]:
-    """Score the best design and Neyman's for many numbers of interviews, everything else as in ``plan``.
+    """Score the best design and Neyman's for many numbers of interviews, all else as in ``plan``.
 
     Parameters
     ----------
     plan : Design
-        The plan; its own number is one of them.
+        The plan; its own number is one of them. Its mechanism is kept, even where it was chosen as the best.
     points : int
         How many numbers, about, >= 2.
 
@@ -46,7 +46,7 @@ def precision_rows(plan: Design, *, points: int = POINTS) -> tuple[list[dict[str
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> rows, best = precision_rows(dps.design(strata, epsilon=0.1, total=200), points=5)
     >>> best, rows[0]["design"], rows[0]["total"]
-    (972, 'this design', 25)
+    (843, 'this design', 25)
     """
     least, most = int(plan.problem.lower.sum()), int(plan.problem.upper.sum())
     outcome = answer(plan.strata, _ask(plan.inputs, at_most=most), plan.problem).outcome
@@ -66,7 +66,7 @@ def epsilon_rows(plan: Design, *, points: int = POINTS) -> list[dict[str, Any]]:
     Parameters
     ----------
     plan : Design
-        The plan; its own epsilon is one of them. Its promise must be one of epsilon.
+        The plan; its own epsilon is one of them. Its promise must be one of epsilon. Its mechanism is kept.
     points : int
         How many values, about, >= 2.
 

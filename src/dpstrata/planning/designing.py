@@ -30,7 +30,7 @@ def design(
     target_margin: float | None = None,
     target_cv: float | None = None,
     expected_mean: float | None = None,
-    mechanism: str = "laplace",
+    mechanism: str = "best",
     objective: Objective = "mean",
     answers: tuple[float, float]
     | tuple[float, float, float]
@@ -73,10 +73,10 @@ def design(
         Central budget, from 1e-6 to 100. Exactly one of ``epsilon``, ``zcdp`` and ``gdp`` is promised.
     delta : float
         By how much a probability may differ beyond the factor that epsilon allows: above 0 and below 0.01 for
-        ``mechanism="gaussian"``, 0 for all others.
+        Gaussian noise, 0 for all others.
     zcdp, gdp : float
-        ρ of zero-concentrated or μ of Gaussian differential privacy, with ``mechanism="gaussian"``. A secret
-        sample does not strengthen these, so the noise is the same everywhere.
+        ρ of zero-concentrated or μ of Gaussian differential privacy, kept by Gaussian noise. A secret sample
+        does not strengthen these, so the noise is the same everywhere.
     total, at_most, budget : number
         People to invite in all strata together; the most to invite, fewer if that is better; or the most that
         all invitations may cost, with a cost for every stratum.
@@ -89,8 +89,10 @@ def design(
         The mean that ``target_cv`` is relative to; by default that of the column ``expected_mean`` of the
         strata, which gives the mean expected in each and which targets of domains are relative to.
     mechanism : str
-        What noises an answer: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``,
-        ``staircase``, ``piecewise``, ``gaussian``, or ``best``: the valid one that does best.
+        Noise mechanism: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``, ``staircase``,
+        ``piecewise`` or ``gaussian``. ``best``, the default, picks the most precise one that fits answers,
+        promise and trust; ``choice`` of the result says what it considered, and documents record what it
+        picked.
     objective : {"mean", "trace", "unit_free", "custom"}
         Variance of the population mean; sum of the stratum variances; the same relative to each stratum's
         own variance; or the strata's own coefficients.
@@ -150,7 +152,9 @@ def design(
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> plan = dps.design(strata, epsilon=1.0, total=200)
     >>> plan.sample_sizes
-    array([62, 43, 45, 50])
+    array([104,  42,  27,  27])
+    >>> plan.mechanism.name
+    'staircase'
     >>> plan.certificate.optimal
     True
     """

@@ -68,7 +68,7 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
         and not (name == "answers" and inputs.default_answers)
     }
     if best:
-        options["mechanism"] = "best"
+        options.pop("mechanism", None)  # the default
     return options
 
 

@@ -44,7 +44,7 @@ def headline(plan: Design, match: Match | None = None, *, matched: bool = True) 
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> print(headline(dps.design(strata, epsilon=1.0, total=200)))
-    62 + 43 + 45 + 50 = 200 interviews give a standard error of 0.0196. Neyman's allocation would give 0.0295; with it you would need 684 interviews to do as well. Proven optimal.
+    104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118. Neyman's allocation would give 0.0126; with it you would need 276 interviews to do as well. Proven optimal.
     """  # noqa: E501 - the sentence is shown whole
     useless = alarm(plan)
     said = [_result(plan), *([] if useless is None else [useless])]

@@ -53,7 +53,7 @@ EXAMPLES = {
         "Occupations (Fair 1978)",
         "6,366 people by occupation and a sensitive yes or no question; no spread is known, so the worst "
         "case of the answers is planned for.",
-        {"epsilon": 1.0, "at_most": 1000, "mechanism": "best", "answers": "binary"},
+        {"epsilon": 1.0, "at_most": 1000, "answers": "binary"},
         count="occupation",
     ),
     "schools": Example(

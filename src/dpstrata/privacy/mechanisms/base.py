@@ -71,6 +71,18 @@ class Mechanism(ABC):
     def check(self) -> None:  # noqa: B027 - most mechanisms protect any answer
         """Raise :class:`InputError` for answers that this mechanism cannot protect."""
 
+    def never_worse_than(self, least: float, most: float) -> frozenset[str]:
+        """Name mechanisms whose variance is nowhere below this one's, so that the best is never among them.
+
+        Only what is proven belongs here; ``tests/privacy/test_never_worse.py`` compares the variances.
+
+        Parameters
+        ----------
+        least, most : float
+            The budgets of one answer between which it must hold, 0 <= least <= most.
+        """
+        return frozenset()
+
     def in_words(self, what: str) -> str:
         """Say, as the beginning of a sentence, how ``what`` is noised: ``"an answer"``, say."""
         if not self.additive:

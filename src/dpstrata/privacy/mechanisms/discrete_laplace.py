@@ -37,6 +37,10 @@ class DiscreteLaplace(Mechanism):
         else:
             self.rounding = 256.0  # exp(−e/K) magnifies the rounding of e by e/K, which can be 64
 
+    def never_worse_than(self, least: float, most: float) -> frozenset[str]:
+        """Whatever adds noise to answers of two values: it has s(e), to which the others add something."""
+        return frozenset({"laplace", "tulap", "staircase"} if self._steps == 1 else ())
+
     # The variance in units of R² is s(e/K)/K². Less s(e) it is r(e) − r(e/K)/K², which keeps its digits
     # while e is small; from SERIES_BELOW on the plain difference does.
 

@@ -34,6 +34,10 @@ class RandomizedResponse(Mechanism):
                 f"Use {option('answers', 'binary')}, a grid of one step, or another mechanism."
             )
 
+    def never_worse_than(self, least: float, most: float) -> frozenset[str]:
+        """All others: it has s(e)/2, additive noise s(e) or more, piecewise noise 2/3 of it or more."""
+        return frozenset({"laplace", "discrete_laplace", "tulap", "staircase", "piecewise"})
+
     def in_words(self, what: str) -> str:
         """Say that nothing is added."""
         return "Each answer is kept or turned by randomized response"

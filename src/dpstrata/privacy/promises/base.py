@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol
 
 from dpstrata.arrays import FloatArray
-from dpstrata.errors import InputError, option
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.promises import Spent
@@ -49,7 +48,7 @@ class Promise(ABC):
     bounds_odds: ClassVar[bool] = False
     """Whether it bounds what any belief can become, for certain."""
     any_mechanism: ClassVar[bool] = False
-    """Whether every mechanism that fits the answers keeps it, so that the best can be chosen."""
+    """Whether every mechanism that fits the answers keeps it; the others are kept by Gaussian noise alone."""
 
     @property
     def central_epsilon(self) -> float:
@@ -75,14 +74,8 @@ class Promise(ABC):
 
     # --- checks and mathematics ---------------------------------------------------------------
 
-    def check(self, *, mechanism: str, delta: float, cap: float | None) -> None:
+    def check(self, *, mechanism: str, delta: float, cap: float | None) -> None:  # noqa: B027 - most go
         """Refuse other options that do not go with it."""
-        if mechanism == "best" and not self.any_mechanism:
-            raise InputError(
-                f"{option('mechanism', mechanism)} supports pure epsilon only; remove {option('delta')}, "
-                f"{option('zcdp')} or {option('gdp')}.",
-                value=mechanism,
-            )
 
     @abstractmethod
     def fitted(self, mechanism: str, *, answers: Answers, questions: int) -> Mechanism:

@@ -38,7 +38,7 @@ class ConstantNoise(Promise):
         """Require Gaussian noise, and nothing about ε."""
         super().check(mechanism=mechanism, delta=delta, cap=cap)
         (name,) = self.symbols
-        if mechanism != "gaussian":
+        if mechanism not in ("gaussian", "best"):
             raise InputError(
                 f"{option(name)} requires {option('mechanism', 'gaussian')}, "
                 f"got {option('mechanism', mechanism)}.",
