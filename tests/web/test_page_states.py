@@ -357,7 +357,6 @@ def test_refusals_are_marked_at_their_control(visit):
     expect(visit.page.locator(".failure")).to_contain_text("Own coefficients need the column coefficient")
 
 
-@pytest.mark.xfail(reason="until model/inputs.py mentions its options", strict=False)
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
