@@ -57,13 +57,17 @@ def estimate(
     """
     plan = design if isinstance(design, Design) else read_design(Path(design))
     fielding = fielding_of(plan)
-    if isinstance(answers, str | Path):
-        check_release(plan, Path(answers), None if isinstance(design, Design) else Path(design))
-        if engine == "duckdb":
-            return fielding.estimate_file(plan, Path(answers), stratum, answer)
+    document = None if isinstance(design, Design) else Path(design)
+    if isinstance(answers, str | Path) and engine == "duckdb":
+        columns = fielding.read(Path(answers), stratum, answer)
+        check_release(plan, Path(answers), document)
+        return fielding.estimate(plan, *columns)
     from dpstrata.survey.frames.spark import read_spark
 
-    data = read_spark(str(answers)) if isinstance(answers, str | Path) else answers
+    if not isinstance(answers, str | Path):
+        return fielding.estimate_on_spark(plan, answers, stratum, answer)
+    data = read_spark(str(answers))
+    check_release(plan, Path(answers), document)
     return fielding.estimate_on_spark(plan, data, stratum, answer)
 
 

@@ -47,18 +47,20 @@ class Fielding(ABC):
         """
 
     @abstractmethod
-    def estimate_file(self, plan: Design, path: Path, stratum: str, answer: str) -> Estimation:
-        """Estimate from a published table in a file.
+    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+        """Read a published table from a file, column by column.
 
         Parameters
         ----------
-        plan : Design
-            The design.
         path : path
             The table.
         stratum, answer : str
             Names of its columns.
         """
+
+    @abstractmethod
+    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+        """Estimate from the columns of a published table, as :meth:`read` has them."""
 
     @abstractmethod
     def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:

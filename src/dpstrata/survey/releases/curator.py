@@ -51,10 +51,13 @@ class CuratorFielding(Fielding):
             progress(len(answers[name]))
         return columns
 
-    def estimate_file(self, plan: Design, path: Path, stratum: str, answer: str) -> Estimation:
-        """Estimate from the noised means in a file."""
-        names, means = read_noised(path, stratum, answer)
-        return estimate_from_means(plan, names, means, read_numbers(path, COUNT))
+    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+        """Read noised means, and how many answers each is of."""
+        return *read_noised(path, stratum, answer), read_numbers(path, COUNT)
+
+    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+        """Estimate from noised means."""
+        return estimate_from_means(plan, *columns)
 
     def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
         """Bring the noised means here, and estimate from them."""

@@ -57,9 +57,13 @@ class MicrodataFielding(Fielding):
             columns[ANSWER] += noised
         return columns
 
-    def estimate_file(self, plan: Design, path: Path, stratum: str, answer: str) -> Estimation:
-        """Estimate from the noised answers in a file."""
-        return estimate_means(plan, *read_noised(path, stratum, answer))
+    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+        """Read noised answers."""
+        return read_noised(path, stratum, answer)
+
+    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+        """Estimate from noised answers."""
+        return estimate_means(plan, *columns)
 
     def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
         """Let Spark add noised answers up, and estimate from that."""
