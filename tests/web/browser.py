@@ -146,4 +146,4 @@ def drop(visit, name, content):
     )
 
 
-FIRST = "62 + 43 + 45 + 50 = 200 interviews give a standard error of 0.0196"
+FIRST = "104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118"

@@ -28,10 +28,10 @@ def client():
 
 @pytest.fixture
 def four():
-    """The paper's four strata and a question about them, as a request."""
+    """The paper's four strata and a question about them, with the paper's noise, as a request."""
     return {
         "strata": {name: list(cells) for name, cells in FOUR.items()},
-        "options": {"epsilon": 1.0, "total": 200},
+        "options": {"epsilon": 1.0, "total": 200, "mechanism": "laplace"},
     }
 
 

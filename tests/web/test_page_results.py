@@ -232,7 +232,7 @@ def test_the_keyboard_alone_is_enough(visit):
 
 def test_the_headline_is_said_once_it_rests(visit):
     status = visit.page.locator(".headline [role=status]")
-    expect(status).to_contain_text("62 + 43 + 45 + 50")
+    expect(status).to_contain_text("104 + 42 + 27 + 27")
     visit.control("total").fill("300")
     expect(status).to_contain_text("= 300 interviews")
 

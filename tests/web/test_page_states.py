@@ -34,7 +34,7 @@ def release(visit, pattern, held):
 
 
 def test_figures_stand_beside_their_own_strata_alone(visit):
-    assert outputs(visit)[0] == "62"
+    assert outputs(visit)[0] == "104"
     visit.control("epsilon").fill("")
     expect(visit.page.locator(".failure")).to_be_visible()
     visit.button("Remove A").click()
@@ -170,6 +170,15 @@ def test_a_damaged_link_is_told(browser, server):
         visit.page.evaluate("text => (location.hash = text)", "large")
         expect(notice).to_contain_text("too large for an address")
         visit.settle()
+
+
+def test_a_link_means_what_it_meant_while_laplace_was_the_default(browser, server):
+    with visiting(browser, server) as visit:
+        visit.open(f"#{GOOD}&end")
+        expect(visit.control("mechanism")).to_have_value("laplace")
+        visit.control("mechanism").select_option("best")
+        visit.settle()
+        assert "mechanism=best&" in visit.page.url
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def parts_chart(plan: Design) -> Chart:
         "type": "quantitative",
         "title": "variance of the estimated mean" if measure == "variance" else measure,
         "stack": "zero",
-        "axis": {"format": "~g", "tickCount": 6},
+        "axis": {"format": "~g", "tickCount": 6, "labelFlush": 30},  # pixels: half of 0.00007 and more
         # room for the labels at the ends of the bars
         "scale": {"domain": [0, 1.45 * max(row.variance for row in compared) or 1.0], "nice": False},
     }
