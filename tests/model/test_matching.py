@@ -55,6 +55,18 @@ def test_with_bounds_rates_and_cap():
     assert match_neyman(plan).total == by_trying(plan)
 
 
+@pytest.mark.parametrize("sds", [[0.0, 2e-311], [3e-320, 2e-311], [1e-300, 0.1], [5e-324, 0.5]])
+def test_spreads_may_be_as_small_as_numbers_get(sds):
+    plan = dps.design(dps.Strata(sizes=[20, 20], sds=sds), epsilon=1, total=6)
+    found = match_neyman(plan)
+    assert found.total == next(
+        total
+        for total in range(2, 41)
+        if plan.problem.objective(baseline_sizes(replace(plan.problem, total=total), "neyman"))
+        <= plan.problem.objective(plan.sample_sizes) * (1 + 1e-12)
+    )
+
+
 def test_many_strata_stop_early_and_say_so():
     draw = np.random.default_rng(2)
     strata = dps.Strata(draw.integers(100, 9000, 8000), draw.uniform(0.05, 0.45, 8000))

@@ -9,6 +9,7 @@ from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
 
 BASELINES = ("neyman", "proportional", "equal")
+_NEGLIGIBLE = 1e-200  # of the largest weight: no share of it is a person, and quotients stay finite
 
 
 def baseline_sizes(problem: Problem, name: str) -> IntArray:
@@ -71,6 +72,7 @@ def baseline_weights(problem: Problem, name: str) -> FloatArray:
     if name == "equal":
         return np.ones(len(terms))
     weights = neyman_weights(terms) if name == "neyman" else terms.sizes.astype(float)
+    weights = np.where(weights < _NEGLIGIBLE * weights.max(), 0.0, weights)
     return weights if weights.any() else terms.sizes.astype(float)
 
 
