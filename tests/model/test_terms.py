@@ -116,3 +116,12 @@ def test_blocks_do_not_change_values(monkeypatch):
     assert np.allclose(problem.terms.values(n), whole[1], rtol=1e-14, atol=0)
     rows = np.arange(1000)[::-1].copy()
     assert np.allclose(problem.terms.gain(n, rows)[::-1], problem.terms.gain(n[::-1].copy()), rtol=1e-14)
+
+
+def test_budgets_between_bounds_are_those_at_the_bounds():
+    for seed in range(40):
+        terms = random_problem(np.random.default_rng([8, seed]), beyond=True).terms
+        least = np.maximum(terms.sizes // 7, 1)
+        low, high = terms.budgets_between(least, terms.sizes)
+        assert low == pytest.approx(terms.budgets(terms.sizes.astype(float)).e.min(), rel=1e-12)
+        assert high == pytest.approx(terms.budgets(least.astype(float)).e.max(), rel=1e-12)

@@ -1,5 +1,6 @@
 """The best mechanism, and what it costs to trust nobody."""
 
+import inspect
 import json
 import math
 
@@ -286,3 +287,33 @@ def test_the_warning_beyond_the_best_points_at_the_caller(mechanism):
     with pytest.warns(dps.DpstrataWarning, match="exceeds the best total") as caught:
         dps.design(PAPER, epsilon=0.1, total=34_000, mechanism=mechanism)
     assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_every_way_in_has_the_same_default():
+    from dpstrata.cli.options import OPTIONS
+    from dpstrata.model.inputs import Inputs
+    from dpstrata.web.requests import Options
+
+    assert inspect.signature(dps.design).parameters["mechanism"].default == "best"
+    assert Inputs(epsilon=1.0, total=9).mechanism == "best"
+    assert OPTIONS["mechanism"].default == "best"
+    assert Options().mechanism == "best"
+
+
+def test_what_is_derived_from_a_design_keeps_to_the_best(tmp_path):
+    rows = dps.sweep(PAPER, epsilon=[0.1, 1.0], total=[100, 200, 400])
+    for row in rows:
+        plan = dps.design(PAPER, epsilon=row["epsilon"], total=row["total"])
+        assert (row["sample_sizes"], row["variance"]) == (plan.sample_sizes.tolist(), plan.variance)
+    assert dps.evaluate(PAPER, plan.sample_sizes, epsilon=1).ratio == 1
+    assert dps.sensitivity(plan).scenarios
+    first = dps.pilot(dps.Strata([5000, 6000]), epsilon=1, pilot_epsilon=0.3, total=400, pilot_total=40)
+    names = [name for name, n in zip(first.strata.names, first.sample_sizes, strict=True) for _ in range(n)]
+    main = dps.main_design(first, names, np.full(len(names), 0.5))
+    assert main.inputs.mechanism == first.inputs.mechanism
+    for each in (plan, first):
+        assert repr(each).count(" was chosen: ") == 1
+    for each in (plan, first, main):
+        assert "noise protects such answers as well" not in repr(each)
+        each.save(tmp_path / f"{each.digest}.json")
+        assert dps.load_design(tmp_path / f"{each.digest}.json") == each

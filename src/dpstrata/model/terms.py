@@ -241,6 +241,13 @@ class Terms:
         C = self._C[rows]
         return Point(np.log1p(C / n), n, C)
 
+    def budgets_between(self, least: IntArray, most: IntArray) -> tuple[float, float]:
+        """Smallest and largest local budget of any stratum, with sample sizes from ``least`` to ``most``."""
+        odds = float((self._C / most).min()), float((self._C / least).max())
+        cap = np.inf if self.cap is None else self.cap
+        low, high = (min(float(np.log1p(each)), cap) for each in odds)
+        return low, high
+
     def central_epsilons(self, n: FloatArray) -> FloatArray:
         """Return what is spent against whoever sees the release: epsilon, or less where the cap binds.
 

@@ -33,7 +33,8 @@ def answer_best(strata: Strata, inputs: Inputs, posed: dict[str, Problem] | None
     rows = []
     for name in _considered(strata, inputs, posed):
         try:
-            plan = _answer_with(name, strata, inputs, posed)
+            named = replace(inputs, mechanism=name)
+            plan = answer(strata, named, _posed(named, strata, posed))
         except InfeasibleError as reason:
             reasons.append(reason)
             rows.append(Choice(name, None, None, None))
@@ -51,23 +52,19 @@ def _considered(strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> li
     names = contenders(inputs)
     if len(names) == 1:
         return names
-    problem = _posed(names[0], strata, inputs, posed)
+    problem = _posed(replace(inputs, mechanism=names[0]), strata, posed)
     limit = inputs.total or inputs.at_most
     most = problem.upper
     if limit is not None:
         most = np.minimum(most, problem.lower + max(limit - int(problem.lower.sum()), 0))
-    low, high = (problem.terms.budgets(sizes.astype(float)).e for sizes in (most, problem.lower))
-    return contenders(inputs, float(low.min()), float(high.max()))
+    return contenders(inputs, *problem.terms.budgets_between(problem.lower, most))
 
 
-def _posed(name: str, strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> Problem:
-    if name not in posed:
-        posed[name] = replace(inputs, mechanism=name).problem(strata)
-    return posed[name]
-
-
-def _answer_with(name: str, strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> Design:
-    return answer(strata, replace(inputs, mechanism=name), _posed(name, strata, inputs, posed))
+def _posed(inputs: Inputs, strata: Strata, posed: dict[str, Problem]) -> Problem:
+    """Return the problem that inputs with a named mechanism pose, but for the total."""
+    if inputs.mechanism not in posed:
+        posed[inputs.mechanism] = inputs.problem(strata)
+    return posed[inputs.mechanism]
 
 
 def _rank(plan: Design, figures: Choice) -> tuple[float, ...]:
@@ -95,10 +92,10 @@ def answer_any(
         Whether a total beyond the best one is warned about, to the caller's caller.
     """
     posed = {} if posed is None else posed
-    best = inputs.mechanism == BEST
-    plan = (
-        answer_best(strata, inputs, posed) if best else _answer_with(inputs.mechanism, strata, inputs, posed)
-    )
+    if inputs.mechanism == BEST:
+        plan = answer_best(strata, inputs, posed)
+    else:
+        plan = answer(strata, inputs, _posed(inputs, strata, posed))
     if warn:
         warn_beyond_the_best(plan, stacklevel=3)
         warn_of_empty_strata(plan, stacklevel=3)
