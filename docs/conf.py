@@ -54,7 +54,10 @@ nitpick_ignore_regex = [
         r"(Path|Any|Literal|Mapping|Sequence|Callable|Iterator|ArrayLike|NDArray|Into\w+|DataFrame|ABC)",
     ),
     ("py:.*", r"(Engine|FrameLibrary|Sift)"),  # aliases of a few strings or of a callable
-    ("py:.*", r"dpstrata\.model\.(terms\.Terms|summary\.TextTable|matching\.\w+)|Match"),  # inner parts
+    (
+        "py:.*",
+        r"dpstrata\.model\.(terms\.Terms|goals\.\w+|releases\.base\.Release|summary\.TextTable|matching\.\w+)|Match",
+    ),  # inner parts
 ]
 
 # --- looks ------------------------------------------------------------------------------------

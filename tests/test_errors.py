@@ -111,7 +111,7 @@ def planned(**options):
         (lambda: planned(delta=2.0, mechanism="gaussian"), "delta", 2.0, None),
         (lambda: planned(delta=0.1), "delta", 0.1, None),
         (lambda: planned(epsilon=None, zcdp=1e9, mechanism="gaussian"), "zcdp", 1e9, None),
-        (lambda: planned(epsilon=None, gdp=1.0), "mechanism", "laplace", None),
+        (lambda: planned(epsilon=None, gdp=1.0, mechanism="laplace"), "mechanism", "laplace", None),
         (lambda: planned(epsilon=None, gdp=1.0, mechanism="gaussian", delta=0.1), "delta", 0.1, None),
         (
             lambda: planned(epsilon=None, gdp=1.0, mechanism="gaussian", local_epsilon_cap=2),
@@ -119,7 +119,7 @@ def planned(**options):
             2.0,
             None,
         ),
-        (lambda: planned(mechanism="best", delta=0.1), "mechanism", "best", None),
+        (lambda: planned(mechanism="best", delta=0.1), "delta", 0.1, None),
         (lambda: planned(total=1), "total", 1, None),
         (lambda: planned(total=9000), "total", 9000, None),
         (lambda: planned(objective="custom"), "objective", "custom", None),

@@ -206,7 +206,7 @@ def test_designs_are_the_best_there_are(release, seed):
 def test_simulations_cost_what_was_planned(name, rate):
     rates = None if rate is None else [rate] * 2
     strata = dps.Strata([600, 900], [0.3, 0.1], response_rates=rates)
-    plan = dps.design(strata, epsilon=1, total=60, **{OPTION: name})
+    plan = dps.design(strata, epsilon=1, total=60, mechanism="staircase", **{OPTION: name})
     result = dps.simulate(plan, dps.synthetic_population(plan), replications=8000, seed=2)
     assert abs(result.bias) <= 4 * result.bias_error
     assert abs(result.variance_z) <= 4
@@ -219,7 +219,7 @@ def test_simulations_cost_what_was_planned(name, rate):
 @pytest.mark.parametrize(
     "promise",
     [
-        {"epsilon": 1},
+        {"epsilon": 1, "mechanism": "laplace"},
         {"epsilon": 1, "delta": 1e-6, "mechanism": "gaussian"},
         {"gdp": 1, "mechanism": "gaussian"},
     ],

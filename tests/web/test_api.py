@@ -285,7 +285,11 @@ def test_the_documentations_requests_and_answers(client):
         ({"nonsense": 1}, "nonsense", [{"option": "nonsense", "value": None}]),
         ({"domains": {"region": "x"}}, "domains", [{"option": "domains", "value": None}]),
         ({"non sense": 1}, None, []),
-        ({"mechanism": "best", "delta": 1e-6}, "mechanism", [{"option": "mechanism", "value": "'best'"}]),
+        (
+            {"mechanism": "best", "delta": 0.5},
+            "delta",
+            [{"option": "delta", "value": None}, {"option": "delta", "value": "0.5"}],
+        ),
         ({"gdp": 1.0}, "epsilon", [{"option": name, "value": None} for name in ("epsilon", "zcdp", "gdp")]),
         ({"objective": "custom"}, "objective", [{"option": "objective", "value": "'custom'"}]),
         ({"proportion": 0.1}, "proportion", [{"option": "proportion", "value": None}]),
