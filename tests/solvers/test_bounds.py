@@ -85,6 +85,35 @@ def test_the_gap_of_a_budget_is_small(k, people):
         assert other.lower_bound <= found.bound.lower_bound * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("targets", [False, True])
+def test_a_budget_just_below_the_cost_of_the_best_design_buys_nearly_that(seed, targets):
+    """Real sizes without any price may then cost less than the budget, and no price is the right one."""
+    rng = np.random.default_rng([8, seed])
+    k = int(rng.choice([4, 8]))
+    strata = dps.Strata(
+        np.exp(rng.uniform(np.log(500), np.log(50_000), k)).astype(int),
+        rng.uniform(0.02, 0.45, k),
+        costs=np.round(rng.uniform(1, 20, k), 2),
+        extra={"half": ["a", "b"] * (k // 2)},
+    )
+    options = {
+        "epsilon": float(np.exp(rng.uniform(np.log(0.05), np.log(2)))),
+        "mechanism": str(rng.choice(["laplace", "staircase", "piecewise"])),
+    }
+    best = dps.design(strata, budget=1e12, domains=["half"], **options)
+    reached = {
+        domain.group: 1.02 * domain.standard_error for domain in best.domains if domain.column == "half"
+    }
+    for less in (0.01, 0.1, 0.5, 3.0):
+        plan = dps.design(
+            strata, budget=best.cost - less, domains={"half": reached if targets else None}, **options
+        )
+        assert plan.cost >= best.cost - less - 25  # a person or two
+        assert best.variance <= plan.variance <= best.variance * (1 + 1e-3)
+        assert plan.certificate.relative_gap <= 1e-3
+
+
 def random_targets(rng, *, k, sizes, groups, costs, tight=0.1):
     """A survey with overlapping domains, and targets between the best and the worst possible."""
     people = rng.integers(*sizes, k)

@@ -26,6 +26,7 @@ from dpstrata.solvers.solution import Bounded
 _HALVINGS = 60
 _ONE_BY_ONE = 500  # people who are added singly; more are added by a price of their own
 _MOST_EXCHANGES = 500
+_LEAST_PRICE = 1e-25  # of that at which nobody is invited beyond the minimums: multiples reach all others
 
 
 def solve_budget(problem: Problem, costs: FloatArray, budget: float, *, finite_population: bool) -> Bounded:
@@ -110,6 +111,9 @@ class BudgetProblem:
             x = real_sizes(self.terms, price * self.costs, lower=lower, upper=upper, start=x)
             return float((self.costs * x).sum())
 
+        # Real sizes that need no price may cost less than the budget though the best whole ones cost more.
+        if spend(0.0) <= self.budget:
+            return 0.0, x
         # Begin where sizes of a plain survey, n ∝ √(A·V/c), would cost the budget.
         spread = self.terms.sds + 0.1 * self.terms.mechanism.answer_range
         weight = float((np.abs(self.terms.coefficients) * spread * np.sqrt(self.costs)).sum())
@@ -122,6 +126,7 @@ class BudgetProblem:
 
         The prices tried are multiples of ``price``, found by doubling and halving.
         """
+        price = max(price, _LEAST_PRICE * float((self.gains(low) / self.costs).max(initial=0.0)))
 
         def at(factor: float, start: IntArray) -> IntArray:
             return sizes_at_prices(self.unit, self.weights, factor * price * self.costs, low, high, start)

@@ -10,6 +10,7 @@ from dpstrata.errors import PrecisionError
 from dpstrata.model.terms import Terms
 
 _MOST_STEPS = 60
+_LEAST = 1e-40
 _ENOUGH = 1e-3  # people: Newton's method squares relative changes
 
 
@@ -88,6 +89,10 @@ def find_price(spend: Callable[[float], float], target: float, start: float) -> 
             break
         ends[got > target] = (math.log(price), math.log(max(got, 1e-300) / target))
         if len(ends) < 2:
+            if (
+                price < _LEAST * start
+            ):  # no price is low enough: what is sought is not spent for nothing either
+                break
             price *= (max(got, 1e-300) / target) ** 2 * (4.0 if got > target else 0.25)
             continue
         (low, above), (high, below) = ends[True], ends[False]
