@@ -181,11 +181,11 @@ def folder(tmp_path_factory):
         ),
         (
             "design strata.csv --gdp 1 --total 9 --mechanism gaussian --delta 0.1",
-            "--gdp does not go with --delta 0.1.",
+            "--gdp does not go with --delta 0.1; remove --delta.",
         ),
         (
             "design strata.csv --gdp 1 --total 9 --mechanism gaussian --local-epsilon-cap 2",
-            "--gdp does not go with --local-epsilon-cap 2.",
+            "--gdp does not go with --local-epsilon-cap 2; remove --local-epsilon-cap.",
         ),
         ("design strata.csv --gdp 1 --zcdp 1 --total 9", "got --zcdp and --gdp."),
         (f"{DESIGN} --total 9 --objective custom", "--objective custom needs a coefficient for every"),

@@ -190,7 +190,7 @@ def test_fractions_are_taken_as_written():
         (
             {"total": 200, "mechanism": "gaussian"},
             dps.InputError,
-            "delta=0 does not go with mechanism='gaussian'",
+            "mechanism='gaussian' needs delta above 0",
         ),
         (
             {"total": 200, "mechanism": "gaussian", "delta": 1e-6, "questions": 2},

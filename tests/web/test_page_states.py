@@ -384,7 +384,7 @@ def test_refusals_name_options_as_the_page_does(visit):
     visit.control("delta").fill("0")
     expect(visit.control("delta")).to_have_attribute("aria-invalid", "true")
     expect(visit.page.locator(".failure")).to_contain_text(
-        "Delta (0) does not go with the mechanism “Gaussian (needs delta)”: Gaussian noise needs a delta above 0"
+        "The mechanism “Gaussian (needs delta)” needs delta above 0."
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dpstrata.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, read_only
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, Sentence, option
 from dpstrata.model.bound import Bound, certify_budget, certify_targets
 from dpstrata.model.certificate import Certificate, certify
 from dpstrata.model.choice import Choice
@@ -214,7 +214,7 @@ class Design:
             )
         needed = int(np.minimum(np.maximum(least, self.problem.lower), self.problem.upper).sum())
         more = f" (which takes {self.strata.counted(needed)})" if needed > self.total else ""
-        return f"{words} With min_per_stratum={least}{more} it would be at most 1%."
+        return Sentence(f"{words} With {option('min_per_stratum', least)}{more} it would be at most 1%.")
 
     @property
     def outcome_in_words(self) -> str | None:

@@ -20,6 +20,7 @@ from dpstrata.model.migrations import inputs_as_of, upgraded
 from dpstrata.model.options import RECORDED
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.output import plain_cell
+from dpstrata.model.releases import OPTION
 from dpstrata.model.shapes import Number, model_of
 from dpstrata.model.strata import Strata
 from dpstrata.model.waves import Waves
@@ -32,7 +33,7 @@ FORMAT = "dpstrata.design"
 VERSIONS = tuple(range(1, FORMULAS + 1))
 COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon")
 
-_PRIVACY_FACTS = ("central", "local", "spent_on_deviations", "central_in_all", "trust")
+_PRIVACY_FACTS = ("central", "local", "spent_on_deviations", "central_in_all", OPTION)
 
 Count = Annotated[int, Field(ge=1)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
@@ -404,7 +405,7 @@ def first_difference(written: Any, computed: Any, place: str = "") -> str | None
         return None
     if isinstance(written, dict) and isinstance(computed, dict) and set(written) == set(computed):
         pairs = [(f"{place}.{key}" if place else key, written[key], computed[key]) for key in computed]
-    elif isinstance(written, list) and isinstance(computed, list) and len(written) == len(computed):
+    elif isinstance(written, list) and isinstance(computed, list | tuple) and len(written) == len(computed):
         pairs = [(f"{place}.{i}", *pair) for i, pair in enumerate(zip(written, computed, strict=True))]
     elif isinstance(written, float) and isinstance(computed, float):
         # another machine may round the last digits of a logarithm differently

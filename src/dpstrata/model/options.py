@@ -14,7 +14,8 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from dpstrata.errors import InputError, option
-from dpstrata.model.releases import Trust
+from dpstrata.model.releases import RELEASES, Trust
+from dpstrata.privacy.promises import PromiseOptions
 from dpstrata.privacy.registry import MECHANISMS
 
 if TYPE_CHECKING:
@@ -219,29 +220,9 @@ def _target(sentence: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)  # which ``Inputs`` has
-class Options:
-    """The options of a design that its document records, each checked by itself; ``Inputs`` are made of it.
+class Options(PromiseOptions):
+    """The options of a design that its document records, each checked by itself, for ``Inputs``."""
 
-    The numbers of a promise are bounded by the promise (:mod:`dpstrata.privacy.promises`).
-    """
-
-    epsilon: float | None = _option(
-        None, "Central privacy budget of every person, from 1e-6 to 100.", "privacy"
-    )
-    delta: float = _option(
-        0.0,
-        "By how much a probability may differ beyond the factor that `epsilon` allows; above 0 for Gaussian "
-        "noise, and for no other.",
-        "privacy",
-    )
-    zcdp: float | None = _option(
-        None,
-        "Rho of zero-concentrated privacy instead of `epsilon`; with Gaussian noise, never amplified.",
-        "privacy",
-    )
-    gdp: float | None = _option(
-        None, "Mu of Gaussian privacy instead of `epsilon`; with Gaussian noise, never amplified.", "privacy"
-    )
     total: int | None = _option(
         None, "People to invite in all strata together.", "goal", least=1, most=LARGEST_TOTAL
     )
@@ -252,8 +233,13 @@ class Options:
     target_se: float | None = _target(
         "Standard error to reach with as few people, or as little cost, as possible."
     )
-    target_margin: float | None = _target("Margin of error at `confidence` to reach in the same way.")
-    target_cv: float | None = _target("Standard error relative to `expected_mean` to reach in the same way.")
+    target_margin: float | None = _target(
+        "Margin of error at `confidence` to reach with as few people, or as little cost, as possible."
+    )
+    target_cv: float | None = _target(
+        "Standard error relative to `expected_mean` to reach with as few people, or as little cost, as "
+        "possible."
+    )
     expected_mean: float | None = _option(
         None, "Mean that `target_cv` is relative to; by default that of the column expected_mean.", "goal"
     )
@@ -287,8 +273,7 @@ class Options:
     )
     trust: Trust = _option(
         "local",
-        "Who may see raw answers. local: nobody, answers are noised before. curator: a trusted office, which "
-        "noises each stratum's mean once.",
+        "Who may see raw answers. " + " ".join(f"{name}: {who}." for name, (_, who) in RELEASES.items()),
         "privacy",
     )
     local_epsilon_cap: float | None = _option(
@@ -311,7 +296,7 @@ class Options:
         0.95, "Level of margins and intervals.", "survey", least=1e-6, most=1.0 - 1e-9
     )
     finite_population: bool = _option(
-        True, "Count that a stratum sampled in full has no sampling error.", "survey"
+        True, "Apply the finite population correction; it never changes the sample sizes.", "survey"
     )
     clip: bool = _option(
         False,
@@ -352,6 +337,7 @@ def _read(part: "Field[Any]") -> Option:
     kind = next(each for each in get_args(kind) if each is not types.NoneType) if optional else kind
     about: dict[str, Any] = dict.fromkeys(("least", "most", "above", "take"))
     about |= {"choices": (), "typed": "", "since": 1, **part.metadata}
+    about.pop("kind", None)  # of promise, which the registry of promises reads
     if get_origin(kind) is Literal:
         kind, about["choices"] = str, get_args(kind)
     plain = kind if kind in (int, float, bool, str) else object

@@ -108,7 +108,7 @@ def design(
         The most that one noised answer may spend, however well the sample hides it. Where it binds, the
         release spends less than ``epsilon``.
     min_per_stratum : int
-        Fewest people to invite in a stratum, >= 1; smaller strata are taken whole.
+        Fewest people to invite in a stratum, >= 1; smaller strata are sampled in full.
     min_fraction, max_fraction : float
         Smallest and largest sampling rate, 0 <= min_fraction <= max_fraction <= 1.
     domains : mapping or sequence of str, optional
@@ -118,7 +118,7 @@ def design(
     confidence : float
         Level of intervals, between 0 and 1.
     finite_population : bool
-        Whether the variance reported counts that a stratum asked completely has no sampling error. It never
+        Whether the variance reported counts that a stratum sampled in full has no sampling error. It never
         changes the sample sizes.
     clip : bool
         Whether answers outside an interval count as the nearer end of it, and every result is the mean of

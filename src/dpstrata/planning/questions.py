@@ -72,7 +72,7 @@ def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") 
 def warn_of_empty_strata(plan: Design, *, stacklevel: int) -> None:
     """Warn if some stratum is likely to be left without an answer."""
     if is_worth_a_warning(plan.chance_of_empty_stratum):
-        warnings.warn(str(plan.response_in_words), DpstrataWarning, stacklevel=stacklevel + 1)
+        warnings.warn(DpstrataWarning(plan.response_in_words or ""), stacklevel=stacklevel + 1)
 
 
 def require_costs(strata: Strata) -> FloatArray:

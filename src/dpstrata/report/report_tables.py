@@ -11,7 +11,10 @@ import numpy as np
 
 from dpstrata.model.bound import Bound
 from dpstrata.model.design_record import Design
+from dpstrata.model.options import RECORDED
+from dpstrata.model.releases import OPTION
 from dpstrata.model.summary import TextTable
+from dpstrata.privacy.promises import PROMISES
 from dpstrata.privacy.promises.pure import beliefs
 from dpstrata.privacy.written import plain_number, round_up
 from dpstrata.report.words import OBJECTIVES, three_digits
@@ -26,6 +29,13 @@ SOURCES = {
     "confidential": "computed from confidential answers, at a stated budget",
 }
 _OPTIONAL = {"coefficient": "coefficient", "cost": "cost", "min": "min", "max": "max"}
+
+
+_IN_WORDS = {
+    *PROMISES,
+    *("mechanism", OPTION, "answers", "clip", "questions", "objective", "local_epsilon_cap"),
+    *("min_per_stratum", "min_fraction", "max_fraction", "finite_population"),
+}
 
 
 def options_table(plan: Design) -> TextTable:
@@ -47,6 +57,12 @@ def options_table(plan: Design) -> TextTable:
     }
     rows += [(what, plain_number(float(value))) for what, value in bounds.items() if value is not None]
     rows.append(("finite population correction", "yes" if inputs.finite_population else "no"))
+    others = (each for each in RECORDED.values() if each.group != "goal" and each.name not in _IN_WORDS)
+    rows += [
+        (each.name.replace("_", " "), str(value))
+        for each in others
+        if (value := getattr(inputs, each.name)) != each.default
+    ]
     return TextTable("What was asked for", ("option", "value"), rows)
 
 

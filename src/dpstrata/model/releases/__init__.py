@@ -12,16 +12,17 @@ if TYPE_CHECKING:
 
 OPTION = "trust"
 Trust = Literal["local", "curator"]
-# value of the option: module beside this one, and of ``survey.releases``, and what the classes are called
+# value of the option: module beside this one, and of ``survey.releases``, and what the classes are called;
+# and who may see raw answers
 RELEASES = {
-    "local": "microdata.Microdata",
-    "curator": "curator.Curator",
+    "local": ("microdata.Microdata", "nobody, answers are noised before"),
+    "curator": ("curator.Curator", "a trusted office, which noises each stratum's mean once"),
 }
 
 
 def kind_of(name: str) -> type[Release]:
     """Return the form of release that a value of the option asks for."""
-    module, kind = RELEASES[name].split(".")
+    module, kind = RELEASES[name][0].split(".")
     found: type[Release] = getattr(import_module(f"{__name__}.{module}"), kind)
     return found
 

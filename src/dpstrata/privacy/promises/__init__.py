@@ -1,11 +1,11 @@
-"""The kinds of promise by the option that asks for each. Loading this module loads none of them."""
+"""The options that ask for a promise, and what each asks for. Loading this module loads no promise."""
 
-from __future__ import annotations
+# Annotations of options are read as types, so they are not postponed.
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dpstrata.errors import InputError, option
 from dpstrata.privacy.written import six_digits_up
@@ -13,13 +13,41 @@ from dpstrata.privacy.written import six_digits_up
 if TYPE_CHECKING:
     from dpstrata.privacy.promises.base import Promise
 
-# option of ``design``: module beside this one and class in it; delta comes with epsilon, the others alone
-PROMISES = {
-    "epsilon": "pure.PureEpsilon",
-    "zcdp": "concentrated.ZeroConcentrated",
-    "gdp": "gaussian.GaussianPrivacy",
-    "delta": "approximate.ApproximateEpsilon",
-}
+
+def _asks_for(kind: str, default: float | None, sentence: str) -> Any:
+    """State an option of ``design`` that asks for a class in a module beside this one."""
+    return field(default=default, metadata={"kind": kind, "sentence": sentence, "group": "privacy"})
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+class PromiseOptions:
+    """The options of a design that ask for a promise; delta comes with epsilon, each other one alone.
+
+    Their numbers are bounded by the promise.
+    """
+
+    epsilon: float | None = _asks_for(
+        "pure.PureEpsilon", None, "Central privacy budget of every person, from 1e-6 to 100."
+    )
+    delta: float = _asks_for(
+        "approximate.ApproximateEpsilon",
+        0.0,
+        "By how much a probability may differ beyond the factor that `epsilon` allows; above 0 for Gaussian "
+        "noise, and for no other.",
+    )
+    zcdp: float | None = _asks_for(
+        "concentrated.ZeroConcentrated",
+        None,
+        "Rho of zero-concentrated privacy instead of `epsilon`; with Gaussian noise, never amplified.",
+    )
+    gdp: float | None = _asks_for(
+        "gaussian.GaussianPrivacy",
+        None,
+        "Mu of Gaussian privacy instead of `epsilon`; with Gaussian noise, never amplified.",
+    )
+
+
+PROMISES: dict[str, str] = {part.name: part.metadata["kind"] for part in fields(PromiseOptions)}
 OTHER_THAN_EPSILON = tuple(name for name in PROMISES if name != "epsilon")
 
 
@@ -43,7 +71,7 @@ class Spent:
     gdp: float = 0.0
 
     @classmethod
-    def added(cls, parts: Iterable[Spent]) -> Spent:
+    def added(cls, parts: Iterable[Self]) -> Self:
         """Add up what several releases have spent, by the rule of each kind."""
         known = list(parts)
         names = [part.name for part in fields(cls)]
@@ -56,14 +84,14 @@ class Spent:
         return ", ".join(f"{symbol} = {six_digits_up(value)}" for symbol, value in named) or "nothing"
 
 
-def kind_of(name: str) -> type[Promise]:
+def kind_of(name: str) -> type["Promise"]:
     """Return the kind of promise that an option of ``design`` asks for."""
     module, kind_name = PROMISES[name].split(".")
     kind: type[Promise] = getattr(import_module(f"dpstrata.privacy.promises.{module}"), kind_name)
     return kind
 
 
-def promise_of(options: Any) -> Promise:
+def promise_of(options: Any) -> "Promise":
     """Return what is promised by someone's options, an attribute each.
 
     Raises

@@ -47,13 +47,14 @@ class ConstantNoise(Promise):
             )
         if delta != 0:
             raise InputError(
-                f"{option(name)} does not go with {option('delta', delta, 'g')}.",
+                f"{option(name)} does not go with {option('delta', delta, 'g')}; remove {option('delta')}.",
                 argument="delta",
                 value=delta,
             )
         if cap is not None:
             raise InputError(
-                f"{option(name)} does not go with {option('local_epsilon_cap', cap, 'g')}.",
+                f"{option(name)} does not go with {option('local_epsilon_cap', cap, 'g')}; remove "
+                f"{option('local_epsilon_cap')}.",
                 argument="local_epsilon_cap",
                 value=cap,
             )

@@ -71,10 +71,13 @@ class PureEpsilon(Promise):
         """Return the mechanism of that name, with a budget that is shared by all questions."""
         noise = get_mechanism(mechanism, answers)
         if (self._delta > 0) != noise.needs_delta:
+            named = option("mechanism", mechanism)
             raise InputError(
-                f"{option('delta', self._delta, 'g')} does not go with {option('mechanism', mechanism)}: "
-                "Gaussian noise needs a delta above 0, and all other mechanisms keep the promise without "
-                "one.",
+                f"{named} needs {option('delta')} above 0."
+                if noise.needs_delta
+                else f"{option('delta', self._delta, 'g')} does not go with {named}, which keeps the promise "
+                f"without; remove {option('delta')}.",
+                argument="delta",
                 value=self._delta,
             )
         noise.prepare(self.epsilon, self._delta)
