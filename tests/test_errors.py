@@ -4,6 +4,8 @@ import ast
 import copy
 import pickle
 import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -221,3 +223,28 @@ def test_no_message_spells_an_option_with_its_value():
     for name, tree in _trees():
         found = [text for text in _messages(tree) if re.search(r"\b[a-z][a-z_]*=(?!=)", text)]
         assert not found, f"{name}: {found}"
+
+
+@pytest.mark.parametrize("text", ["\ufdd0total\ufdd1(\ufdd2", "\ufdd0total\ufdd2", "\ufdd1", "\ufdd2\ufdd0"])
+def test_the_name_of_a_file_or_group_is_never_taken_for_an_option(text):
+    error = dps.InputError(f"{text}.csv does not exist.")
+    assert str(error) == f"{text}.csv does not exist."
+    assert error.argument is None
+    with pytest.raises(dps.InputError) as caught:
+        dps.load_design(f"{text}.json")
+    assert caught.value.argument is None
+
+
+def test_a_sentence_is_the_same_in_a_process_that_has_other_marks():
+    error = InputError.must("total", "be at least 12", 10)
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import pickle, sys; e = pickle.load(sys.stdin.buffer); print(e, e.sentence.mentions)",
+        ],
+        input=pickle.dumps(error),
+        capture_output=True,
+        check=True,
+    ).stdout.decode()
+    assert told.strip() == f"{error} {error.sentence.mentions}"

@@ -20,13 +20,16 @@ reader knows them (:class:`Sentence`). Nobody has to take a sentence apart.
 from __future__ import annotations
 
 import copyreg
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-# Characters that Unicode keeps free for such use: no text that is quoted in a message holds them.
-_OPENS, _PARTS, _CLOSES = "\ufdd0", "\ufdd1", "\ufdd2"
-_MENTION = re.compile(f"{_OPENS}(\\w+)(?:{_PARTS}([^{_OPENS}-{_CLOSES}]*))?{_CLOSES}")
+# A mention is marked by characters that Unicode keeps free for such use, with a word of this process: no text
+# that someone else wrote, such as the name of a file, can be taken for one.
+_WORD = os.urandom(8).hex()
+_OPENS, _PARTS, _CLOSES = (f"{mark}{_WORD}" for mark in ("\ufdd0", "\ufdd1", "\ufdd2"))
+_MENTION = re.compile(f"{_OPENS}(\\w+?)(?:{_PARTS}(.*?))?{_CLOSES}", re.DOTALL)
 _NOTHING: Any = object()
 
 
@@ -68,10 +71,12 @@ def option(name: str, value: object = _NOTHING, spec: str = "") -> str:
     >>> sentence.worded(lambda mention: mention.name.upper())
     'AT_MOST must be at least 12, got AT_MOST.'
     """
-    if value is _NOTHING:
-        return f"{_OPENS}{name}{_CLOSES}"
-    shown = format(value, spec) if spec else repr(value)
-    return f"{_OPENS}{name}{_PARTS}{shown}{_CLOSES}"
+    shown = None if value is _NOTHING else format(value, spec) if spec else repr(value)
+    return _mark(name, shown)
+
+
+def _mark(name: str, value: str | None) -> str:
+    return f"{_OPENS}{name}{'' if value is None else _PARTS + value}{_CLOSES}"
 
 
 class Sentence(str):
@@ -87,8 +92,8 @@ class Sentence(str):
         sentence._marked = marked
         return sentence
 
-    def __getnewargs__(self) -> tuple[str]:
-        return (self._marked,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _said, tuple(self.parts)  # another process has other marks
 
     @property
     def marked(self) -> str:
@@ -115,6 +120,11 @@ class Sentence(str):
     def worded(self, name: Callable[[Mention], str]) -> str:
         """Write it with options named as the reader knows them."""
         return "".join(name(part) if isinstance(part, Mention) else part for part in self.parts)
+
+
+def _said(*parts: str | Mention) -> Sentence:
+    """Put the parts of a sentence together again."""
+    return Sentence("".join(_mark(*part) if isinstance(part, Mention) else part for part in parts))
 
 
 class CellProblem(NamedTuple):

@@ -20,7 +20,7 @@ def test_the_noise_is_the_best_unless_it_is_named_and_one_line_says_so():
     for options, title, reason in (
         ([], "Staircase", "no other noise does better for such answers (piecewise gives a standard error of"),
         (["--answers", "binary"], "Randomized response", "no other noise does better for such answers."),
-        (["--delta", 1e-6], "Gaussian", "no other noise here keeps a promise of epsilon with delta."),
+        (["--delta", 1e-6], "Gaussian", "it is the noise for a promise of epsilon with delta."),
     ):
         shown = " ".join(run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *options).stdout.split())
         assert shown.count(f"{title} was chosen: {reason}") == 1
@@ -324,7 +324,7 @@ def test_sweep(tmp_path):
     assert result.returncode == 0, result.stderr
     assert "20 designs" in result.stdout
     lines = table.read_text().splitlines()
-    assert lines[0] == "epsilon,total,mechanism,variance,standard_error,privacy_share,problem"
+    assert lines[0] == "epsilon,total,mechanism,noise,variance,standard_error,privacy_share,problem"
     assert len(lines) == 21
     assert chart.read_text().startswith("<svg")
     caps = ("--epsilon", 1, "--total", "200", *LAPLACE, "--local-epsilon-cap", "3,9", "--json")
@@ -395,4 +395,4 @@ def test_one_value_for_all_strata(tmp_path):
     )
     (tmp_path / "wrong.csv").write_text(told.replace("0.6", "6"))
     wrong = run("design", "wrong.csv", *options, "--total", 300, cwd=tmp_path)
-    assert "column 'response_rate': response_rate must be above 0 and at most 1, got 6." in wrong.stderr
+    assert "column 'response_rate': response_rate must be at least 1e-12 and at most 1, got 6." in wrong.stderr

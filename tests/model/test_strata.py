@@ -38,7 +38,7 @@ def test_every_problem_is_reported_at_once():
         "sd must be a number >= 0, got nan in stratum 'c'",
         "min must be at most max, got min=5, max=4 in stratum 'c'",
         "max must be at most the stratum's size, got max=60, size=40 in stratum 'a'",
-        "response_rate must be above 0 and at most 1, got 0 in stratum 'b'",
+        "response_rate must be at least 1e-12 and at most 1, got 0 in stratum 'b'",
         "cost must be between 1e-30 and 1e30, got 0 in stratum 'c'",
         "stratum names must differ, got 'a' again in stratum 'a'",
     ):
@@ -168,10 +168,10 @@ def test_one_value_for_all_strata_is_the_column_with_it():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"response_rate": 0}, "response_rate must be above 0, got response_rate=0."),
+        ({"response_rate": 0}, "response_rate must be at least 1e-12, got response_rate=0."),
         (
             {"response_rate": float("nan")},
-            "response_rate must be above 0, got response_rate=nan.",
+            "response_rate must be at least 1e-12, got response_rate=nan.",
         ),
         ({"proportion": 1.5}, "proportion must be at most 1, got proportion=1.5."),
         ({"proportion": "8%"}, "proportion must be a number, got proportion='8%'."),

@@ -30,7 +30,7 @@ def flag(mention: Mention) -> str:
         case "False":
             return f"--no-{mention.name.replace('_', '-')}"
         case text if text[:1] in _QUOTED:
-            return f"{_flag(mention.name)} {_typed(ast.literal_eval(text))}"
+            return f"{_flag(mention.name)} {_typed(text)}"
         case number:
             return f"{_flag(mention.name)} {number}"
 
@@ -39,9 +39,15 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _typed(value: Any) -> str:
-    between = ":" if isinstance(value, tuple) else ","
-    return between.join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+def _typed(text: str) -> str:
+    """Write a value as it is typed; what nobody could type is left as Python writes it."""
+    try:
+        value = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+    if isinstance(value, tuple | list):
+        return (":" if isinstance(value, tuple) else ",").join(map(str, value))
+    return value if isinstance(value, str) and value.isprintable() and value else text
 
 
 def in_flags(sentence: str) -> str:

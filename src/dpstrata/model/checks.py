@@ -61,7 +61,11 @@ def find_problems(
         ("costs", "cost must be between 1e-30 and 1e30", lambda v: (v > 0) & _moderate(v)),
         ("mins", "min must be a whole number >= 0", lambda v: _whole(v, 0, LARGEST_SIZE)),
         ("maxs", "max must be a whole number >= 1", lambda v: _whole(v, 1, LARGEST_SIZE)),
-        ("response_rates", "response_rate must be above 0 and at most 1", lambda v: (v > 0) & (v <= 1)),
+        (
+            "response_rates",
+            "response_rate must be at least 1e-12 and at most 1",
+            lambda v: (v >= 1e-12) & (v <= 1),
+        ),
         ("sd_epsilons", "sd_epsilon must be a number >= 0", lambda v: np.isfinite(v) & (v >= 0)),
     ):
         if name in columns:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, Sentence, option
 from dpstrata.model.comparison import variance_parts
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.releases import RELEASES, kind_of
@@ -104,6 +104,8 @@ def better_release(plan: Design) -> tuple[Release, str, float] | None:
     (release, title, variance) or None
         With the mechanism's title; ``None`` where no other release is better.
     """
+    if plan.waves is not None:  # pilots learn from single answers
+        return None
     others = [
         kind for kind in map(kind_of, RELEASES) if kind.suggested and kind.name != plan.inputs.release.name
     ]
@@ -158,7 +160,9 @@ def _measure(plan: Design) -> tuple[Callable[[float], float], str]:
 def in_words(plan: Design) -> str | None:
     """Say in one line which mechanism was chosen and why, or that another would do better."""
     if plan.choice is not None:
-        return f"{plan.mechanism.title} was chosen: {_reason(plan, plan.choice)}."
+        return Sentence(
+            f"{plan.mechanism.title} was chosen: {_reason(plan, plan.choice)}.{_without_delta(plan)}"
+        )
     if plan.waves is not None and not plan.waves.first:  # it keeps to what was said of the first wave
         return None
     better = better_mechanism(plan)
@@ -171,10 +175,22 @@ def in_words(plan: Design) -> str | None:
     )
 
 
+def _without_delta(plan: Design) -> str:
+    """Say what noise that needs no delta would give, where one was given."""
+    better = None if plan.inputs.promise.any_mechanism else better_mechanism(plan)
+    if better is None:
+        return ""
+    show, measure = _measure(plan)
+    return (
+        f" Without {option('delta')} {better[0].lower()} noise keeps the same {option('epsilon')}, and the "
+        f"same sample sizes would give a {measure} of {show(better[1]):.4g}."
+    )
+
+
 def _reason(plan: Design, considered: tuple[Choice, ...]) -> str:
     """Say why a mechanism was chosen, with what the others that were considered give."""
     if not plan.inputs.promise.any_mechanism:
-        return f"no other noise here keeps a promise of {plan.inputs.promise.title}"
+        return f"it is the noise for a promise of {plan.inputs.promise.title}"
     valid = valid_mechanisms(plan.inputs)
     others = [
         f"{valid[row.mechanism].title.lower()} {_figures(plan, row)}"

@@ -17,7 +17,7 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
 from dpstrata.model.inputs import FORMULAS, Inputs
 from dpstrata.model.migrations import inputs_as_of, upgraded
-from dpstrata.model.options import RECORDED
+from dpstrata.model.options import LARGEST_TOTAL, RECORDED
 from dpstrata.model.outcome import Outcome
 from dpstrata.model.output import plain_cell
 from dpstrata.model.releases import OPTION
@@ -35,7 +35,7 @@ COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capp
 
 _PRIVACY_FACTS = ("central", "local", "spent_on_deviations", "central_in_all", OPTION)
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=LARGEST_TOTAL)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
 

@@ -280,7 +280,11 @@ class Options(PromiseOptions):
         None, "Most that one noised answer may spend.", "privacy", least=1e-6, most=1000.0
     )
     min_per_stratum: int = _option(
-        1, "Fewest people to invite in a stratum; smaller strata are sampled in full.", "bounds", least=1
+        1,
+        "Fewest people to invite in a stratum; smaller strata are sampled in full.",
+        "bounds",
+        least=1,
+        most=LARGEST_TOTAL,
     )
     min_fraction: float = _option(0.0, "Smallest sampling rate in a stratum.", "bounds", least=0.0, most=1.0)
     max_fraction: float = _option(1.0, "Largest sampling rate in a stratum.", "bounds", above=0.0, most=1.0)
@@ -318,7 +322,7 @@ class AllOptions(Options):
         None,
         "Share of people who would answer, for strata without their own.",
         "survey",
-        above=0.0,
+        least=1e-12,
         most=1.0,
     )
     proportion: float | None = _option(

@@ -18,7 +18,8 @@ from dpstrata.model.certificate import Certificate, certify
 from dpstrata.model.comparison import VarianceParts, planned_variance, release_variances, variance_parts
 from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
-from dpstrata.model.goals import QUESTIONS
+from dpstrata.model.goals import QUESTIONS, Measure, Targets
+from dpstrata.model.options import OPTIONS
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
 from dpstrata.model.summary import RANDOM_ANSWERS, SHOWN_STRATA, TextTable, as_plain_text
@@ -27,7 +28,7 @@ from dpstrata.planning.designing import read_survey
 from dpstrata.planning.questions import require_costs
 from dpstrata.privacy.written import percent_up, round_up
 
-_RESULTS = ("total", "variance", "standard_error", "privacy_share", "sample_sizes", "problem")
+_RESULTS = ("noise", "total", "variance", "standard_error", "privacy_share", "sample_sizes", "problem")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,6 +230,12 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
             value=options[name],
         )
     budget = options.pop("budget", None)
+    if Targets(Measure(), None, OPTIONS["domains"].taken(options.get("domains")) or {}).of_domains:
+        raise InputError(
+            f"evaluate shows what {option('domains')} get and takes no targets for them; name the columns "
+            "alone.",
+            value=options["domains"],
+        )
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
     if budget is not None:
         require_costs(strata)
@@ -349,5 +356,6 @@ def sweep_rows(strata: Strata, options: Mapping[str, Any]) -> Iterator[dict[str,
         total = parts.total
         error = math.sqrt(total) if inputs.objective == "mean" else None
         share = parts.privacy / total if total > 0 else 0.0
-        results = plan.total, total, error, share, plan.sample_sizes.tolist(), None
+        noise, sizes = plan.mechanism.title, plan.sample_sizes.tolist()
+        results = noise, plan.total, total, error, share, sizes, None
         yield {**chosen, **dict(zip(_RESULTS, results, strict=True))}
