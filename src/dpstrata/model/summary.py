@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,10 +10,12 @@ from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.choice import other_release_in_words
 from dpstrata.model.comparison import OWN, Comparison
 from dpstrata.model.usefulness import alarm
-from dpstrata.privacy.written import round_up
+from dpstrata.privacy.written import amount, figure, round_up
 
 if TYPE_CHECKING:
+    from dpstrata.arrays import FloatArray, IntArray
     from dpstrata.model.design_record import Design
+    from dpstrata.model.strata import Strata
 
 SHOWN_STRATA = 40
 RANDOM_ANSWERS = (
@@ -71,8 +73,38 @@ def strata_table(plan: Design) -> TextTable:
             *(("capped", "central epsilon") if capped else ()),
         ),
         rows,
-        f"{left:,} more strata are not shown." if left else "",
+        not_shown(left, "strata"),
     )
+
+
+def population_table(strata: Strata) -> TextTable:
+    """Show strata as they were given, with the columns that they have."""
+    sd = "sd, in answer ranges" if strata.sds_are_shares else "sd"
+    numbers: dict[str, tuple[FloatArray | IntArray | None, Callable[[float], str]]] = {
+        "size": (strata.sizes, "{:,}".format),
+        sd: (strata.sds, figure),
+        "coefficient": (strata.coefficients, figure),
+        "cost": (strata.costs, amount),
+        "min": (strata.mins, "{:,}".format),
+        "max": (strata.maxs, "{:,}".format),
+        "response rate": (strata.response_rates, figure),
+    }
+    shown = min(len(strata), SHOWN_STRATA)
+    columns = {
+        name: [write(value) for value in values[:shown].tolist()]
+        for name, (values, write) in numbers.items()
+        if values is not None
+    }
+    columns |= {name: [str(cell) for cell in cells[:shown]] for name, cells in strata.extra.items()}
+    rows = [(strata.name(i), *(cells[i] for cells in columns.values())) for i in range(shown)]
+    rows.append(("all", f"{strata.population:,}", *[""] * (len(columns) - 1)))
+    count = "1 stratum" if len(strata) == 1 else f"{len(strata):,} strata"
+    return TextTable(count, ("stratum", *columns), rows, not_shown(len(strata) - shown, "strata"))
+
+
+def not_shown(left: int, what: str) -> str:
+    """Say how many rows a table leaves out, if it does."""
+    return f"{left:,} more {what} are not shown." if left > 0 else ""
 
 
 def domain_table(plan: Design) -> TextTable:
@@ -98,7 +130,7 @@ def domain_table(plan: Design) -> TextTable:
         "Domains",
         ("domain", "size", "sample size", "standard error", "target", *((saved,) if priced else ())),
         rows,
-        f"{left:,} more domains are not shown." if left > 0 else "",
+        not_shown(left, "domains"),
     )
 
 
@@ -205,8 +237,12 @@ def _targets_in_words(plan: Design) -> str:
 
 def as_text(plan: Design) -> str:
     """Everything as plain text."""
-    shown = [f"{as_plain_text(table)}\n" for table in tables(plan)]
-    return "\n".join([*shown, *sentences(plan)])
+    return shown_as_text(tables(plan), sentences(plan))
+
+
+def shown_as_text(tables: Sequence[TextTable], sentences: Sequence[str]) -> str:
+    """Tables and sentences as plain text."""
+    return "\n".join([*(f"{as_plain_text(table)}\n" for table in tables), *sentences])
 
 
 def as_plain_text(table: TextTable) -> str:
@@ -222,11 +258,16 @@ def as_plain_text(table: TextTable) -> str:
 
 def as_html(plan: Design) -> str:
     """Everything as HTML for a notebook; all text is escaped."""
+    return shown_as_html(tables(plan), sentences(plan))
+
+
+def shown_as_html(tables: Sequence[TextTable], sentences: Sequence[str] = ()) -> str:
+    """Tables and sentences as HTML for a notebook; all text is escaped."""
     return "".join(
         [
             "<div>",
-            *(_html_table(table) for table in tables(plan)),
-            *(f"<p>{escape(sentence)}</p>" for sentence in sentences(plan)),
+            *(_html_table(table) for table in tables),
+            *(f"<p>{escape(sentence)}</p>" for sentence in sentences),
             "</div>",
         ]
     )
