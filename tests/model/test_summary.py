@@ -18,7 +18,7 @@ def test_strata_show_the_columns_that_they_have():
     assert table.header == ("stratum", "size", "sd", "cost", "max", "region")
     assert table.rows == [
         ("north", "7,000", "0.283", "10", "5,000", "N"),
-        ("south", "800,000", "12,346", "12.50", "6,000", "S"),
+        ("south", "800,000", "12,345.7", "12.50", "6,000", "S"),
         ("all", "807,000", "", "", "", ""),
     ]
 

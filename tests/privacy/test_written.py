@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpstrata.privacy.written import amount, at_error, figure
+from dpstrata.privacy.written import at_error, figure, money
 
 MODERATE = st.floats(1e-4, 1e14)
 
@@ -31,7 +31,7 @@ def test_a_figure_keeps_its_digits_and_has_no_exponent(value, digits, sign):
         (999.96, "1,000"),
         (9.99996, "10"),
         (4230.0, "4,230"),
-        (359702.0999, "359,702"),
+        (359702.0999, "359,700"),
         (0.50004, "0.5"),
         (1.23456e-5, "1.235e-05"),
         (math.inf, "inf"),
@@ -46,7 +46,7 @@ def test_figures(value, shown):
     ("value", "shown"), [(0.0, "0"), (7.5, "7.50"), (1e6, "1,000,000"), (0.999, "0.999")]
 )
 def test_costs(value, shown):
-    assert amount(value) == shown
+    assert money(value) == shown
 
 
 @given(MODERATE, st.floats(1e-3, 1e9))

@@ -11,25 +11,26 @@ def plain_number(value: float) -> str:
 
 
 def figure(value: float, digits: int = 4) -> str:
-    """Write a number with so many digits, its whole part in full; an exponent only for what is tiny or vast.
+    """Write a number rounded to so many digits; with an exponent only if it is tiny or vast.
 
     Examples
     --------
     >>> figure(4226.71), figure(359702.0999), figure(0.0304411), figure(2.0), figure(3.1e-9)
-    ('4,227', '359,702', '0.03044', '2', '3.1e-09')
+    ('4,227', '359,700', '0.03044', '2', '3.1e-09')
     """
     if value == 0 or not 1e-4 <= abs(value) < 1e15:
         return f"{value:.{digits}g}"
-    shown = f"{value:,.{max(_decimals(value, digits), 0)}f}"
+    decimals = _decimals(value, digits)
+    shown = f"{round(value, decimals):,.{max(decimals, 0)}f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
-def amount(value: float) -> str:
+def money(value: float) -> str:
     """Write a cost: whole, or with two decimals, or as digits of less than one.
 
     Examples
     --------
-    >>> amount(9000.0), amount(8999.9202), amount(359702.0999), amount(0.04)
+    >>> money(9000.0), money(8999.9202), money(359702.0999), money(0.04)
     ('9,000', '8,999.92', '359,702.10', '0.04')
     """
     return figure(value) if abs(value) < 1 or abs(value) >= 1e15 else f"{value:,.2f}".removesuffix(".00")
