@@ -1,6 +1,8 @@
 """The package as a whole: what it exports, and how little it loads."""
 
+import inspect
 import json
+import pydoc
 import subprocess
 import sys
 from importlib import resources
@@ -89,6 +91,35 @@ def test_everything_exported_exists_and_nothing_else_is_public():
     for name in dps.__all__:
         assert getattr(dps, name) is not None
         assert name in dir(dps)
+
+
+def test_completion_offers_what_is_public_and_nothing_else():
+    for name in dps.__all__:
+        getattr(dps, name)  # loads the modules behind it
+    assert "dpstrata.survey.frames" in sys.modules
+    offered = {name for name in dir(dps) if not name.startswith("__")}
+    assert offered == set(dps.__all__) - {"__version__"}
+
+
+def public_callables():
+    for name in dps.__all__:
+        thing = getattr(dps, name)
+        if callable(thing):
+            yield name, thing
+        if inspect.isclass(thing):
+            for method, function in inspect.getmembers(thing, inspect.isroutine):
+                if not method.startswith("_") and getattr(function, "__module__", "") == thing.__module__:
+                    yield f"{name}.{method}", function
+
+
+def test_help_opens_with_a_readable_signature():
+    seen = dict(public_callables())
+    assert {"central_epsilon", "design", "Strata", "Strata.from_file", "Design.save"} <= set(seen)
+    for name, thing in seen.items():
+        for parameter in inspect.signature(thing).parameters.values():
+            assert len(str(parameter)) <= 150, f"{name}: {parameter}"
+        shown = pydoc.render_doc(thing, renderer=pydoc.plaintext).splitlines()[2]
+        assert not any(inner in shown for inner in ("_typing", "<factory>", "<object")), f"{name}: {shown}"
 
 
 def test_unknown_names_fail_as_python_does():

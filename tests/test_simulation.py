@@ -205,3 +205,9 @@ def test_other_wrong_arguments():
         dps.simulate(grid, [np.full((7, 100), 0.5), np.full(901, 0.5)])
     with pytest.raises(dps.InputError, match="must have 2 strata, got 3"):
         dps.simulate(grid, {"1": good[0], "2": good[1], "3": good[1]})
+
+
+def test_incomes_are_shown_without_an_exponent():
+    plan = dps.design(dps.Strata([300, 400], [9000, 8000]), epsilon=1, total=50, answers=(0, 50000))
+    shown = repr(dps.simulate(plan, dps.synthetic_population(plan), replications=50))
+    assert "e+" not in shown

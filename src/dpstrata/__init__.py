@@ -152,4 +152,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    # Only what is public: modules that were loaded meanwhile are no part of it.
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

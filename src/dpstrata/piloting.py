@@ -267,6 +267,8 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
         population=first.strata.population,
         of=of_main.of,
         notes=(*of_first.notes, *of_main.notes),
+        confidence=first.inputs.confidence,
+        counts_people=first.inputs.answers.counts_people,
     )
 
 

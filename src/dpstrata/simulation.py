@@ -17,6 +17,7 @@ from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.response import willing_people
+from dpstrata.privacy.written import figure
 
 _CHUNK = 2_000_000  # random numbers held at once
 
@@ -76,12 +77,13 @@ class Simulation:
         )
 
     def __repr__(self) -> str:
+        bias = f"{' ' * (self.bias >= 0)}{figure(self.bias, 3)}"  # with room for its sign
         most, least = (" at most", " at least") if self.worst_case else ("", "")
         lines = [
             f"{self.replications:,} simulated surveys (seed {self.seed}; simulated noise protects nobody)",
-            f"  bias      {self.bias: .3g} ± {self.bias_error:.2g}, predicted 0",
-            f"  variance  {self.variance: .6g} ± {self.variance_error:.2g}, "
-            f"predicted{most} {self.predicted_variance:.6g}",
+            f"  bias      {bias} ± {figure(self.bias_error, 2)}, predicted 0",
+            f"  variance   {figure(self.variance, 6)} ± {figure(self.variance_error, 2)}, "
+            f"predicted{most} {figure(self.predicted_variance, 6)}",
         ]
         if self.coverage is not None:
             lines.append(

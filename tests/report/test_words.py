@@ -96,7 +96,7 @@ def test_what_neyman_would_cost():
     [
         ({"total": 1}, "exactly 1 interview makes"),
         ({"at_most": 2000}, "at most 2,000 interviews makes"),
-        ({"budget": 5000.5}, "costs at most 5,000.5 makes"),
+        ({"budget": 5000.5}, "costs at most 5,000.50 makes"),
         ({"target_se": 0.02}, "a standard error of 0.02 for the population mean?"),
         ({"target_se": 0.02, "budget": 70}, "without costing more than 70?"),
         (

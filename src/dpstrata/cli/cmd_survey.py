@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from dpstrata.cli.options import Json, Plot, TableOut
+
+if TYPE_CHECKING:
+    from dpstrata.survey.estimating import Estimation
 
 FrameFile = Annotated[
     str,
@@ -259,83 +262,51 @@ def estimate_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.model.document import read_design
     from dpstrata.model.keeping import write_result
     from dpstrata.model.output import plain_cell, require_apart
-    from dpstrata.model.summary import TextTable
     from dpstrata.report.chart import check_chart_path
     from dpstrata.report.charts import MOST_BARS, intervals_chart
     from dpstrata.survey.noised import estimate
+    from dpstrata.survey.summary import estimation_sentences, estimation_table
 
     check_chart_path(plot)
     require_apart(design, Path(noised), pilot, pilot_answers, out, plot)
-    plan = read_design(design)
     reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
     result = estimate(design, noised, **reading)
     if pilot is not None or pilot_answers is not None:
-        from dpstrata.errors import InputError, option
-        from dpstrata.piloting import combine_waves
-
-        if pilot is None or pilot_answers is None:
-            raise InputError(
-                f"to combine two waves give both {option('pilot')} and {option('pilot_answers')}."
-            )
-        first = read_design(pilot)
-        result = combine_waves(first, plan, estimate(pilot, pilot_answers, **reading), result)
-    whole, *others = [
+        result = _with_pilot(result, design, pilot, pilot_answers, reading)
+    rows = [
         {name: plain_cell(cell) for name, cell in asdict(row).items()}
         for row in (result.whole, result.total, *result.domains, *result.strata)
     ]
-    rows = [whole, *others]
     if out is not None:
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         write_result(columns | {"of": [result.of] * len(rows)}, out)
     if plot is not None:
-        means = [whole, *others[1:]]
-        intervals_chart(means[:MOST_BARS], confidence=plan.inputs.confidence, of=result.of).save(plot)
+        means = [rows[0], *rows[2:]]  # without the total
+        intervals_chart(means[:MOST_BARS], confidence=result.confidence, of=result.of).save(plot)
         if len(means) > MOST_BARS and not json:
             typer.echo(f"The chart shows the first {MOST_BARS} of {len(means):,} means.")
-    named = {"floored": result.floored, "single": result.single, "few": result.few}
     if json:
+        named = {"floored": result.floored, "single": result.single, "few": result.few}
         content = {"of": result.of, "estimates": rows, **named, "notes": result.notes}
         typer.echo(dumps(content, indent=1, ensure_ascii=False))
         return
-    plain = result.of == "mean"
-    level = f"{plan.inputs.confidence:.0%} interval"
-    print_table(
-        TextTable(
-            "Means from noised answers" if plain else f"{result.of.capitalize()}, from noised answers",
-            ("mean of", "estimate", "standard error", level, "answers", "invited"),
-            [
-                (
-                    row.group if row.column in ("all", "stratum") else f"{row.column}: {row.group}",
-                    f"{row.estimate:.5g}",
-                    f"{row.standard_error:.3g}",
-                    f"{row.lower:.5g} to {row.upper:.5g}",
-                    f"{row.answers:,}",
-                    f"{row.invited:,}",
-                )
-                for row in result.rows
-            ],
-        )
-    )
-    total = result.total
-    of_clipped = result.of.removeprefix("mean")
-    print_paragraph(
-        f"The population total{of_clipped} is {total.estimate:,.6g}, {level} {total.lower:,.6g} to "
-        f"{total.upper:,.6g}."
-    )
-    for names, words in (
-        (
-            result.floored,
-            "noised answers vary less than the noise alone, so their own spread is taken as zero",
-        ),
-        (result.single, "there is one answer, so the spread of the design is used"),
-        (result.few, "there are fewer than 10 answers, too few to rely on an interval of their own"),
-    ):
-        if names:
-            listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-            where = "1 stratum" if len(names) == 1 else f"{len(names):,} strata"
-            print_paragraph(f"In {where} {words}: {listed}.")
-    for note in result.notes:
-        print_paragraph(note)
+    print_table(estimation_table(result))
+    for sentence in estimation_sentences(result):
+        print_paragraph(sentence)
+
+
+def _with_pilot(
+    main: Estimation, design: Path, pilot: Path | None, pilot_answers: Path | None, reading: Any
+) -> Estimation:
+    """Combine the estimates of the main wave with those of its pilot."""
+    from dpstrata.errors import InputError, option
+    from dpstrata.model.document import read_design
+    from dpstrata.piloting import combine_waves
+    from dpstrata.survey.noised import estimate
+
+    if pilot is None or pilot_answers is None:
+        raise InputError(f"to combine two waves give both {option('pilot')} and {option('pilot_answers')}.")
+    first = read_design(pilot)
+    return combine_waves(first, read_design(design), estimate(pilot, pilot_answers, **reading), main)

@@ -19,6 +19,7 @@ from dpstrata.cli.options import (
 )
 from dpstrata.errors import InputError, option
 from dpstrata.model.options import OPTIONS
+from dpstrata.privacy.written import figure
 
 if TYPE_CHECKING:
     from dpstrata.model.strata import Strata
@@ -173,7 +174,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return figure(value, 6)
     return f"{value:,}" if isinstance(value, int) else value if isinstance(value, str) else str(value)
 
 

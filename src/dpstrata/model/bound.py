@@ -30,6 +30,7 @@ from dpstrata.model.costs import total_cost
 from dpstrata.model.domains import Partition
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
+from dpstrata.privacy.written import figure
 
 # Rounding of a sum of so many terms, relative to what is added up.
 _ROUNDING = 1e-12
@@ -78,7 +79,7 @@ class Bound:
     @property
     def in_words(self) -> str:
         """The proof in one sentence."""
-        least, measure = f"{self.lower_bound:,.6g}", self.measure.replace("_", " ")
+        least, measure = figure(self.lower_bound, 6), self.measure.replace("_", " ")
         if self.optimal and self.searched and self.lower_bound < self.value:
             return (
                 f"Proven optimal: prices prove that no design has a smaller {measure} than {least}, and "
@@ -88,7 +89,7 @@ class Bound:
             return f"Proven optimal: prices prove that no design has a smaller {measure} than this one."
         return (
             f"Proven within {self.relative_gap:.2g} of the best: this design has a {measure} of "
-            f"{self.value:,.6g}, and prices prove that none has one below {least}."
+            f"{figure(self.value, 6)}, and prices prove that none has one below {least}."
         )
 
 

@@ -20,6 +20,7 @@ from dpstrata.errors import InputError
 from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
 from dpstrata.model.ties import rank_exactly
+from dpstrata.privacy.written import figure
 
 Tie = Literal["none", "equal", "open"]
 
@@ -52,12 +53,13 @@ class Certificate:
     @property
     def in_words(self) -> str:
         """The certificate in one sentence."""
-        if self.margin is None:
+        if self.margin is None or self.largest_gain is None or self.smallest_loss is None:
             return "Proven optimal: the bounds leave no person to move."
+        gain, loss = figure(self.largest_gain, 6), figure(self.smallest_loss, 6)
         if not self.optimal:
             return (
-                f"Not optimal: moving one person would take {-self.margin:.3g} off the objective "
-                f"(largest gain {self.largest_gain:.6g}, smallest loss {self.smallest_loss:.6g})."
+                f"Not optimal: moving one person would take {figure(-self.margin, 3)} off the objective "
+                f"(largest gain {gain}, smallest loss {loss})."
             )
         ending = {
             "none": "is as precise",
@@ -65,8 +67,8 @@ class Certificate:
             "open": "is more precise, but another agrees with it to 100 digits",
         }[self.tie]
         return (
-            f"Proven optimal: adding one person anywhere gains at most {self.largest_gain:.6g}, "
-            f"taking one away loses at least {self.smallest_loss:.6g}, so no other allocation "
+            f"Proven optimal: adding one person anywhere gains at most {gain}, "
+            f"taking one away loses at least {loss}, so no other allocation "
             f"of the same total {ending}."
         )
 

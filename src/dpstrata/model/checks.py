@@ -1,16 +1,20 @@
 """What must hold for strata, whether they come from arrays or from a file; every breach is found."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from dpstrata.arrays import BoolArray, FloatArray, IntArray
+from dpstrata.errors import option
 from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.written import figure
 
 SdSource = Literal["public", "prior", "bound", "private_pilot", "confidential"]
 SD_SOURCES: tuple[str, ...] = get_args(SdSource)
 LARGEST_SIZE = 10**12
+NEARLY_ALL = 0.9
 LARGEST_POPULATION = 2**62
 
 # Arguments of Strata and the columns of a strata file that fill them.
@@ -27,22 +31,27 @@ COLUMN_OF = {
 
 
 class Finding(NamedTuple):
-    """One breach of a rule, in one stratum or (row ``None``) in all together."""
+    """One breach of a rule, in one stratum or (row ``None``) in all together; ``got`` may be empty."""
 
     row: int | None
     column: str
     rule: str
     got: str
 
+    @property
+    def words(self) -> str:
+        """What must hold and what was got."""
+        return f"{self.rule}, got {self.got}" if self.got else self.rule
+
     def at_stratum(self, name: Callable[[int], str]) -> str:
         """Say it with the stratum's name."""
         place = "" if self.row is None else f" in stratum {name(self.row)!r}"
-        return f"{self.rule}, got {self.got}{place}."
+        return f"{self.words}{place}."
 
     def at_cell(self, place: Callable[[int], str]) -> str:
         """Say it with the row and the column of a table."""
         where = "" if self.row is None else f"{place(self.row)}, "
-        return f"{where}column {self.column!r}: {self.rule}, got {self.got}."
+        return f"{where}column {self.column!r}: {self.words}."
 
 
 def find_problems(
@@ -82,12 +91,24 @@ def find_problems(
 
 
 def find_large_spreads(sds: FloatArray, sizes: IntArray, answers: Answers) -> list[Finding]:
-    """Find standard deviations that no answers within their range can have."""
+    """Find standard deviations that no answers within their range can have.
+
+    Where nearly all of them are too large, it is the range that is wrong, which is said once.
+    """
     # Two people or more can vary at least as much as the largest stratum, so few need a closer look.
     (least,) = answers.largest_sd(np.array([LARGEST_SIZE]))
     suspects = np.flatnonzero((sds > least) | ((sizes == 1) & (sds > 0)))
     largest = answers.largest_sd(sizes[suspects])
-    return [
+    beyond = sds[suspects] > largest * (1 + 1e-9)
+    suspects, largest = suspects[beyond], largest[beyond]
+    found = []
+    # A person alone does not vary, whatever the range.
+    several = sizes[suspects] > 1
+    number = int(several.sum())
+    if number > 1 and number >= NEARLY_ALL * ((sds > 0) & (sizes > 1)).sum():
+        found.append(Finding(None, "sd", _wrong_range(sds[suspects[several]], answers), ""))
+        suspects, largest = suspects[~several], largest[~several]
+    found += [
         Finding(
             int(i),
             "sd",
@@ -95,8 +116,23 @@ def find_large_spreads(sds: FloatArray, sizes: IntArray, answers: Answers) -> li
             f"sd={sds[i]:g}",
         )
         for i, most in zip(suspects, largest, strict=True)
-        if sds[i] > most * (1 + 1e-9)
     ]
+    return found
+
+
+def _wrong_range(sds: FloatArray, answers: Answers) -> str:
+    """Say that so many spreads are too large for a range, with one that would do."""
+    wide = 4 * float(sds.max())
+    advice = f" with {option('answers')}"
+    if wide < 1e15:
+        power = 10.0 ** math.floor(math.log10(wide))
+        end = next(round_end * power for round_end in (1, 2, 5, 10) if wide <= round_end * power * (1 + 1e-9))
+        upper = int(end) if end.is_integer() else float(f"{end:.1g}")
+        advice = f", for example {option('answers', (0 if answers.lower >= 0 else -upper, upper))}"
+    return (
+        f"{len(sds):,} standard deviations are too large for answers from {figure(answers.lower, 10)} to "
+        f"{figure(answers.upper, 10)}; give the range of the answers{advice}"
+    )
 
 
 def _each(column: str, values: FloatArray, rule: str, holds: BoolArray) -> list[Finding]:

@@ -13,6 +13,7 @@ from dpstrata.model.inputs import Inputs
 from dpstrata.model.releases import RELEASES, kind_of
 from dpstrata.model.releases.base import Release
 from dpstrata.privacy.registry import MECHANISMS, get_mechanism
+from dpstrata.privacy.written import figure, money
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
@@ -146,7 +147,7 @@ def other_release_in_words(plan: Design, *, released: bool = False) -> str | Non
     show, measure = _measure(plan)
     release, title, variance = found
     return release.suggestion(
-        gives=f"the {measure} {show(variance):.4g} instead of {show(plan.variance):.4g}",
+        gives=f"the {measure} {figure(show(variance))} instead of {figure(show(plan.variance))}",
         noise="" if title == plan.mechanism.title else f" with {title} noise",
         too_late=released,
     )
@@ -171,7 +172,7 @@ def in_words(plan: Design) -> str | None:
     show, measure = _measure(plan)
     return (
         f"{better[0]} noise protects such answers as well, and with it the same sample sizes would give a "
-        f"{measure} of {show(better[1]):.4g}."
+        f"{measure} of {figure(show(better[1]))}."
     )
 
 
@@ -207,7 +208,7 @@ def _figures(plan: Design, row: Choice) -> str:
         return "cannot meet the question"
     people = plan.strata.counted(row.total)
     if plan.inputs.asks_for_least:
-        return f"needs {people}{'' if row.cost is None else f' for a cost of {row.cost:,.10g}'}"
+        return f"needs {people}{'' if row.cost is None else f' for a cost of {money(row.cost)}'}"
     show, measure = _measure(plan)
     among = "" if row.total == plan.total else f" with {people}"
-    return f"gives a {measure} of {show(row.variance):.4g}{among}"
+    return f"gives a {measure} of {figure(show(row.variance))}{among}"

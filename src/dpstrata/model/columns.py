@@ -65,7 +65,7 @@ def strata_from_columns(
     problems = [finding.at_cell(table.place) for finding in found]
     if problems:
         cells = [
-            CellProblem(finding.row, finding.column, f"{finding.rule}, got {finding.got}.")
+            CellProblem(finding.row, finding.column, f"{finding.words}.")
             for finding in found
             if finding.row is not None
         ]

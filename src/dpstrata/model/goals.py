@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpstrata.errors import InputError, option
 from dpstrata.model.costs import fits_budget
 from dpstrata.model.outcome import Outcome, counted
-from dpstrata.privacy.written import plain_number
+from dpstrata.privacy.written import figure, money, plain_number
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
@@ -260,7 +260,7 @@ class Budget(Goal):
     def in_words(self, unit: str, smallest: str) -> str:
         """Ask for the best allocation that it buys."""
         reaching = f", of those that reach {self.targets.in_words}," if self.targets else ""
-        return f"Which allocation that costs at most {self.budget:,.10g}{reaching} {smallest}?"
+        return f"Which allocation that costs at most {money(self.budget)}{reaching} {smallest}?"
 
     def broken_by(self, plan: Design) -> str | None:
         """Require a cost within the budget, and the targets."""
@@ -273,9 +273,10 @@ class Budget(Goal):
             if total >= outcome.best_total
             else f"{counted(outcome.best_total, unit)} would be best"
         )
+        assert outcome.cost is not None
         return (
-            f"The budget of {self.budget:,.10g} buys {counted(total, unit)} that cost {outcome.cost:,.10g}; "
-            f"{beyond}, with {_named(outcome.best_variance, mean)}."
+            f"The budget of {money(self.budget)} buys {counted(total, unit)} that cost "
+            f"{money(outcome.cost)}; {beyond}, with {_named(outcome.best_variance, mean)}."
         )
 
 
@@ -294,7 +295,7 @@ class Precision(Goal):
 
     def in_words(self, unit: str, smallest: str) -> str:
         """Ask how few, or how little."""
-        within = "" if self.budget is None else f", without costing more than {self.budget:,.10g}"
+        within = "" if self.budget is None else f", without costing more than {money(self.budget)}"
         return f"How few {unit}s, or how little cost, reach {self.targets.in_words}{within}?"
 
     def broken_by(self, plan: Design) -> str | None:
@@ -306,15 +307,15 @@ class Precision(Goal):
         if outcome.target_variance is None:
             return Goal.outcome_in_words(self, outcome, total, mean=mean, unit=unit)
         goal = _named(outcome.target_variance, mean)
-        if outcome.least_cost:
+        if outcome.least_cost and outcome.cost is not None:
             reach = "reaches" if total == 1 else "reach"
             return (
-                f"{counted(total, unit)} {reach} {goal} for a cost of {outcome.cost:,.10g}, the least that "
+                f"{counted(total, unit)} {reach} {goal} for a cost of {money(outcome.cost)}, the least that "
                 "was found; the certificate bounds how much less there is."
             )
         fewer = outcome.variance_with_one_fewer
         reason = "the minimums ask for as many" if fewer is None else f"one fewer gives {_shown(fewer, mean)}"
-        spent = "" if outcome.cost is None else f", for a cost of {outcome.cost:,.10g}"
+        spent = "" if outcome.cost is None else f", for a cost of {money(outcome.cost)}"
         are = "is" if total == 1 else "are"
         return f"{counted(total, unit)} {are} the fewest that reach {goal}{spent}; {reason}."
 
@@ -335,7 +336,7 @@ def _named(variance: float, mean: bool) -> str:
 
 
 def _shown(variance: float, mean: bool) -> str:
-    return f"{math.sqrt(variance) if mean else variance:.6g}"
+    return figure(math.sqrt(variance) if mean else variance, 6)
 
 
 # --- from options -----------------------------------------------------------------------------------

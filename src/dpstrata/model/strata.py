@@ -258,6 +258,11 @@ class Strata:
     def __len__(self) -> int:
         return len(self.sizes)
 
+    def _repr_html_(self) -> str:
+        from dpstrata.model.summary import population_table, shown_as_html
+
+        return shown_as_html([population_table(self)])
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the strata."""

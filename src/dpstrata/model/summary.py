@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,10 +10,12 @@ from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.choice import other_release_in_words
 from dpstrata.model.comparison import OWN, Comparison
 from dpstrata.model.usefulness import alarm
-from dpstrata.privacy.written import round_up
+from dpstrata.privacy.written import figure, money, round_up
 
 if TYPE_CHECKING:
+    from dpstrata.arrays import FloatArray, IntArray
     from dpstrata.model.design_record import Design
+    from dpstrata.model.strata import Strata
 
 SHOWN_STRATA = 40
 RANDOM_ANSWERS = (
@@ -52,11 +54,11 @@ def strata_table(plan: Design) -> TextTable:
         (
             plan.strata.name(i),
             f"{plan.strata.sizes[i]:,}",
-            f"{plan.sds[i]:.4g}",
+            figure(plan.sds[i]),
             f"{plan.sample_sizes[i]:,}",
             f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
             round_up(float(local[i]), 3) if plan.inputs.promise.amplified else "none",
-            f"{noise[i]:.4g}",
+            figure(noise[i]),
             *((("yes" if plan.capped[i] else "no"), round_up(float(central[i]), 3)) if capped else ()),
         )
         for i in range(shown)
@@ -71,8 +73,38 @@ def strata_table(plan: Design) -> TextTable:
             *(("capped", "central epsilon") if capped else ()),
         ),
         rows,
-        f"{left:,} more strata are not shown." if left else "",
+        not_shown(left, "strata"),
     )
+
+
+def population_table(strata: Strata) -> TextTable:
+    """Show strata as they were given, with the columns that they have."""
+    sd = "sd, in answer ranges" if strata.sds_are_shares else "sd"
+    numbers: dict[str, tuple[FloatArray | IntArray | None, Callable[[float], str]]] = {
+        "size": (strata.sizes, "{:,}".format),
+        sd: (strata.sds, lambda sd: figure(sd, 6)),
+        "coefficient": (strata.coefficients, figure),
+        "cost": (strata.costs, money),
+        "min": (strata.mins, "{:,}".format),
+        "max": (strata.maxs, "{:,}".format),
+        "response rate": (strata.response_rates, figure),
+    }
+    shown = min(len(strata), SHOWN_STRATA)
+    columns = {
+        name: [write(value) for value in values[:shown].tolist()]
+        for name, (values, write) in numbers.items()
+        if values is not None
+    }
+    columns |= {name: [str(cell) for cell in cells[:shown]] for name, cells in strata.extra.items()}
+    rows = [(strata.name(i), *(cells[i] for cells in columns.values())) for i in range(shown)]
+    rows.append(("all", f"{strata.population:,}", *[""] * (len(columns) - 1)))
+    count = "1 stratum" if len(strata) == 1 else f"{len(strata):,} strata"
+    return TextTable(count, ("stratum", *columns), rows, not_shown(len(strata) - shown, "strata"))
+
+
+def not_shown(left: int, what: str) -> str:
+    """Say how many rows a table leaves out, if it does."""
+    return f"{left:,} more {what} are not shown." if left > 0 else ""
 
 
 def domain_table(plan: Design) -> TextTable:
@@ -87,9 +119,9 @@ def domain_table(plan: Design) -> TextTable:
             domain.group if domain.column == domain.group else f"{domain.column}: {domain.group}",
             f"{domain.population:,}",
             f"{domain.sample_size:,}",
-            f"{domain.standard_error:.4g}",
-            "" if domain.target is None else f"{domain.target:.4g}",
-            *((("" if domain.shadow_price is None else f"{domain.shadow_price:.3g}"),) if priced else ()),
+            figure(domain.standard_error),
+            "" if domain.target is None else figure(domain.target),
+            *((("" if domain.shadow_price is None else figure(domain.shadow_price, 3)),) if priced else ()),
         )
         for domain in found[:SHOWN_STRATA]
     ]
@@ -98,7 +130,7 @@ def domain_table(plan: Design) -> TextTable:
         "Domains",
         ("domain", "size", "sample size", "standard error", "target", *((saved,) if priced else ())),
         rows,
-        f"{left:,} more domains are not shown." if left > 0 else "",
+        not_shown(left, "domains"),
     )
 
 
@@ -111,11 +143,11 @@ def comparison_table(plan: Design) -> TextTable:
             TITLES[row.design],
             _short_sizes(row),
             *((f"{row.total:,}",) if plan.compares_costs else ()),
-            f"{row.variance if row.standard_error is None else row.standard_error:.4g}",
-            f"{row.variance:.4g}",
+            figure(row.variance if row.standard_error is None else row.standard_error),
+            figure(row.variance),
             "1" if row.design == OWN else f"{row.ratio:.3f} times",
             "" if row.effective_sample_size is None else f"{row.effective_sample_size:.1f}",
-            *((f"{row.cost:,.6g}",) if row.cost is not None else ()),
+            *((money(row.cost),) if row.cost is not None else ()),
         )
         for row in plan.compare()
     ]
@@ -154,14 +186,14 @@ def sentences(plan: Design) -> list[str]:
     give = "gives" if plan.total == 1 else "give"
     if plan.standard_error is not None:
         result = (
-            f"{plan.strata.counted(plan.total)} {give} a standard error of {plan.standard_error:.4g} for the "
-            f"population {plan.inputs.mean_in_words}; {share:.1%} of the variance comes from privacy, the "
-            "rest from sampling."
+            f"{plan.strata.counted(plan.total)} {give} a standard error of {figure(plan.standard_error)} for "
+            f"the population {plan.inputs.mean_in_words}; {share:.1%} of the variance comes from privacy, "
+            "the rest from sampling."
         )
     else:
         result = (
             f"{plan.strata.counted(plan.total)} {give} an objective ({plan.inputs.objective}) of "
-            f"{plan.variance:.4g}; {share:.1%} of it comes from privacy, the rest from sampling."
+            f"{figure(plan.variance)}; {share:.1%} of it comes from privacy, the rest from sampling."
         )
     result = " ".join([result, *([] if (useless := alarm(plan)) is None else [useless])])
     privacy = plan.privacy
@@ -195,7 +227,7 @@ def _targets_in_words(plan: Design) -> str:
         domain.group if domain.column == domain.group else f"{domain.column} {domain.group}"
         for domain in sorted(binding, key=lambda domain: -(domain.shadow_price or 0.0))[:5]
     )
-    cost = "" if plan.cost is None else f", for a cost of {plan.cost:,.10g}"
+    cost = "" if plan.cost is None else f", for a cost of {money(plan.cost)}"
     few = "" if not binding else f": {named}{', ...' if len(binding) > 5 else ''}"
     all_of_them = "the target" if len(targets) == 1 else f"all {len(targets):,} targets"
     bind = "1 of them binds" if len(binding) == 1 else f"{len(binding):,} of them bind"
@@ -205,8 +237,12 @@ def _targets_in_words(plan: Design) -> str:
 
 def as_text(plan: Design) -> str:
     """Everything as plain text."""
-    shown = [f"{as_plain_text(table)}\n" for table in tables(plan)]
-    return "\n".join([*shown, *sentences(plan)])
+    return shown_as_text(tables(plan), sentences(plan))
+
+
+def shown_as_text(tables: Sequence[TextTable], sentences: Sequence[str]) -> str:
+    """Tables and sentences as plain text."""
+    return "\n".join([*(f"{as_plain_text(table)}\n" for table in tables), *sentences])
 
 
 def as_plain_text(table: TextTable) -> str:
@@ -222,11 +258,16 @@ def as_plain_text(table: TextTable) -> str:
 
 def as_html(plan: Design) -> str:
     """Everything as HTML for a notebook; all text is escaped."""
+    return shown_as_html(tables(plan), sentences(plan))
+
+
+def shown_as_html(tables: Sequence[TextTable], sentences: Sequence[str] = ()) -> str:
+    """Tables and sentences as HTML for a notebook; all text is escaped."""
     return "".join(
         [
             "<div>",
-            *(_html_table(table) for table in tables(plan)),
-            *(f"<p>{escape(sentence)}</p>" for sentence in sentences(plan)),
+            *(_html_table(table) for table in tables),
+            *(f"<p>{escape(sentence)}</p>" for sentence in sentences),
             "</div>",
         ]
     )

@@ -17,6 +17,7 @@ from dpstrata.model.releases import kind_of
 from dpstrata.model.releases.base import Release
 from dpstrata.model.strata import Strata
 from dpstrata.planning.questions import answer, warn_beyond_the_best, warn_of_empty_strata
+from dpstrata.privacy.written import figure
 
 
 def answer_best(strata: Strata, inputs: Inputs, posed: dict[str, Problem] | None = None) -> Design:
@@ -146,7 +147,7 @@ class TrustComparison:
 def _described(plan: Design) -> str:
     value = plan.variance if plan.standard_error is None else plan.standard_error
     measure = "an objective" if plan.standard_error is None else "a standard error"
-    return f"{plan.strata.counted(plan.total)} give {measure} of {value:.4g}"
+    return f"{plan.strata.counted(plan.total)} give {measure} of {figure(value)}"
 
 
 def compare_trust(plan: Design) -> TrustComparison:

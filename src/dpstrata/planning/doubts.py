@@ -13,6 +13,7 @@ from dpstrata.model.comparison import stratum_variances, variance_parts
 from dpstrata.model.design_record import Design
 from dpstrata.model.problem import Problem
 from dpstrata.model.summary import SHOWN_STRATA, TextTable, as_plain_text
+from dpstrata.privacy.written import figure
 from dpstrata.solvers.exact import solve_exactly
 
 
@@ -84,11 +85,11 @@ class Sensitivity:
     def text_tables(self) -> list[TextTable]:
         """Return the scenarios and the strata that matter most, for the eye."""
         scenarios = [
-            (row.scenario, f"{row.variance:.4g}", f"{row.best_variance:.4g}", f"{row.ratio:.4f} times")
+            (row.scenario, figure(row.variance), figure(row.best_variance), f"{row.ratio:.4f} times")
             for row in self.scenarios
         ]
         strata = [
-            (name, f"{share:.1%}", f"{larger:.4g}", f"{smaller:.4g}")
+            (name, f"{share:.1%}", figure(larger), figure(smaller))
             for name, share, larger, smaller in zip(*self.table().values(), strict=True)
         ]
         left = len(strata) - SHOWN_STRATA

@@ -25,6 +25,7 @@ from dpstrata.model.outcome import Outcome
 from dpstrata.model.problem import Problem
 from dpstrata.model.response import is_worth_a_warning
 from dpstrata.model.strata import Strata
+from dpstrata.privacy.written import figure, money
 from dpstrata.solvers.budget import solve_budget
 from dpstrata.solvers.exact import solve_exactly
 from dpstrata.solvers.free import best_sizes
@@ -63,7 +64,7 @@ def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") 
         return
     # Made here, so that filters see its plain text.
     warning = DpstrataWarning(
-        f"{option(name, plan.total, ',')} exceeds the best total; it gives {plan.precision:.4g}. "
+        f"{option(name, plan.total, ',')} exceeds the best total; it gives {figure(plan.precision)}. "
         f"{plan.outcome_in_words}"
     )
     warnings.warn(warning, stacklevel=stacklevel + 1)
@@ -92,14 +93,19 @@ def _check_budget(strata: Strata, budget: float, sizes: IntArray, proof: Bound |
         return
     cost = total_cost(costs, sizes)
     least = proof.lower_bound if isinstance(proof, Bound) else cost
-    found = "" if least == cost else f" (the cheapest design found costs {cost:,.10g})"
+    found = "" if least == cost else f" (the cheapest design found costs {money(cost)})"
     at_least = "at least " if found else ""
     raise InfeasibleError(
-        f"the precision asked for costs {at_least}{least:,.10g}{found}, more than "
+        f"the precision asked for costs {at_least}{_beyond(least, budget)}{found}, more than "
         f"{option('budget', budget, ',.10g')}. "
         "Ask for less precision, or for the budget alone to see what it gives.",
         misses=(False, least / budget),
     )
+
+
+def _beyond(cost: float, budget: float) -> str:
+    """Write a cost above a budget: to the cent, unless that hides the difference."""
+    return money(cost) if money(cost) != money(budget) else f"{cost:,.10g}"
 
 
 class _Search:
@@ -196,7 +202,7 @@ class _Search:
         least = total_cost(costs, self._problem.lower)
         if not fits_budget(costs, self._problem.lower, budget):
             raise InfeasibleError(
-                f"{option('budget')} must cover the minimums, which cost {least:,.10g}, got "
+                f"{option('budget')} must cover the minimums, which cost {_beyond(least, budget)}, got "
                 f"{option('budget', budget, ',.10g')}."
             )
         if not self.strata.costs_differ:
@@ -265,8 +271,8 @@ class _Search:
         asked = f"the target of {where}" if where else asked
         planned = "that can be planned" if self._problem.terms.random_answers else "possible"
         return InfeasibleError(
-            f"{asked} asks for a standard error of {math.sqrt(target):.6g}, but the best {planned} under "
-            f"this privacy is {math.sqrt(best):.6g}, with {self.strata.counted(total)}.",
+            f"{asked} asks for a standard error of {figure(math.sqrt(target), 6)}, but the best {planned} "
+            f"under this privacy is {figure(math.sqrt(best), 6)}, with {self.strata.counted(total)}.",
             misses=(True, best / target),
         )
 

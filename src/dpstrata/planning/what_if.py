@@ -22,11 +22,11 @@ from dpstrata.model.goals import QUESTIONS, Measure, Targets
 from dpstrata.model.options import OPTIONS
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
-from dpstrata.model.summary import RANDOM_ANSWERS, SHOWN_STRATA, TextTable, as_plain_text
+from dpstrata.model.summary import RANDOM_ANSWERS, SHOWN_STRATA, TextTable, as_plain_text, not_shown
 from dpstrata.planning.choosing import answer_any
 from dpstrata.planning.designing import read_survey
 from dpstrata.planning.questions import require_costs
-from dpstrata.privacy.written import percent_up, round_up
+from dpstrata.privacy.written import figure, money, percent_up, round_up
 
 _RESULTS = ("noise", "total", "variance", "standard_error", "privacy_share", "sample_sizes", "problem")
 
@@ -140,7 +140,7 @@ class Evaluation:
         """Return the allocation beside the best one, for the eye."""
         columns = self.table()
         rows = [
-            (name, f"{size:,}", f"{given:,}", f"{best:,}", round_up(e, 3) if e == e else "none", f"{sd:.4g}")
+            (name, f"{size:,}", f"{given:,}", f"{best:,}", round_up(e, 3) if e == e else "none", figure(sd))
             for name, size, given, best, e, sd in zip(*columns.values(), strict=True)
         ]
         left = len(rows) - SHOWN_STRATA
@@ -148,7 +148,7 @@ class Evaluation:
             f"{self.best.strata.counted(self.total)} as given, beside the best allocation {self._as_large}",
             ("stratum", "size", "given", "best", "local epsilon", "noise sd"),
             rows[:SHOWN_STRATA],
-            f"{left:,} more strata are not shown." if left > 0 else "",
+            not_shown(left, "strata"),
         )
 
     def sentences(self) -> list[str]:
@@ -160,7 +160,7 @@ class Evaluation:
         )
         measure = "planned variance" if self.best.problem.terms.random_answers else "variance"
         return [
-            f"Your allocation has a {name} of {given:.4g}, the best one {self._as_large} {best:.4g}. "
+            f"Your allocation has a {name} of {figure(given)}, the best one {self._as_large} {figure(best)}. "
             f"Its {measure} is {self.ratio:.4g} times that of the best.",
             *([] if self.best.response_in_words is None else [self._response_in_words()]),
             *([] if self.cost is None else [self._cost_in_words(self.cost)]),
@@ -180,11 +180,11 @@ class Evaluation:
 
     def _cost_in_words(self, cost: float) -> str:
         if self.budget is None:
-            return f"They cost {cost:,.10g}."
+            return f"They cost {money(cost)}."
         if self.within_budget:
-            return f"They cost {cost:,.10g}, within the budget of {self.budget:,.10g}."
-        over = f"{cost - self.budget:,.10g}"
-        return f"They cost {cost:,.10g}, which is {over} more than the budget of {self.budget:,.10g}."
+            return f"They cost {money(cost)}, within the budget of {money(self.budget)}."
+        over = money(cost - self.budget)
+        return f"They cost {money(cost)}, which is {over} more than the budget of {money(self.budget)}."
 
     def __repr__(self) -> str:
         return "\n".join([as_plain_text(self.text_table()), "", *self.sentences()])

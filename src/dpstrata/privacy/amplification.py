@@ -5,6 +5,8 @@ lecture notes (2017). Neighbours replace one person inside a stratum; stratum si
 are public and fixed before any answer is seen.
 """
 
+from __future__ import annotations  # help() shows the names of types, not what NumPy makes of them
+
 from typing import overload
 
 import numpy as np

@@ -1,12 +1,63 @@
 """Numbers as people read them: budgets as they were written, losses never smaller than they are."""
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 
 def plain_number(value: float) -> str:
     """Write a number with all the digits it has, and no more."""
     return f"{value:.0f}" if value.is_integer() else repr(value)
+
+
+def figure(value: float, digits: int = 4) -> str:
+    """Write a number rounded to so many digits; with an exponent only if it is tiny or vast.
+
+    Examples
+    --------
+    >>> figure(4226.71), figure(359702.0999), figure(0.0304411), figure(2.0), figure(3.1e-9)
+    ('4,227', '359,700', '0.03044', '2', '3.1e-09')
+    """
+    if value == 0 or not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.{digits}g}"
+    decimals = _decimals(value, digits)
+    shown = f"{round(value, decimals):,.{max(decimals, 0)}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def money(value: float) -> str:
+    """Write a cost: whole, or with two decimals, or as digits of less than one.
+
+    Examples
+    --------
+    >>> money(9000.0), money(8999.9202), money(359702.0999), money(0.04)
+    ('9,000', '8,999.92', '359,702.10', '0.04')
+    """
+    return figure(value) if abs(value) < 1 or abs(value) >= 1e15 else f"{value:,.2f}".removesuffix(".00")
+
+
+def at_error(values: Sequence[float], error: float, *, whole: bool = False) -> list[str]:
+    """Write numbers rounded to where two digits of their standard error end, or at least to whole numbers.
+
+    Examples
+    --------
+    >>> at_error([0.32412, 0.28261, 0.36563], 0.02117)
+    ['0.324', '0.283', '0.366']
+    >>> at_error([35673.2, -6861.7], 1498.2), at_error([12.31], 4.2), at_error([12.31], 4.2, whole=True)
+    (['35,700', '-6,900'], ['12.3'], ['12'])
+    """
+    if error > 0:
+        decimals = min(_decimals(error, 2), 0 if whole else 15)
+    elif whole:
+        decimals = 0
+    else:
+        return [figure(value) for value in values]
+    return [f"{round(value, decimals) + 0.0:,.{max(decimals, 0)}f}" for value in values]
+
+
+def _decimals(value: float, digits: int) -> int:
+    """Return how many decimals so many digits of a number have, after rounding it to them."""
+    return digits - 1 - int(f"{value:.{digits - 1}e}".partition("e")[2])
 
 
 def as_written(value: float) -> Decimal:

@@ -273,7 +273,7 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float, of:
             "$schema": SCHEMA,
             "title": {
                 "text": "Estimates from noised answers" if of == "mean" else of.capitalize(),
-                "subtitle": f"with {confidence:.0%} intervals",
+                "subtitle": f"with {100 * confidence:.10g}% intervals",
             },
             "width": 560,
             "height": {"step": 28},

@@ -17,7 +17,7 @@ from dpstrata.model.design_record import Design
 from dpstrata.model.outcome import counted
 from dpstrata.model.summary import TITLES
 from dpstrata.privacy.promises import never_amplified
-from dpstrata.privacy.written import plain_number
+from dpstrata.privacy.written import money, plain_number
 from dpstrata.report.chart import Chart
 from dpstrata.report.charts import MOST_BARS
 from dpstrata.report.drawing import (
@@ -205,8 +205,8 @@ def parts_chart(plan: Design) -> Chart:
         titled(
             "Where the error comes from",
             (
-                f"A cost of {plan.cost:,.6g}"
-                if plan.compares_costs
+                f"A cost of {money(plan.cost)}"
+                if plan.compares_costs and plan.cost is not None
                 else plan.strata.counted(plan.total).capitalize()
             )
             + ", the same privacy for all",

@@ -16,7 +16,7 @@ from dpstrata.model.releases import OPTION
 from dpstrata.model.summary import TextTable
 from dpstrata.privacy.promises import PROMISES
 from dpstrata.privacy.promises.pure import beliefs
-from dpstrata.privacy.written import plain_number, round_up
+from dpstrata.privacy.written import figure, plain_number, round_up
 from dpstrata.report.words import OBJECTIVES, three_digits
 from dpstrata.version import __version__
 
@@ -77,7 +77,7 @@ def allocation_table(plan: Design) -> TextTable:
             plan.strata.name(i),
             plan.strata.sd_source(i).replace("_", " "),
             f"{plan.strata.sizes[i]:,}",
-            f"{plan.sds[i]:.4g}",
+            figure(plan.sds[i]),
             *(f"{columns[name][i]:,.10g}" for name in optional),
             *(() if rates is None else (f"{rates[i]:.4g}",)),
             f"{plan.sample_sizes[i]:,}",
@@ -110,7 +110,7 @@ def noise_table(plan: Design) -> TextTable:
             f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
             *((round_up(float(local[i]), 3),) if inputs.promise.amplified else ()),
             *((round_up(float(local[i]) / inputs.questions, 3),) if several else ()),
-            f"{noise[i]:.4g}",
+            figure(noise[i]),
             *(("yes" if bound[i] else "no", round_up(float(central[i]), 3)) if capped else ()),
         )
         for i in range(min(len(plan.strata), SHOWN))

@@ -16,7 +16,7 @@ from dpstrata.model.domains import find_partitions
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.matching import Match, match_neyman
 from dpstrata.model.usefulness import alarm
-from dpstrata.privacy.written import percent_up, round_up
+from dpstrata.privacy.written import money, percent_up, round_up
 
 _LISTED_SIZES = 6
 OBJECTIVES = {
@@ -59,7 +59,7 @@ def _result(plan: Design) -> str:
         strata = "1 stratum" if len(sizes) == 1 else f"{len(sizes):,} strata"
         who = f"{plan.strata.counted(plan.total)} in {strata}"
     give = "gives" if plan.total == 1 else "give"
-    cost = "" if plan.cost is None else f" for a cost of {plan.cost:,.10g}"
+    cost = "" if plan.cost is None else f" for a cost of {money(plan.cost)}"
     return f"{who} {give} {measure_in_words(plan)}{cost}."
 
 
@@ -123,7 +123,7 @@ def _drawbacks(plan: Design, neyman: Comparison) -> str:
             f"{percent_up(plan.chance_of_empty_stratum)}"
         )
     if plan.cost is not None and neyman.cost is not None and neyman.cost > plan.cost:
-        found.append(f"cost {neyman.cost:,.10g} instead of {plan.cost:,.10g}")
+        found.append(f"cost {money(neyman.cost)} instead of {money(plan.cost)}")
     missed = missed_targets(plan, neyman)
     if missed:
         found.append(f"miss {'1 target' if missed == 1 else f'{missed:,} targets'}")
@@ -150,8 +150,8 @@ def neyman_cost_in_words(plan: Design, match: Match) -> str | None:
         return None
     sizes = baseline_sizes(replace(plan.problem, total=match.total), "neyman")
     return (
-        f"Those {plan.strata.counted(match.total)} would cost {total_cost(costs, sizes):,.10g}; "
-        f"this design costs {plan.cost:,.10g}."
+        f"Those {plan.strata.counted(match.total)} would cost {money(total_cost(costs, sizes))}; "
+        f"this design costs {money(plan.cost)}."
     )
 
 

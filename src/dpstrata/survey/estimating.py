@@ -15,8 +15,10 @@ from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.domains import find_partitions
+from dpstrata.model.summary import shown_as_html, shown_as_text
 from dpstrata.survey.noising import rows_by_name
 from dpstrata.survey.response import check_response
+from dpstrata.survey.summary import estimates_table, estimation_sentences, estimation_table
 
 FEW = 10
 
@@ -48,6 +50,9 @@ class Estimate:
     degrees_of_freedom: float
     invited: int
     answers: int
+
+    def _repr_html_(self) -> str:
+        return shown_as_html([estimates_table([self])])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +94,9 @@ class Estimates(Sequence[Estimate]):
             return tuple(self)[at]
         return Estimate(self.columns[at], self.groups[at], *(figure[at].item() for figure in self._figures))
 
+    def _repr_html_(self) -> str:
+        return shown_as_html([estimates_table(self)])
+
     def __iter__(self) -> Iterator[Estimate]:
         return map(Estimate, self.columns, self.groups, *(figure.tolist() for figure in self._figures))
 
@@ -120,6 +128,10 @@ class Estimation:
         What the means are of: "mean", or "mean of answers clipped to" the range of a design that clips them.
     notes : tuple of str
         What is to be said of the promise, in sentences: where fewer people answered than it counts on.
+    confidence : float
+        Level of the intervals.
+    counts_people : bool
+        Whether the total is a number of people: of those who answer yes.
     """
 
     whole: Estimate
@@ -131,6 +143,8 @@ class Estimation:
     population: int
     of: str = "mean"
     notes: tuple[str, ...] = ()
+    confidence: float = 0.95
+    counts_people: bool = False
 
     @property
     def rows(self) -> tuple[Estimate, ...]:
@@ -149,6 +163,12 @@ class Estimation:
             lower=whole.lower * people,
             upper=whole.upper * people,
         )
+
+    def __repr__(self) -> str:
+        return shown_as_text([estimation_table(self)], estimation_sentences(self))
+
+    def _repr_html_(self) -> str:
+        return shown_as_html([estimation_table(self)], estimation_sentences(self))
 
 
 class StratumParts(NamedTuple):
@@ -212,6 +232,8 @@ def combine(
         plan.strata.population,
         plan.inputs.mean_in_words,
         () if said is None else (said,),
+        plan.inputs.confidence,
+        plan.inputs.answers.counts_people,
     )
 
 

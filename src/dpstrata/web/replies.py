@@ -116,7 +116,7 @@ def explain(error: Exception) -> Reply | None:
             return _explain_shape(error)
         case StrataError():
             cells = [cell._asdict() for cell in error.cells[:SHOWN_CELLS]]
-            return reply_error(422, error.sentence, cells=cells)
+            return reply_error(422, error.sentence, argument=None if cells else error.argument, cells=cells)
         case DpstrataError():
             return reply_error(422, error.sentence, argument=error.argument)
         case MemoryError():

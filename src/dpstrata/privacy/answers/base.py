@@ -56,6 +56,8 @@ class Answers:
     """How such answers are asked for, in the words of a message."""
     figure: ClassVar[str] = "mean"
     """What is estimated."""
+    counts_people: ClassVar[bool] = False
+    """Whether the total of all answers is a number of people."""
     can_clip: ClassVar[bool] = False
     """Whether an answer outside the range may count as the nearer end of it."""
 

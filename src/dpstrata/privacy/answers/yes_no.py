@@ -26,6 +26,7 @@ class YesNo(Grid):
 
     form: ClassVar[str] = f"'{_WORD}'"
     figure: ClassVar[str] = "share"
+    counts_people: ClassVar[bool] = True
 
     def _check_step(self) -> None:
         Grid._check_step(self)
