@@ -172,6 +172,7 @@ def privatize_command(
 def _one_by_one(design: Path, stratum: str) -> None:
     import sys
 
+    from dpstrata.errors import InputError
     from dpstrata.model.document import read_design
     from dpstrata.survey.noising import noise_answer, noise_answers
 
@@ -179,7 +180,10 @@ def _one_by_one(design: Path, stratum: str) -> None:
     noise_answers(plan, stratum, [])  # says at once if there is no such stratum
     for line in sys.stdin:
         if line.strip():
-            typer.echo(repr(noise_answer(plan, stratum, line)))  # type: ignore[arg-type]
+            answer = plan.inputs.answers.from_cell(line)
+            if answer is None:
+                raise InputError(f"every answer must be {plan.inputs.answers.written}, got something else.")
+            typer.echo(repr(noise_answer(plan, stratum, answer)))
 
 
 def _batch(
