@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpstrata.errors import InputError, MissingExtraError, StrataError
+from dpstrata.privacy.written import read_number
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
+_MOST_LISTED = 20  # columns in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,32 @@ def text_of(cell: Any) -> str:
     if isinstance(cell, bool):
         return str(cell).lower()
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+
+
+def require_columns(source: str, known: Iterable[str], *names: str) -> None:
+    """Require columns of a table; a message lists those that it has."""
+    there = list(known)
+    for name in names:
+        if name not in there:
+            raise InputError(f"{source} has no column {name!r}; {columns_in_words(there)}.", where=source)
+
+
+def columns_in_words(names: Sequence[str]) -> str:
+    """List the columns of a table, unless they look like a row of answers under no header.
+
+    Examples
+    --------
+    >>> columns_in_words(["person", "region"])
+    "it has 'person', 'region'"
+    >>> columns_in_words(["anna", "north", "1"])
+    'its first row looks like data, so it may lack a header'
+    """
+    if any(
+        read_number(name) is not None or name.casefold() in ("yes", "no", "true", "false") for name in names
+    ):
+        return "its first row looks like data, so it may lack a header"
+    listed = ", ".join(map(repr, names[:_MOST_LISTED])) or "none"
+    return f"it has {listed}" + (f" and {len(names) - _MOST_LISTED:,} more" * (len(names) > _MOST_LISTED))
 
 
 def read_table(path: Path, *, name: str | None = None) -> Table:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
 from dpstrata.model.document import read_design
-from dpstrata.model.tables import Table, read_table, text_of
+from dpstrata.model.tables import Table, read_table, require_columns, text_of
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.written import has_two_readings, read_number
 from dpstrata.survey.estimating import Estimation
@@ -137,7 +137,5 @@ def _places(table: Table, rows: Sequence[int]) -> str:
 def _table(path: Path, *names: str) -> Table:
     """Read a table that must have these columns."""
     table = read_table(path)
-    for name in names:
-        if name not in table.columns:
-            raise InputError(f"{path} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
+    require_columns(table.source, table.columns, *names)
     return table
