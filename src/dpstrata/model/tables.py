@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
 _MOST_LISTED = 20  # columns in a message
+_ADDRESS = re.compile(r"(?!file:)(?:jdbc:)?[a-z][\w+.-]+:/|.*\b(password|pwd)\s*=", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,14 @@ def text_of(cell: Any) -> str:
     if isinstance(cell, bool):
         return str(cell).lower()
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+
+
+def require_file(path: str | Path) -> None:
+    """Refuse the address of a database, which may hold a password and is no file."""
+    if _ADDRESS.match(str(path)):
+        raise InputError(
+            "a table must be a file, got an address. Export the table as CSV or Parquet, and give that file."
+        )
 
 
 def require_columns(source: str, known: Iterable[str], *names: str) -> None:
@@ -84,6 +94,7 @@ def read_table(path: Path, *, name: str | None = None) -> Table:
     MissingExtraError
         If its kind needs the extra ``files``.
     """
+    require_file(path)
     name = str(path) if name is None else name
     ending = path.suffix.lower()
     try:

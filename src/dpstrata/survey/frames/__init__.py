@@ -10,6 +10,7 @@ import numpy as np
 
 from dpstrata.errors import InputError, option
 from dpstrata.model.strata import Strata
+from dpstrata.model.tables import require_file
 from dpstrata.survey.frames.base import Frame
 from dpstrata.survey.frames.files import DATABASE_ENDINGS, FileFrame
 
@@ -52,6 +53,7 @@ def open_frame(
             value=id,
         )
     if isinstance(people, str | Path) and engine == "duckdb":
+        require_file(people)
         if table is not None and Path(people).suffix.lower() not in DATABASE_ENDINGS:
             raise InputError(
                 f"{option('table')} is for a DuckDB database, got {Path(people).name!r}.",

@@ -24,7 +24,8 @@ from dpstrata.survey.frames.base import (
 )
 from dpstrata.survey.frames.spelling import find_repeats, plain_ids
 
-DATABASE_ENDINGS = (".duckdb", ".db")
+DATABASE_ENDINGS = (".duckdb", ".db", ".sqlite", ".sqlite3")  # SQLite is known, to say what to do
+_SQLITE = b"SQLite format 3\0"
 _BATCH = 1 << 16
 _SETTINGS = {
     "temp_file_encryption": True,  # what does not fit in memory is encrypted on disk, and its key is not kept
@@ -155,10 +156,10 @@ class FileFrame(Frame):
     def _reason(self, error: Exception) -> str:
         """Say why DuckDB cannot read the file; most of its messages can hold values of rows."""
         duckdb, words = _duckdb(), str(error).lower()
+        if "not a valid duckdb database" in words:
+            return "it is not a DuckDB database"
         if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
             return str(error).splitlines()[0][:120]
-        if isinstance(error, duckdb.CatalogException):
-            return f"it has no table {self.table!r}"
         if "utf-8" in words or "utf8" in words or "encod" in words:
             return "it is not UTF-8 text; save it as UTF-8"
         return "it is not readable, or its rows differ in length"
@@ -200,16 +201,37 @@ class FileFrame(Frame):
             }
             connection.register("frame", pyarrow.table(columns))
         elif ending in DATABASE_ENDINGS:
-            if self.table is None:
-                raise InputError(
-                    f"{self.path} is a database: name the table that lists the people ({option('table')}).",
-                    where=str(self.path),
-                )
-            connection.execute(f"ATTACH '{path}' AS source (READ_ONLY)")
-            connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{_quote(self.table)}")
+            self._attach_database(connection, path)
         else:
-            endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *DATABASE_ENDINGS)
+            endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *DATABASE_ENDINGS[:2])
             raise InputError(f"a frame must end in {', '.join(endings)}, got {self.path.name!r}.")
+
+    def _attach_database(self, connection: Any, path: str) -> None:
+        """Make a table of a database known as ``frame``, or say which tables there are."""
+        if _is_sqlite(self.path):
+            raise InputError(
+                f"{self.path} is a SQLite database; a frame must be a DuckDB database or a file. Export the "
+                "table as CSV.",
+                where=str(self.path),
+            )
+        connection.execute(f"ATTACH '{path}' AS source (READ_ONLY, TYPE duckdb)")
+        tables = [
+            name
+            for (name,) in connection.execute(
+                "SELECT table_name FROM information_schema.tables "
+                "WHERE table_catalog = 'source' AND table_schema = 'main' ORDER BY table_name"
+            ).fetchall()
+        ]
+        there = f"it has {', '.join(map(repr, tables)) or 'none'}"
+        if self.table is None:
+            raise InputError(
+                f"{self.path} is a database: name the table that lists the people ({option('table')}); "
+                f"{there}.",
+                where=str(self.path),
+            )
+        if self.table.casefold() not in map(str.casefold, tables):
+            raise InputError(f"{self.path} has no table {self.table!r}; {there}.", where=str(self.path))
+        connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{_quote(self.table)}")
 
     def _require_single_columns(self) -> None:
         """Refuse a CSV file in which a column that is needed stands twice; DuckDB would rename one."""
@@ -234,6 +256,14 @@ def file_digest(path: str | Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
+
+
+def _is_sqlite(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:  # DuckDB says why
+        return False
 
 
 def _quote(name: str) -> str:
