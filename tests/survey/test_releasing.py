@@ -5,6 +5,7 @@ import json
 import math
 
 import numpy as np
+import openpyxl
 import pytest
 
 import dpstrata as dps
@@ -349,6 +350,41 @@ def test_other_people_may_not_come_in_with_a_blank(fielded):
     with pytest.raises(dps.InputError, match="every stratum must have an answer, got none in 'south'"):
         release(folder, answers="wrong.csv", accept_response=True)
     assert not (folder / "ledger.json").exists()
+
+
+def test_frames_and_answers_in_a_sheet_under_a_title(fielded):
+    folder, _ = fielded
+    for name in ("people", "answers"):
+        book = openpyxl.Workbook()
+        sheet = book.create_sheet("May")
+        sheet.append(["The survey of May"])
+        with open(folder / f"{name}.csv", newline="") as file:
+            for row in csv.reader(file):
+                sheet.append(row)
+        book.save(folder / f"{name}.xlsx")
+    columns = ["--id", "person", "--stratum", "region", "--sheet", "May"]
+    steps = [
+        ["frame", "people.xlsx", *columns, "--out", "strata.xlsx"],
+        ["design", "strata.xlsx", "--sheet", "design", "--epsilon", "1", "--total", "9"],
+        ["draw", "design.json", "people.xlsx", *columns, "--out", "sample.csv", "--verify"],
+        [
+            "privatize",
+            "design.json",
+            "answers.xlsx",
+            *columns,
+            "--sample",
+            "sample.csv",
+            "--answer",
+            "income",
+        ],
+    ]
+    steps[-1] += ["--out", "noised.csv"]
+    with_sheets = [run(folder, *step) for step in steps]
+    assert [done.returncode for done in with_sheets] == [0] * 4, [done.stderr for done in with_sheets]
+    wrong = run(folder, *[part if part != "May" else "June" for part in steps[0]])
+    assert wrong.stderr == "Error: people.xlsx has no sheet 'June'; it has 'Sheet', 'May'.\n"
+    wrong = run(folder, *[part.replace("people.xlsx", "people.csv") for part in steps[0]])
+    assert wrong.stderr == "Error: --sheet is for an Excel file, got 'people.csv'.\n"
 
 
 def test_the_commands_read_yes_and_no(fielded):

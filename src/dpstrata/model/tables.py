@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpstrata.errors import InputError, MissingExtraError, StrataError
+from dpstrata.errors import InputError, MissingExtraError, StrataError, option
 from dpstrata.privacy.written import read_number
 
 if TYPE_CHECKING:
@@ -51,6 +51,12 @@ def require_file(path: str | Path) -> None:
         )
 
 
+def require_excel(path: str | Path, sheet: str | None) -> None:
+    """Refuse a sheet of a file that has none."""
+    if sheet is not None and Path(path).suffix.lower() not in EXCEL_ENDINGS:
+        raise InputError(f"{option('sheet')} is for an Excel file, got {Path(path).name!r}.", value=sheet)
+
+
 def require_columns(source: str, known: Iterable[str], *names: str) -> None:
     """Require columns of a table; a message lists those that it has."""
     there = list(known)
@@ -77,7 +83,7 @@ def columns_in_words(names: Sequence[str]) -> str:
     return f"it has {listed}" + (f" and {len(names) - _MOST_LISTED:,} more" * (len(names) > _MOST_LISTED))
 
 
-def read_table(path: Path, *, name: str | None = None) -> Table:
+def read_table(path: Path, *, name: str | None = None, sheet: str | None = None) -> Table:
     """Read a table file; its ending says its kind.
 
     Parameters
@@ -86,6 +92,8 @@ def read_table(path: Path, *, name: str | None = None) -> Table:
         The file.
     name : str, optional
         What its reader calls it; by default its path.
+    sheet : str, optional
+        Sheet of an Excel file; by default the first. Title rows above its header are left out.
 
     Raises
     ------
@@ -97,13 +105,14 @@ def read_table(path: Path, *, name: str | None = None) -> Table:
     require_file(path)
     name = str(path) if name is None else name
     ending = path.suffix.lower()
+    require_excel(path, sheet)
     try:
         if ending in TEXT_ENDINGS:
             return _read_text(path, name)
         if ending == ".parquet":
             return _read_parquet(path, name)
         if ending in EXCEL_ENDINGS:
-            return _read_excel(path, name)
+            return _read_excel(path, name, sheet)
     except FileNotFoundError:
         raise InputError(f"{name} does not exist.", where=name) from None
     except IsADirectoryError:
@@ -180,7 +189,7 @@ def _read_parquet(path: Path, name: str) -> Table:
     return Table(name, columns, lambda row: f"row {row + 1}")
 
 
-def _read_excel(path: Path, name: str) -> Table:
+def _read_excel(path: Path, name: str, sheet: str | None) -> Table:
     try:
         import python_calamine
     except ImportError:
@@ -188,16 +197,30 @@ def _read_excel(path: Path, name: str) -> Table:
     if not path.exists():
         raise FileNotFoundError
     try:
-        sheet = python_calamine.CalamineWorkbook.from_path(path).get_sheet_by_index(0)
+        book = python_calamine.CalamineWorkbook.from_path(path)
+        known = sheet in book.sheet_names
+        cells = book.get_sheet_by_name(sheet) if known else book.get_sheet_by_index(0)
     except (python_calamine.CalamineError, ValueError):
         raise InputError(f"{name} is not a readable Excel file.", where=name) from None
-    first = (sheet.start or (0, 0))[0] + 1
+    if sheet is not None and not known:
+        listed = ", ".join(map(repr, book.sheet_names))
+        raise InputError(f"{name} has no sheet {sheet!r}; it has {listed}.", value=sheet, where=name)
+    first = (cells.start or (0, 0))[0] + 1
     rows, lines = [], []
-    for number, row in enumerate(sheet.to_python(skip_empty_area=True), start=first):
+    for number, row in enumerate(cells.to_python(skip_empty_area=True), start=first):
         if any(cell != "" for cell in row):
             rows.append([None if cell == "" else cell for cell in row])
             lines.append(number)
-    return _table_of_rows(name, rows, lambda row: f"row {lines[row + 1]}")
+    header = _header_row(rows)
+    return _table_of_rows(name, rows[header:], lambda row: f"row {lines[header + row + 1]}")
+
+
+def _header_row(rows: Sequence[Sequence[Any]]) -> int:
+    """Find the header under title rows, which fill one cell, or less than half as many as the fullest row."""
+    filled = [sum(cell is not None for cell in row) for row in rows]
+    most = max(filled, default=0)
+    titles = max(1, (most - 1) // 2) if most > 1 else 0
+    return next((row for row, number in enumerate(filled) if number > titles), 0)
 
 
 def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place: Callable[[int], str]) -> Table:

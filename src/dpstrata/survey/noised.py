@@ -78,9 +78,11 @@ def read_noised(path: Path, stratum: str, answer: str) -> tuple[list[str], list[
     return read_people(path, stratum, (stratum,))[1], read_numbers(path, answer)
 
 
-def read_people(path: Path, id: str, stratum: Sequence[str]) -> tuple[list[str], list[str]]:
+def read_people(
+    path: Path, id: str, stratum: Sequence[str], *, sheet: str | None = None
+) -> tuple[list[str], list[str]]:
     """Read ids and strata as text; several stratum columns are crossed."""
-    columns = _table(path, id, *stratum).columns
+    columns = _table(path, id, *stratum, sheet=sheet).columns
     people, *parts = ([text_of(cell) for cell in columns[name]] for name in (id, *stratum))
     return people, [BETWEEN.join(cells) for cells in zip(*parts, strict=True)]
 
@@ -91,10 +93,10 @@ def read_numbers(path: Path, name: str) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def read_answers(path: Path, name: str, answers: Answers) -> list[float | None]:
+def read_answers(path: Path, name: str, answers: Answers, *, sheet: str | None = None) -> list[float | None]:
     """Read answers as people write them, ``None`` for a blank; no message shows one."""
     remedy = f"not {answers.written}; correct that, or leave the cell empty if the person did not answer"
-    return _read_cells(_table(path, name), name, answers.from_cell, remedy, blanks=True)
+    return _read_cells(_table(path, name, sheet=sheet), name, answers.from_cell, remedy, blanks=True)
 
 
 def _read_cells(
@@ -134,8 +136,8 @@ def _places(table: Table, rows: Sequence[int]) -> str:
     return first if len(rows) <= _SHOWN else f"{first} and {len(rows) - _SHOWN:,} more"
 
 
-def _table(path: Path, *names: str) -> Table:
+def _table(path: Path, *names: str, sheet: str | None = None) -> Table:
     """Read a table that must have these columns."""
-    table = read_table(path)
+    table = read_table(path, sheet=sheet)
     require_columns(table.source, table.columns, *names)
     return table

@@ -79,6 +79,7 @@ def privatize(
     answer: str,
     out: str | Path,
     key_file: str | Path,
+    sheet: str | None = None,
     again: bool = False,
     accept_response: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -109,6 +110,8 @@ def privatize(
         curator one noised mean a stratum, with the number of its ``answers``. It must not exist yet.
     key_file : path
         The key of the draw.
+    sheet : str, optional
+        Sheet of the answers, if they are an Excel file; by default the first.
     again : bool
         Whether to release although something was released before: everyone's losses add up, and those of the
         same sample add up before it hides anyone.
@@ -138,8 +141,8 @@ def privatize(
     secret = read_key(Path(key_file))
     check_record(plan, sample=sample, key=secret, record=record)
     drawn = dict(zip(*read_people(sample, id, (stratum_column(columns),)), strict=True))
-    people, strata = read_people(Path(answers), id, columns)
-    values = read_answers(Path(answers), answer, plan.inputs.answers)
+    people, strata = read_people(Path(answers), id, columns, sheet=sheet)
+    values = read_answers(Path(answers), answer, plan.inputs.answers, sheet=sheet)
     _require_drawn(drawn, people, strata)
     # From here on, who left the answer blank is somebody who did not answer.
     answered = [row for row, value in enumerate(values) if value is not None]

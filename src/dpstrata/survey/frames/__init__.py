@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstrata.errors import InputError, option
 from dpstrata.model.strata import Strata
-from dpstrata.model.tables import require_file
+from dpstrata.model.tables import require_excel, require_file
 from dpstrata.survey.frames.base import Frame
 from dpstrata.survey.frames.files import DATABASE_ENDINGS, FileFrame
 
@@ -26,6 +26,7 @@ def open_frame(
     id: str,
     stratum: str | Sequence[str],
     table: str | None = None,
+    sheet: str | None = None,
     engine: Engine = "duckdb",
 ) -> Frame:
     """Describe a frame; nothing is read yet.
@@ -41,6 +42,8 @@ def open_frame(
         Column or columns that say where they belong; several are crossed.
     table : str, optional
         Table of a DuckDB database.
+    sheet : str, optional
+        Sheet of an Excel file; by default the first. Title rows above its header are left out.
     engine : {"duckdb", "spark"}
         What reads a path; a Spark data frame stays where it is.
     """
@@ -60,9 +63,12 @@ def open_frame(
                 value=table,
                 where=str(people),
             )
-        return FileFrame(id, columns, Path(people), table)
+        require_excel(people, sheet)
+        return FileFrame(id, columns, Path(people), table, sheet)
     from dpstrata.survey.frames.spark import open_spark_frame
 
+    if sheet is not None:
+        raise InputError(f"{option('sheet')} is for an Excel file, which Spark does not read.", value=sheet)
     if table is not None:
         raise InputError(
             f"{option('table')} is for DuckDB databases; give Spark the name of the table itself.",

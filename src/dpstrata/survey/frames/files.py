@@ -46,10 +46,13 @@ class FileFrame(Frame):
         CSV, Parquet, Excel, or a DuckDB database.
     table : str, optional
         Table of a DuckDB database.
+    sheet : str, optional
+        Sheet of an Excel file.
     """
 
     path: Path
     table: str | None = None
+    sheet: str | None = None
 
     @property
     def source(self) -> str:
@@ -189,7 +192,7 @@ class FileFrame(Frame):
         elif ending in EXCEL_ENDINGS:
             import pyarrow
 
-            cells = read_table(self.path).columns
+            cells = read_table(self.path, sheet=self.sheet).columns
             for name in (self.id, *self.stratum):
                 if any(isinstance(cell, float) and cell % 1 for cell in cells.get(name, ())):
                     raise InputError(
