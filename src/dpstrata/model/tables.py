@@ -14,10 +14,12 @@ from dpstrata.errors import InputError, MissingExtraError, StrataError, option
 from dpstrata.privacy.written import read_number
 
 if TYPE_CHECKING:
+    from narwhals import DataFrame
     from narwhals.typing import IntoFrame
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
+DATA_FRAME = "the data frame"  # what messages call one
 _MOST_LISTED = 20  # columns in a message
 _ADDRESS = re.compile(r"(?!file:)(?:jdbc:)?[a-z][\w+.-]+:/|.*\b(password|pwd)\s*=", re.IGNORECASE)
 
@@ -128,20 +130,28 @@ def read_table(path: Path, *, name: str | None = None, sheet: str | None = None)
 
 def table_from_frame(frame: IntoFrame) -> Table:
     """Take a table from any data frame that narwhals knows."""
+    eager = eager_frame(frame)
+    columns = {str(name): _known_missing(eager[name].to_list()) for name in eager.columns}
+    return Table(DATA_FRAME, columns, lambda row: f"row {row + 1}")
+
+
+def eager_frame(frame: IntoFrame) -> DataFrame[Any]:
+    """Take a data frame of any library that narwhals knows, computed if it was not yet."""
     import narwhals as nw
 
     try:
         native = nw.from_native(frame)
         eager = native.collect() if isinstance(native, nw.LazyFrame) else native
-        columns = {str(name): _known_missing(eager[name].to_list()) for name in eager.columns}
+        if len(set(eager.columns)) < len(eager.columns):
+            raise nw.exceptions.DuplicateError
     except TypeError:
         raise InputError(
             f"a data frame must be of pandas, Polars, Arrow or another library that narwhals knows, "
             f"got {type(frame).__name__}."
         ) from None
     except nw.exceptions.NarwhalsError:
-        raise InputError("the data frame must have one column of each name.") from None
-    return Table("the data frame", columns, lambda row: f"row {row + 1}")
+        raise InputError(f"{DATA_FRAME} must have one column of each name.") from None
+    return eager
 
 
 def _known_missing(cells: list[Any]) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import tempfile
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,32 +38,8 @@ _KINDS = r"varchar|enum\(.*\)|uuid|boolean|u?(tiny|small|big|huge)int|u?integer|
 
 
 @dataclass(frozen=True, slots=True)
-class FileFrame(Frame):
-    """A frame in a file.
-
-    Attributes
-    ----------
-    path : path
-        CSV, Parquet, Excel, or a DuckDB database.
-    table : str, optional
-        Table of a DuckDB database.
-    sheet : str, optional
-        Sheet of an Excel file.
-    """
-
-    path: Path
-    table: str | None = None
-    sheet: str | None = None
-
-    @property
-    def source(self) -> str:
-        """What messages call it."""
-        return str(self.path)
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Files that must not be written over."""
-        return (self.path,)
+class DuckFrame(Frame):
+    """A frame that DuckDB reads, wherever it is."""
 
     def sift(self, sift: Sift) -> Iterator[Any]:
         """Run everyone through ``sift``, batch by batch."""
@@ -111,10 +88,6 @@ class FileFrame(Frame):
         require_numbers(column, sum(number for _, _, number in rows))
         return {name: float(sd) for name, sd, _ in rows if name is not None}
 
-    def digest(self) -> tuple[str, str]:
-        """Return the digest of the file, as records of version 1 hold it."""
-        return "file", file_digest(self.path)
-
     def _rows(self, sql: str, *columns: str, spellings: Sequence[str] = ()) -> list[tuple[Any, ...]]:
         with self._query(sql, *columns, spellings=spellings) as result:
             return list(result.fetchall())
@@ -129,7 +102,7 @@ class FileFrame(Frame):
         with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
             connection = duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": folder})
             try:
-                self._attach(connection)
+                self._attach(connection, (self.id, *self.stratum, *columns))
                 kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE frame").fetchall()}
                 self.require_kinds(kinds, _KINDS)
                 for column in columns:
@@ -151,21 +124,10 @@ class FileFrame(Frame):
                 yield connection.sql(sql)
             except duckdb.Error as error:
                 raise InputError(
-                    f"{self.path} cannot be read as a frame: {self._reason(error)}.", where=str(self.path)
+                    f"{self.source} cannot be read as a frame: {_reason(error)}.", where=self.source
                 ) from None
             finally:
                 connection.close()
-
-    def _reason(self, error: Exception) -> str:
-        """Say why DuckDB cannot read the file; most of its messages can hold values of rows."""
-        duckdb, words = _duckdb(), str(error).lower()
-        if "not a valid duckdb database" in words:
-            return "it is not a DuckDB database"
-        if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
-            return str(error).splitlines()[0][:120]
-        if "utf-8" in words or "utf8" in words or "encod" in words:
-            return "it is not UTF-8 text; save it as UTF-8"
-        return "it is not readable, or its rows differ in length"
 
     def _stratum(self) -> str:
         texts = [_text(column) for column in self.stratum]
@@ -173,7 +135,44 @@ class FileFrame(Frame):
         joined = f" || '{BETWEEN}' || ".join(texts)
         return f"CASE WHEN {missing} THEN NULL ELSE {joined} END"
 
-    def _attach(self, connection: Any) -> None:
+    @abstractmethod
+    def _attach(self, connection: Any, columns: Sequence[str]) -> None:
+        """Make everyone known as ``frame``, with these columns at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFrame(DuckFrame):
+    """A frame in a file.
+
+    Attributes
+    ----------
+    path : path
+        CSV, Parquet, Excel, or a DuckDB database.
+    table : str, optional
+        Table of a DuckDB database.
+    sheet : str, optional
+        Sheet of an Excel file.
+    """
+
+    path: Path
+    table: str | None = None
+    sheet: str | None = None
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return str(self.path)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that must not be written over."""
+        return (self.path,)
+
+    def digest(self) -> tuple[str, str]:
+        """Return the digest of the file, as records of version 1 hold it."""
+        return "file", file_digest(self.path)
+
+    def _attach(self, connection: Any, columns: Sequence[str]) -> None:
         """Make the file known as ``frame``."""
         if not self.path.exists():
             raise InputError(f"{self.path} does not exist.", where=str(self.path))
@@ -198,11 +197,11 @@ class FileFrame(Frame):
                     raise InputError(
                         f"ids and strata must not be fractions, got some in column {name!r} of {self.path}."
                     )
-            columns = {
+            texts = {
                 name: pyarrow.array([text_of(cell) or None for cell in column], pyarrow.string())
                 for name, column in cells.items()
             }
-            connection.register("frame", pyarrow.table(columns))
+            connection.register("frame", pyarrow.table(texts))
         elif ending in DATABASE_ENDINGS:
             self._attach_database(connection, path)
         else:
@@ -259,6 +258,18 @@ def file_digest(path: str | Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
+
+
+def _reason(error: Exception) -> str:
+    """Say why DuckDB cannot read the file; most of its messages can hold values of rows."""
+    duckdb, words = _duckdb(), str(error).lower()
+    if "not a valid duckdb database" in words:
+        return "it is not a DuckDB database"
+    if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+        return str(error).splitlines()[0][:120]
+    if "utf-8" in words or "utf8" in words or "encod" in words:
+        return "it is not UTF-8 text; save it as UTF-8"
+    return "it is not readable, or its rows differ in length"
 
 
 def _is_sqlite(path: Path) -> bool:

@@ -140,8 +140,6 @@ def open_spark_frame(people: Any, id: str, stratum: tuple[str, ...]) -> SparkFra
     """Describe a frame on Spark, from a data frame, the name of a table, or a path."""
     if not isinstance(people, str | Path):
         require_spark()
-        if not hasattr(people, "mapInArrow"):
-            raise InputError(f"a frame must be a path or a Spark data frame, got {type(people).__name__}.")
         return SparkFrame(id, stratum, people)
     return SparkFrame(id, stratum, read_spark(str(people)), without_passwords(str(people)))
 
