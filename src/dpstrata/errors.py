@@ -31,6 +31,28 @@ _WORD = os.urandom(8).hex()
 _OPENS, _PARTS, _CLOSES = (f"{mark}{_WORD}" for mark in ("\ufdd0", "\ufdd1", "\ufdd2"))
 _MENTION = re.compile(f"{_OPENS}(\\w+?)(?:{_PARTS}(.*?))?{_CLOSES}", re.DOTALL)
 _NOTHING: Any = object()
+# In addresses (a path has lost one of the slashes) and in what people write instead of one.
+_PASSWORDS = (
+    re.compile(r"(\b[a-z][\w+.-]+:/{1,2}[^\s/:@]*:)[^\n]+(?=@)", re.IGNORECASE),
+    re.compile(
+        r"\b((?:password|passwd|pwd|secret|token)\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s;&]+)", re.IGNORECASE
+    ),
+)
+
+
+def without_passwords(text: str) -> str:
+    """Write stars for every password of a database address in a text.
+
+    Examples
+    --------
+    >>> without_passwords("postgresql://ann:hunter2@db/people does not exist.")
+    'postgresql://ann:***@db/people does not exist.'
+    >>> without_passwords("host=db password=hunter2")
+    'host=db password=***'
+    """
+    for pattern in _PASSWORDS:
+        text = pattern.sub(r"\1***", text)
+    return text
 
 
 class Mention(NamedTuple):
@@ -80,14 +102,17 @@ def _mark(name: str, value: str | None) -> str:
 
 
 class Sentence(str):
-    """A sentence for people that mentions options; as plain text it names them as Python does."""
+    """A sentence for people that mentions options; as plain text it names them as Python does.
+
+    Whatever it quotes, it shows no password of a database address.
+    """
 
     __slots__ = ("_marked",)
     _marked: str
 
     def __new__(cls, text: str) -> Sentence:
         """Read the mentions in ``text``."""
-        marked = text._marked if isinstance(text, Sentence) else text
+        marked = text._marked if isinstance(text, Sentence) else without_passwords(text)
         sentence = super().__new__(cls, _MENTION.sub(lambda found: str(Mention(found[1], found[2])), marked))
         sentence._marked = marked
         return sentence
@@ -156,8 +181,8 @@ class DpstrataError(Exception):
         self.sentence = Sentence(message)
         first = next(iter(self.sentence.mentions), None)
         self.argument = argument if argument is not None or first is None else first.name
-        self.value = value
-        self.where = where
+        self.value = without_passwords(value) if isinstance(value, str) else value
+        self.where = None if where is None else without_passwords(where)
         super().__init__(self.sentence)
 
     def __reduce__(self) -> tuple[Any, ...]:

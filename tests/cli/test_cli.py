@@ -395,4 +395,6 @@ def test_one_value_for_all_strata(tmp_path):
     )
     (tmp_path / "wrong.csv").write_text(told.replace("0.6", "6"))
     wrong = run("design", "wrong.csv", *options, "--total", 300, cwd=tmp_path)
-    assert "column 'response_rate': response_rate must be at least 1e-12 and at most 1, got 6." in wrong.stderr
+    assert (
+        "column 'response_rate': response_rate must be at least 1e-12 and at most 1, got 6." in wrong.stderr
+    )

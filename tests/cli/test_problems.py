@@ -4,6 +4,7 @@ import ast
 import re
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 import typer
@@ -39,7 +40,8 @@ def folder(tmp_path_factory):
     (folder / "coefficients.csv").write_text("stratum,size,sd,coefficient\nA,700,0,0\nB,800,0.1,0\n")
     (folder / "rates.csv").write_text("stratum,size,sd,response_rate\nA,700,0.3,0.5\nB,800,0.1,0.5\n")
     (folder / "means.csv").write_text("stratum,answer\nA,0.3\nA,0.5\nB,0.1\nB,0.4\n")
-    (folder / "people.duckdb").write_bytes(b"")
+    with duckdb.connect(str(folder / "people.duckdb")) as connection:
+        connection.execute("CREATE TABLE everyone (person INT, occupation TEXT)")
     (folder / "loop.csv").symlink_to("pool.csv")
     (folder / "pool.csv").symlink_to("loop.csv")
     for name in ("fair1978.csv", "regions.csv"):
@@ -236,7 +238,10 @@ def folder(tmp_path_factory):
             "frame fair1978.csv --id person --stratum person --out s.csv",
             "--id and --stratum must be different columns, got 'person' for both.",
         ),
-        (f"frame people.duckdb {FRAME} --out s.csv", "name the table that lists the people (--table)."),
+        (
+            f"frame people.duckdb {FRAME} --out s.csv",
+            "the table that lists the people (--table); it has 'everyone'.",
+        ),
         (
             "sweep strata.csv --epsilon 1 --total 20 --mechanism magic",
             "gaussian, best, got --mechanism magic.",
@@ -266,6 +271,25 @@ def test_an_answer_that_is_no_number_is_not_repeated(folder):
     result = commands.run(folder, "privatize", "design.json", "--stratum-value", "A", input="canary\n")
     assert result.returncode == 2
     assert result.stderr == "Error: every answer must be a number, got something else.\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "frame strata.csv {} --id a --stratum b --out s.csv",
+        "frame {} --id a --stratum b --out s.csv",
+        "frame strata.csv --engine {} --id a --stratum b --out s.csv",
+        "estimate {} noised.csv",
+        "estimate design.json {}",
+        "draw design.json {} --id a --stratum b --out s.csv",
+        "design {} --epsilon 1 --total 5",
+    ],
+)
+def test_a_password_in_an_address_is_not_repeated(folder, command):
+    result = commands.run(folder, *command.format("postgresql://ann:hunter2@db/people.csv").split())
+    assert result.returncode == 2
+    assert result.stderr.startswith("Error: ")
+    assert "hunter2" not in result.stdout + result.stderr
 
 
 def test_a_sweep_shows_problems_in_the_words_of_the_command_line(folder):

@@ -185,10 +185,7 @@ def test_the_best_is_gaussian_where_only_that_keeps_the_promise(promise, tmp_pat
     assert plan.inputs == explicit.inputs
     assert plan.sample_sizes.tolist() == explicit.sample_sizes.tolist()
     assert [row.mechanism for row in plan.choice] == ["gaussian"]
-    assert (
-        f"Gaussian was chosen: it is the noise for a promise of {plan.inputs.promise.title}."
-        in repr(plan)
-    )
+    assert f"Gaussian was chosen: it is the noise for a promise of {plan.inputs.promise.title}." in repr(plan)
     plan.save(tmp_path / "d.json")
     assert dps.load_design(tmp_path / "d.json") == plan
     if "delta" in promise:

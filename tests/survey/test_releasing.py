@@ -5,6 +5,7 @@ import json
 import math
 
 import numpy as np
+import openpyxl
 import pytest
 
 import dpstrata as dps
@@ -68,7 +69,7 @@ def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
         ),
         (
             lambda rows: [*rows[:-1], [*rows[-1][:2], "secret-43210"]],
-            r"column '\w+', line \d+: not a number; code yes as 1 and no as 0",
+            r"column 'income', line \d+: not a number; correct that, or leave the cell empty if the person did not",
         ),
     ],
 )
@@ -302,6 +303,108 @@ def test_a_stratum_without_an_answer_is_found_before_anything_is_spent(fielded):
     with pytest.raises(dps.InputError, match="every stratum must have an answer, got none in 'south'"):
         release(folder, answers="north.csv", accept_response=True)
     assert not (folder / "ledger.json").exists()
+
+
+def test_who_leaves_the_answer_blank_is_somebody_who_did_not_answer(fielded):
+    """Everything that counts who answered sees the same as without those rows."""
+    folder, _ = fielded
+    few, blanks = keep(folder, 31), "blanks.csv"
+    header, *rows = (folder / "answers.csv").read_text().splitlines()
+    kept = set((folder / few).read_text().splitlines())
+    cut = [row if row in kept else row.rpartition(",")[0] + ", " for row in rows]
+    (folder / blanks).write_text("\n".join([header, *cut]) + "\n")
+    with pytest.raises(dps.InputError, match=r"may be lost instead of 1.*accept_response=True"):
+        release(folder, answers=blanks)
+    assert not (folder / "ledger.json").exists()
+    left = release(folder, answers=blanks, accept_response=True)
+    entry = json.loads((folder / "ledger.json").read_text())["entries"][0]
+    (folder / "ledger.json").unlink()
+    without = release(folder, answers=few, out="without.csv", accept_response=True)
+    same = json.loads((folder / "ledger.json").read_text())["entries"][0]
+    assert (left.answers, left.blank, without.blank) == (31, 9, 0)
+    assert left.response.epsilon == without.response.epsilon
+    np.testing.assert_array_equal(left.response.shares, without.response.shares)
+    assert (entry["people"], entry["epsilon"]) == (same["people"], same["epsilon"])
+    strata = [
+        [line.partition(",")[0] for line in (folder / name).read_text().splitlines()]
+        for name in ("noised.csv", "without.csv")
+    ]
+    assert strata[0] == strata[1]
+    words = "9 answers were blank and are left out; those people count as people who did not answer."
+    assert left.notes == (words, *without.notes)
+
+
+def test_other_people_may_not_come_in_with_a_blank(fielded):
+    folder, _ = fielded
+    text = (folder / "answers.csv").read_text()
+    for row, words in (
+        ("stranger,north,", "got 1 who were not and 0 with"),
+        (text.splitlines()[1].rpartition(",")[0] + ",", "got someone's answer twice"),
+    ):
+        (folder / "wrong.csv").write_text(f"{text}{row}\n")
+        with pytest.raises(dps.InputError, match=words):
+            release(folder, answers="wrong.csv")
+    header, *rows = text.splitlines()
+    cut = [row.rpartition(",")[0] + "," if "south" in row else row for row in rows]
+    (folder / "wrong.csv").write_text("\n".join([header, *cut]) + "\n")
+    with pytest.raises(dps.InputError, match="every stratum must have an answer, got none in 'south'"):
+        release(folder, answers="wrong.csv", accept_response=True)
+    assert not (folder / "ledger.json").exists()
+
+
+def test_frames_and_answers_in_a_sheet_under_a_title(fielded):
+    folder, _ = fielded
+    for name in ("people", "answers"):
+        book = openpyxl.Workbook()
+        sheet = book.create_sheet("May")
+        sheet.append(["The survey of May"])
+        with open(folder / f"{name}.csv", newline="") as file:
+            for row in csv.reader(file):
+                sheet.append(row)
+        book.save(folder / f"{name}.xlsx")
+    columns = ["--id", "person", "--stratum", "region", "--sheet", "May"]
+    steps = [
+        ["frame", "people.xlsx", *columns, "--out", "strata.xlsx"],
+        ["design", "strata.xlsx", "--sheet", "design", "--epsilon", "1", "--total", "9"],
+        ["draw", "design.json", "people.xlsx", *columns, "--out", "sample.csv", "--verify"],
+        [
+            "privatize",
+            "design.json",
+            "answers.xlsx",
+            *columns,
+            "--sample",
+            "sample.csv",
+            "--answer",
+            "income",
+        ],
+    ]
+    steps[-1] += ["--out", "noised.csv"]
+    with_sheets = [run(folder, *step) for step in steps]
+    assert [done.returncode for done in with_sheets] == [0] * 4, [done.stderr for done in with_sheets]
+    wrong = run(folder, *[part if part != "May" else "June" for part in steps[0]])
+    assert wrong.stderr == "Error: people.xlsx has no sheet 'June'; it has 'Sheet', 'May'.\n"
+    wrong = run(folder, *[part.replace("people.xlsx", "people.csv") for part in steps[0]])
+    assert wrong.stderr == "Error: --sheet is for an Excel file, got 'people.csv'.\n"
+
+
+def test_the_commands_read_yes_and_no(fielded):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers="binary")
+    field_instead(folder, frame, plan, {"income": "Yes"})
+    text = (folder / "answers.csv").read_text().splitlines()
+    text[-1] = text[-1].rpartition(",")[0] + ","
+    (folder / "answers.csv").write_text("\n".join(text) + "\n")
+    batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region", "--answer", "income"]
+    accept = ["--accept-response", "--out", "noised.csv"]
+    noised = run(folder, "privatize", "design.json", "answers.csv", *batch, *accept)
+    assert noised.returncode == 0, noised.stderr
+    assert "39 of 40 answers noised" in noised.stdout
+    assert "1 answer was blank and is left out; that person counts as someone who did not" in noised.stdout
+    one = run(folder, "privatize", "design.json", "--stratum-value", "north", input="yes\nFALSE\n")
+    assert (one.returncode, len(one.stdout.split())) == (0, 2)
+    wrong = run(folder, "privatize", "design.json", "--stratum-value", "north", input="canary\n")
+    assert wrong.stderr == "Error: every answer must be yes or no, or 1 or 0, got something else.\n"
 
 
 def test_answers_outside_the_range_are_refused_before_anything_is_spent(fielded):

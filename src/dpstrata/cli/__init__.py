@@ -62,7 +62,7 @@ def _options(
 
 def main() -> None:
     """Run the command line; a user sees one clear message, never a traceback."""
-    from dpstrata.errors import DpstrataError, DpstrataWarning
+    from dpstrata.errors import DpstrataError, DpstrataWarning, without_passwords
 
     def show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
         typer.echo(f"Warning: {in_flags(getattr(message, 'sentence', str(message)))}", err=True)
@@ -73,7 +73,7 @@ def main() -> None:
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], prog_name="dpstrata", standalone_mode=False))
     except _UsageError as error:
-        typer.echo(f"Error: {usage_in_words(error)}", err=True)
+        typer.echo(f"Error: {without_passwords(usage_in_words(error))}", err=True)
         sys.exit(2)
     except DpstrataError as error:
         typer.echo(f"Error: {in_flags(error.sentence)}", err=True)
@@ -85,9 +85,8 @@ def main() -> None:
         typer.echo("Error: there is not enough memory for this many strata.", err=True)
         sys.exit(1)
     except OSError as error:
-        typer.echo(
-            f"Error: {error.filename or 'a file'} cannot be used: {error.strerror or error}.", err=True
-        )
+        words = f"{error.filename or 'a file'} cannot be used: {error.strerror or error}."
+        typer.echo(f"Error: {without_passwords(words)}", err=True)
         sys.exit(2)
     except Exception as error:
         if os.environ.get("DPSTRATA_DEBUG"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dpstrata.cli.options import Json, Plot, TableOut
+from dpstrata.cli.options import Json, Plot, Sheet, TableOut
 
 if TYPE_CHECKING:
     from dpstrata.survey.estimating import Estimation
@@ -50,6 +50,7 @@ def frame_command(
     stratum: Stratum,
     out: Annotated[Path, typer.Option(help="Strata file to write (.csv, .parquet, .xlsx).")],
     table: TableName = None,
+    sheet: Sheet = None,
     engine: EngineOption = EngineName.duckdb,
     sd_column: Annotated[
         str | None, typer.Option(help="Public or prior column whose spread stands for that of the answers.")
@@ -62,7 +63,7 @@ def frame_command(
     from dpstrata.survey.frames import frame_strata, open_frame
 
     source: Literal["public", "prior"] | None = None if sd_source is None else sd_source.value
-    everyone = open_frame(frame, id=id, stratum=stratum, table=table, engine=engine.value)
+    everyone = open_frame(frame, id=id, stratum=stratum, table=table, sheet=sheet, engine=engine.value)
     require_apart(*everyone.files, out)
     require_table_path(out)
     strata = frame_strata(everyone, sd_column=sd_column, sd_source=source)
@@ -87,6 +88,7 @@ def draw_command(
         Path, typer.Option(help="Key of the draw; made if it does not exist. Who holds it knows the sample.")
     ] = Path("draw.key"),
     table: TableName = None,
+    sheet: Sheet = None,
     engine: EngineOption = EngineName.duckdb,
     verify: Annotated[bool, typer.Option("--verify", help="Check a sample instead of drawing one.")] = False,
 ) -> None:
@@ -94,7 +96,7 @@ def draw_command(
     from dpstrata.survey.frames import open_frame
     from dpstrata.survey.records import draw, verify_draw
 
-    everyone = open_frame(frame, id=id, stratum=stratum, table=table, engine=engine.value)
+    everyone = open_frame(frame, id=id, stratum=stratum, table=table, sheet=sheet, engine=engine.value)
     if verify:
         verify_draw(design, everyone, sample=out, key_file=key_file)
         typer.echo(f"{out} is the sample that design, frame and key give.")
@@ -126,6 +128,7 @@ def privatize_command(
         Path | None, typer.Option(help="Noised answers (.csv, .parquet, .xlsx); a new file.")
     ] = None,
     key_file: Annotated[Path | None, typer.Option(help="Key of the draw.", show_default="draw.key")] = None,
+    sheet: Sheet = None,
     again: Annotated[
         bool, typer.Option("--again", help="Release although something was released before: losses add up.")
     ] = False,
@@ -146,7 +149,12 @@ def privatize_command(
     from dpstrata.errors import InputError, option
 
     batch = {"sample": sample, "id": id, "stratum": stratum, "answer": answer, "out": out}
-    others = {"key_file": key_file, "again": again or None, "accept_response": accept_response or None}
+    others = {
+        "key_file": key_file,
+        "sheet": sheet,
+        "again": again or None,
+        "accept_response": accept_response or None,
+    }
     given = ["a table of answers"] * (answers is not None) + [
         option(name) for name, value in (batch | others).items() if value is not None
     ]
@@ -167,6 +175,7 @@ def privatize_command(
     _batch(
         (design, answers, sample, out, key_file or Path("draw.key")),
         (id, stratum, answer),
+        sheet=sheet,
         again=again,
         accept_response=accept_response,
     )
@@ -175,6 +184,7 @@ def privatize_command(
 def _one_by_one(design: Path, stratum: str) -> None:
     import sys
 
+    from dpstrata.errors import InputError
     from dpstrata.model.document import read_design
     from dpstrata.survey.noising import noise_answer, noise_answers
 
@@ -182,13 +192,17 @@ def _one_by_one(design: Path, stratum: str) -> None:
     noise_answers(plan, stratum, [])  # says at once if there is no such stratum
     for line in sys.stdin:
         if line.strip():
-            typer.echo(repr(noise_answer(plan, stratum, line)))  # type: ignore[arg-type]
+            answer = plan.inputs.answers.from_cell(line)
+            if answer is None:
+                raise InputError(f"every answer must be {plan.inputs.answers.written}, got something else.")
+            typer.echo(repr(noise_answer(plan, stratum, answer)))
 
 
 def _batch(
     files: tuple[Path, Path, Path, Path, Path],
     columns: tuple[str, list[str], str],
     *,
+    sheet: str | None,
     again: bool,
     accept_response: bool,
 ) -> None:
@@ -215,6 +229,7 @@ def _batch(
             answer=answer,
             out=out,
             key_file=key_file,
+            sheet=sheet,
             again=again,
             accept_response=accept_response,
             progress=lambda number: bar.advance(task, number),

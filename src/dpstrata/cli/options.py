@@ -39,6 +39,7 @@ StrataFile = Annotated[
         show_default=False,
     ),
 ]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file; by default the first.")]
 Json = Annotated[bool, typer.Option(help="Print JSON alone on standard output.", rich_help_panel=OUTPUT)]
 Plot = Annotated[
     Path | None,
@@ -68,12 +69,13 @@ def takes_options(*leave_out: str, as_lists: Sequence[str] = ()) -> Callable[[An
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
-            options = {name: given.pop(name) for name in names}
+            options = {name: given.pop(name) for name in (*names, "sheet")}
             command(**given, options=options)
 
         shared = [_parameter(name, as_list=name in as_lists) for name in names]
         mine = [parameter for name, parameter in own.items() if name != "options"]
-        parameters = [mine[0], *shared, *mine[1:]]
+        sheet = inspect.Parameter("sheet", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Sheet)
+        parameters = [mine[0], sheet, *shared, *mine[1:]]
         parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -125,14 +127,14 @@ def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, 
     from dpstrata.model.tables import read_table
     from dpstrata.privacy.answers import parse_answers
 
-    stated = options["answers"]
+    sheet, stated = options["sheet"], options["answers"]
     allowed = parse_answers("0:1" if stated is None else stated)
     follows = options["proportion"] is not None
-    strata = strata_from_columns(read_table(path), answers=allowed, spread_follows=follows)
+    strata = strata_from_columns(read_table(path, sheet=sheet), answers=allowed, spread_follows=follows)
     given = {
         name: value.value if isinstance(value, StrEnum) else value
         for name, value in options.items()
-        if value is not None
+        if value is not None and name in OPTIONS
     }
     if stated is not None:
         given["answers"] = allowed

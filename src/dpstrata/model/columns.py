@@ -15,7 +15,7 @@ from dpstrata.arrays import FloatArray
 from dpstrata.errors import CellProblem, DpstrataWarning, StrataError
 from dpstrata.model.checks import COLUMN_OF, Finding, find_large_spreads, find_problems
 from dpstrata.model.strata import Strata, spread_of_proportions
-from dpstrata.model.tables import Table, text_of
+from dpstrata.model.tables import Table, columns_in_words, text_of
 from dpstrata.privacy.answers.base import Answers
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
@@ -122,10 +122,11 @@ class _Columns:
             match = difflib.get_close_matches(name.strip().casefold().replace(" ", "_"), KNOWN, 1, 0.75)
             if match and match[0] not in self.cells:
                 close[match[0]] = name
+        there = columns_in_words(list(self.table.columns))
         for name in ("stratum", "size"):
             if name not in self.cells:
                 hint = f" Did you mean {close.pop(name)!r}?" if name in close else ""
-                self.problems.append(f"column {name!r} is missing.{hint}")
+                self.problems.append(f"column {name!r} is missing; {there}.{hint}")
         for name, other in close.items():
             warnings.warn(
                 DpstrataWarning(

@@ -151,7 +151,13 @@ class Strata:
             put(self, name, None if values is None else read_only(values))
 
     @classmethod
-    def from_file(cls, path: str | Path, *, answers: str | Sequence[float] | Answers | None = None) -> Strata:
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        answers: str | Sequence[float] | Answers | None = None,
+        sheet: str | None = None,
+    ) -> Strata:
         """Read strata from CSV, or with the extra ``files`` from Parquet or Excel.
 
         Parameters
@@ -160,6 +166,8 @@ class Strata:
             The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``.
         answers : (lower, upper), (lower, upper, step) or "binary", optional
             If given, spreads that such answers cannot have are reported with the other problems.
+        sheet : str, optional
+            Sheet of an Excel file; by default the first. Title rows above its header are left out.
 
         Raises
         ------
@@ -169,7 +177,7 @@ class Strata:
         from dpstrata.model.columns import strata_from_columns
         from dpstrata.model.tables import read_table
 
-        table = read_table(Path(path))
+        table = read_table(Path(path), sheet=sheet)
         return strata_from_columns(table, answers=None if answers is None else parse_answers(answers))
 
     @classmethod

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpstrata.errors import InputError, MissingExtraError, StrataError
+from dpstrata.errors import InputError, MissingExtraError, StrataError, option
+from dpstrata.privacy.written import read_number
 
 if TYPE_CHECKING:
+    from narwhals import DataFrame
     from narwhals.typing import IntoFrame
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
+DATA_FRAME = "the data frame"  # what messages call one
+_MOST_LISTED = 20  # columns in a message
+_ADDRESS = re.compile(r"(?!file:)(?:jdbc:)?[a-z][\w+.-]+:/|.*\b(password|pwd)\s*=", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,47 @@ def text_of(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def read_table(path: Path, *, name: str | None = None) -> Table:
+def require_file(path: str | Path) -> None:
+    """Refuse the address of a database, which may hold a password and is no file."""
+    if _ADDRESS.match(str(path)):
+        raise InputError(
+            "a table must be a file, got an address. Export the table as CSV or Parquet, and give that file."
+        )
+
+
+def require_excel(path: str | Path, sheet: str | None) -> None:
+    """Refuse a sheet of a file that has none."""
+    if sheet is not None and Path(path).suffix.lower() not in EXCEL_ENDINGS:
+        raise InputError(f"{option('sheet')} is for an Excel file, got {Path(path).name!r}.", value=sheet)
+
+
+def require_columns(source: str, known: Iterable[str], *names: str) -> None:
+    """Require columns of a table; a message lists those that it has."""
+    there = list(known)
+    for name in names:
+        if name not in there:
+            raise InputError(f"{source} has no column {name!r}; {columns_in_words(there)}.", where=source)
+
+
+def columns_in_words(names: Sequence[str]) -> str:
+    """List the columns of a table, unless they look like a row of answers under no header.
+
+    Examples
+    --------
+    >>> columns_in_words(["person", "region"])
+    "it has 'person', 'region'"
+    >>> columns_in_words(["anna", "north", "1"])
+    'its first row looks like data, so it may lack a header'
+    """
+    if any(
+        read_number(name) is not None or name.casefold() in ("yes", "no", "true", "false") for name in names
+    ):
+        return "its first row looks like data, so it may lack a header"
+    listed = ", ".join(map(repr, names[:_MOST_LISTED])) or "none"
+    return f"it has {listed}" + (f" and {len(names) - _MOST_LISTED:,} more" * (len(names) > _MOST_LISTED))
+
+
+def read_table(path: Path, *, name: str | None = None, sheet: str | None = None) -> Table:
     """Read a table file; its ending says its kind.
 
     Parameters
@@ -48,6 +94,8 @@ def read_table(path: Path, *, name: str | None = None) -> Table:
         The file.
     name : str, optional
         What its reader calls it; by default its path.
+    sheet : str, optional
+        Sheet of an Excel file; by default the first. Title rows above its header are left out.
 
     Raises
     ------
@@ -56,15 +104,17 @@ def read_table(path: Path, *, name: str | None = None) -> Table:
     MissingExtraError
         If its kind needs the extra ``files``.
     """
+    require_file(path)
     name = str(path) if name is None else name
     ending = path.suffix.lower()
+    require_excel(path, sheet)
     try:
         if ending in TEXT_ENDINGS:
             return _read_text(path, name)
         if ending == ".parquet":
             return _read_parquet(path, name)
         if ending in EXCEL_ENDINGS:
-            return _read_excel(path, name)
+            return _read_excel(path, name, sheet)
     except FileNotFoundError:
         raise InputError(f"{name} does not exist.", where=name) from None
     except IsADirectoryError:
@@ -80,20 +130,28 @@ def read_table(path: Path, *, name: str | None = None) -> Table:
 
 def table_from_frame(frame: IntoFrame) -> Table:
     """Take a table from any data frame that narwhals knows."""
+    eager = eager_frame(frame)
+    columns = {str(name): _known_missing(eager[name].to_list()) for name in eager.columns}
+    return Table(DATA_FRAME, columns, lambda row: f"row {row + 1}")
+
+
+def eager_frame(frame: IntoFrame) -> DataFrame[Any]:
+    """Take a data frame of any library that narwhals knows, computed if it was not yet."""
     import narwhals as nw
 
     try:
         native = nw.from_native(frame)
         eager = native.collect() if isinstance(native, nw.LazyFrame) else native
-        columns = {str(name): _known_missing(eager[name].to_list()) for name in eager.columns}
+        if len(set(eager.columns)) < len(eager.columns):
+            raise nw.exceptions.DuplicateError
     except TypeError:
         raise InputError(
             f"a data frame must be of pandas, Polars, Arrow or another library that narwhals knows, "
             f"got {type(frame).__name__}."
         ) from None
     except nw.exceptions.NarwhalsError:
-        raise InputError("the data frame must have one column of each name.") from None
-    return Table("the data frame", columns, lambda row: f"row {row + 1}")
+        raise InputError(f"{DATA_FRAME} must have one column of each name.") from None
+    return eager
 
 
 def _known_missing(cells: list[Any]) -> list[Any]:
@@ -141,7 +199,7 @@ def _read_parquet(path: Path, name: str) -> Table:
     return Table(name, columns, lambda row: f"row {row + 1}")
 
 
-def _read_excel(path: Path, name: str) -> Table:
+def _read_excel(path: Path, name: str, sheet: str | None) -> Table:
     try:
         import python_calamine
     except ImportError:
@@ -149,16 +207,30 @@ def _read_excel(path: Path, name: str) -> Table:
     if not path.exists():
         raise FileNotFoundError
     try:
-        sheet = python_calamine.CalamineWorkbook.from_path(path).get_sheet_by_index(0)
+        book = python_calamine.CalamineWorkbook.from_path(path)
+        known = sheet in book.sheet_names
+        cells = book.get_sheet_by_name(sheet) if known else book.get_sheet_by_index(0)
     except (python_calamine.CalamineError, ValueError):
         raise InputError(f"{name} is not a readable Excel file.", where=name) from None
-    first = (sheet.start or (0, 0))[0] + 1
+    if sheet is not None and not known:
+        listed = ", ".join(map(repr, book.sheet_names))
+        raise InputError(f"{name} has no sheet {sheet!r}; it has {listed}.", value=sheet, where=name)
+    first = (cells.start or (0, 0))[0] + 1
     rows, lines = [], []
-    for number, row in enumerate(sheet.to_python(skip_empty_area=True), start=first):
+    for number, row in enumerate(cells.to_python(skip_empty_area=True), start=first):
         if any(cell != "" for cell in row):
             rows.append([None if cell == "" else cell for cell in row])
             lines.append(number)
-    return _table_of_rows(name, rows, lambda row: f"row {lines[row + 1]}")
+    header = _header_row(rows)
+    return _table_of_rows(name, rows[header:], lambda row: f"row {lines[header + row + 1]}")
+
+
+def _header_row(rows: Sequence[Sequence[Any]]) -> int:
+    """Find the header under title rows, which fill one cell, or less than half as many as the fullest row."""
+    filled = [sum(cell is not None for cell in row) for row in rows]
+    most = max(filled, default=0)
+    titles = max(1, (most - 1) // 2) if most > 1 else 0
+    return next((row for row, number in enumerate(filled) if number > titles), 0)
 
 
 def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place: Callable[[int], str]) -> Table:

@@ -1,8 +1,38 @@
-"""Numbers as people read them: budgets as they were written, losses never smaller than they are."""
+"""Numbers as people write and read them: budgets as they were written, losses never smaller than they are."""
 
 import math
+import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+
+
+def read_number(cell: Any) -> float | None:
+    """Read a finite number, with a decimal point or a decimal comma.
+
+    Nothing is read from what is no number, nor from what could be another one: see :func:`has_two_readings`.
+
+    Examples
+    --------
+    >>> read_number(" 2.5"), read_number("2,5"), read_number("0,125"), read_number("1,234")
+    (2.5, 2.5, 0.125, None)
+    """
+    if isinstance(cell, str):
+        if "_" in cell or has_two_readings(cell):  # Python would read 1_0 as 10
+            return None
+        cell = cell if "." in cell else cell.replace(",", ".")
+    try:
+        number = float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def has_two_readings(text: str) -> bool:
+    """Whether a comma can separate thousands as well as decimals, as in 1,234."""
+    return _THOUSANDS.fullmatch(text.strip()) is not None
 
 
 def plain_number(value: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpstrata.errors import InputError
+from dpstrata.model.tables import require_columns
 from dpstrata.survey.frames.spark import finite, quoted, spark_errors, text_of_column
 
 if TYPE_CHECKING:
@@ -42,11 +43,7 @@ def _numbers(data: DataFrame, stratum: str, *columns: str) -> DataFrame:
     """Strata as text, and columns as numbers; what is none becomes nothing."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    for name in (stratum, *columns):
-        if name not in data.columns:
-            raise InputError(
-                f"the noised answers have no column {name!r}; they have {', '.join(data.columns)}."
-            )
+    require_columns("the table of noised answers", data.columns, stratum, *columns)
     values = [F.col(quoted(name)).try_cast("double") for name in columns]
     return data.select(
         text_of_column(stratum).alias("stratum"),

@@ -27,7 +27,7 @@ from dpstrata.survey.frames.base import stratum_column
 from dpstrata.survey.joint import joint_shares
 from dpstrata.survey.keys import commitment, read_key, read_or_make_key
 from dpstrata.survey.ledger import Entry, Ledger, Recognition, keyed_digest, locked
-from dpstrata.survey.noised import read_numbers, read_people
+from dpstrata.survey.noised import read_answers, read_people
 from dpstrata.survey.noising import as_answers, check_answers, require_stated_answers
 from dpstrata.survey.records import check_record
 from dpstrata.survey.releases import fielding_of
@@ -50,11 +50,13 @@ class Released:
     response : Response or None
         What holds, given how many people answered; ``None`` where the promise does not depend on it.
     notes : tuple of str
-        What is to be said of it, in sentences: about those who did not answer, and about raw answers that
-        were seen.
+        What is to be said of it, in sentences: about blanks, about those who did not answer,
+        and about raw answers that were seen.
     untold_releases : int
         Earlier releases in which nobody can be recognised: 0.1.0 made them with the key of another draw, or
         the ledger's key was lost.
+    blank : int
+        How many people in the table left the answer blank; they count as people who did not answer.
     """
 
     answers: int
@@ -64,6 +66,7 @@ class Released:
     response: Response | None
     notes: tuple[str, ...]
     untold_releases: int = 0
+    blank: int = 0
 
 
 def privatize(
@@ -76,6 +79,7 @@ def privatize(
     answer: str,
     out: str | Path,
     key_file: str | Path,
+    sheet: str | None = None,
     again: bool = False,
     accept_response: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -92,7 +96,9 @@ def privatize(
         The design document; the ledger ``ledger.json`` is kept beside it, with the key ``ledger.key`` by
         which it recognises people.
     answers : path
-        Table with the columns ``id``, ``stratum`` and ``answer``.
+        Table with the columns ``id``, ``stratum`` and ``answer``. Numbers may have decimal commas; yes, no,
+        true and false are 1 and 0 where the design's answers are ``"binary"``. Who left the answer blank
+        counts as somebody who did not answer.
     sample : path
         The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.
     id, answer : str
@@ -104,6 +110,8 @@ def privatize(
         curator one noised mean a stratum, with the number of its ``answers``. It must not exist yet.
     key_file : path
         The key of the draw.
+    sheet : str, optional
+        Sheet of the answers, if they are an Excel file; by default the first.
     again : bool
         Whether to release although something was released before: everyone's losses add up, and those of the
         same sample add up before it hides anyone.
@@ -116,9 +124,9 @@ def privatize(
     Raises
     ------
     InputError
-        For answers of people who were not drawn, answers outside the range of the design, a design that does
-        not state its range, strata without an answer, a response that contradicts the design, and releases
-        that need ``again``; nobody and no answer is named, and nothing is spent.
+        For answers of people who were not drawn, answers that cannot be read or lie outside the range of the
+        design, a design that does not state its range, strata without an answer, a response that contradicts
+        the design, and releases that need ``again``; nobody and no answer is named, and nothing is spent.
     """
     design, out, sample = Path(design).resolve(), Path(out), Path(sample)
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
@@ -129,13 +137,18 @@ def privatize(
     if len({id, answer, *columns}) < 2 + len(columns):
         raise InputError("id, stratum and answer must be different columns.")
     plan = read_design(design)
+    require_stated_answers(plan)
     secret = read_key(Path(key_file))
     check_record(plan, sample=sample, key=secret, record=record)
     drawn = dict(zip(*read_people(sample, id, (stratum_column(columns),)), strict=True))
-    people, strata = read_people(Path(answers), id, columns)
-    values = read_numbers(Path(answers), answer)
+    people, strata = read_people(Path(answers), id, columns, sheet=sheet)
+    values = read_answers(Path(answers), answer, plan.inputs.answers, sheet=sheet)
     _require_drawn(drawn, people, strata)
-    by_stratum = _by_stratum(plan, strata, values)
+    # From here on, who left the answer blank is somebody who did not answer.
+    answered = [row for row, value in enumerate(values) if value is not None]
+    blank = len(values) - len(answered)
+    people, strata = ([column[row] for row in answered] for column in (people, strata))
+    by_stratum = _by_stratum(plan, strata, [value for value in values if value is not None])
     counts = np.array([len(by_stratum[name]) for name in plan.strata.names], dtype=np.int64)
     response = check_response(plan, counts)
     if response is not None and not accept_response:
@@ -184,9 +197,22 @@ def privatize(
             write_atomically(out, content)
         ledger.finish(place)
         before, untold = ledger.known_before(who, but=place)
-    notes = None if response is None else response.in_words, other_release_in_words(plan, released=True)
+    notes = (
+        _blank_in_words(blank),
+        None if response is None else response.in_words,
+        other_release_in_words(plan, released=True),
+    )
     said = tuple(note for note in notes if note is not None)
-    return Released(len(people), plan.total, before, ledger.spent(), response, said, untold)
+    return Released(len(people), plan.total, before, ledger.spent(), response, said, untold, blank)
+
+
+def _blank_in_words(blank: int) -> str | None:
+    """Say how many answers were blank, and never whose."""
+    if not blank:
+        return None
+    if blank == 1:
+        return "1 answer was blank and is left out; that person counts as someone who did not answer."
+    return f"{blank:,} answers were blank and are left out; those people count as people who did not answer."
 
 
 def _tidy_up(ledger: Ledger, entry: Entry, out: Path, ledger_key: Path) -> None:
@@ -200,7 +226,6 @@ def _tidy_up(ledger: Ledger, entry: Entry, out: Path, ledger_key: Path) -> None:
 
 def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dict[str, list[float]]:
     """Put answers together by stratum, once they can all be released and every stratum has one."""
-    require_stated_answers(plan)
     as_answers(plan, values)
     by_stratum: dict[str, list[float]] = {}
     for name, value in zip(strata, values, strict=True):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.privacy.answers import parse_answers
+from dpstrata.privacy.written import read_number
 
 
 class Answers:
@@ -58,6 +59,8 @@ class Answers:
     """What is estimated."""
     counts_people: ClassVar[bool] = False
     """Whether the total of all answers is a number of people."""
+    written: ClassVar[str] = "a number"
+    """How people write an answer, in the words of a message; :meth:`from_cell` reads it."""
     can_clip: ClassVar[bool] = False
     """Whether an answer outside the range may count as the nearer end of it."""
 
@@ -114,6 +117,16 @@ class Answers:
             If one of them is not allowed; no message shows it.
         """
         raise NotImplementedError
+
+    def from_cell(self, cell: Any) -> float | None:
+        """Read an answer as someone wrote it, in a cell of a table or on a line.
+
+        Returns
+        -------
+        float or None
+            The number that :meth:`checked` takes; ``None`` for what cannot be read.
+        """
+        return read_number(cell)
 
     def shares(self, values: FloatArray) -> FloatArray:
         """Turn numbers into shares of the range, 0 for its lower end and 1 for its upper end."""

@@ -12,6 +12,7 @@ from dpstrata.privacy.answers.interval import read_numbers
 
 _WORD = "binary"
 _NUMBERS = [0.0, 1.0, 1.0]
+_SPELLINGS = {"yes": 1.0, "y": 1.0, "true": 1.0, "no": 0.0, "n": 0.0, "false": 0.0}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -27,11 +28,17 @@ class YesNo(Grid):
     form: ClassVar[str] = f"'{_WORD}'"
     figure: ClassVar[str] = "share"
     counts_people: ClassVar[bool] = True
+    written: ClassVar[str] = "yes or no, or 1 or 0"
 
     def _check_step(self) -> None:
         Grid._check_step(self)
         if [self.lower, self.upper, self.step] != _NUMBERS:
             raise InputError(f"yes and no must be 0 and 1 in steps of 1, got {self}.")
+
+    def from_cell(self, cell: Any) -> float | None:
+        """Read yes, no, true, false, y and n in any case, and numbers."""
+        word = _SPELLINGS.get(cell.strip().casefold()) if isinstance(cell, str) else None
+        return Grid.from_cell(self, cell) if word is None else word
 
     @classmethod
     def read(cls, given: Any) -> Answers | None:

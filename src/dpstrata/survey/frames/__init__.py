@@ -10,38 +10,44 @@ import numpy as np
 
 from dpstrata.errors import InputError, option
 from dpstrata.model.strata import Strata
+from dpstrata.model.tables import eager_frame, require_excel, require_file
 from dpstrata.survey.frames.base import Frame
 from dpstrata.survey.frames.files import DATABASE_ENDINGS, FileFrame
 
 if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
     from pyspark.sql import DataFrame
 
 Engine = Literal["duckdb", "spark"]
 
 
 def open_frame(
-    people: str | Path | DataFrame,
+    people: str | Path | DataFrame | IntoFrame,
     *,
     id: str,
     stratum: str | Sequence[str],
     table: str | None = None,
+    sheet: str | None = None,
     engine: Engine = "duckdb",
 ) -> Frame:
     """Describe a frame; nothing is read yet.
 
     Parameters
     ----------
-    people : path, str or Spark data frame
-        ``.csv``, ``.parquet``, Excel, or a DuckDB database (``.duckdb``, with ``table``). For Spark a data
-        frame, the name of a table, or a path (``.parquet``, ``.csv``, or a folder of Parquet).
+    people : path, str or data frame
+        ``.csv``, ``.parquet``, Excel, or a DuckDB database (``.duckdb``, with ``table``); or a data frame of
+        pandas, Polars, Arrow or anything narwhals knows. For Spark a data frame, the name of a table, or a
+        path (``.parquet``, ``.csv``, or a folder of Parquet).
     id : str
         Column that identifies a person.
     stratum : str or sequence of str
         Column or columns that say where they belong; several are crossed.
     table : str, optional
         Table of a DuckDB database.
+    sheet : str, optional
+        Sheet of an Excel file; by default the first. Title rows above its header are left out.
     engine : {"duckdb", "spark"}
-        What reads a path; a Spark data frame stays where it is.
+        What reads a path; a data frame stays where it is.
     """
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     if not columns:
@@ -52,20 +58,28 @@ def open_frame(
             value=id,
         )
     if isinstance(people, str | Path) and engine == "duckdb":
+        require_file(people)
         if table is not None and Path(people).suffix.lower() not in DATABASE_ENDINGS:
             raise InputError(
                 f"{option('table')} is for a DuckDB database, got {Path(people).name!r}.",
                 value=table,
                 where=str(people),
             )
-        return FileFrame(id, columns, Path(people), table)
-    from dpstrata.survey.frames.spark import open_spark_frame
-
+        require_excel(people, sheet)
+        return FileFrame(id, columns, Path(people), table, sheet)
+    if sheet is not None:
+        raise InputError(f"{option('sheet')} is for an Excel file, got another frame.", value=sheet)
     if table is not None:
         raise InputError(
             f"{option('table')} is for DuckDB databases; give Spark the name of the table itself.",
             value=table,
         )
+    if not isinstance(people, str | Path) and not hasattr(people, "mapInArrow"):
+        from dpstrata.survey.frames.memory import MemoryFrame
+
+        return MemoryFrame(id, columns, eager_frame(people))
+    from dpstrata.survey.frames.spark import open_spark_frame
+
     return open_spark_frame(people, id, columns)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import InputError
+from dpstrata.model.tables import require_columns
 from dpstrata.survey.frames.spelling import warn_of_spellings
 
 BETWEEN = " | "  # of the values of several stratum columns
@@ -87,11 +88,7 @@ class Frame(ABC):
 
     def require_column(self, column: str, known: Iterable[str]) -> None:
         """Require that the frame has a column."""
-        if column not in known:
-            raise InputError(
-                f"{self.source} has no column {column!r}; it has {', '.join(map(repr, known))}.",
-                where=self.source,
-            )
+        require_columns(self.source, known, column)
 
 
 @dataclass(frozen=True, slots=True)

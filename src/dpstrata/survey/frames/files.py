@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import tempfile
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ from dpstrata.survey.frames.base import (
 )
 from dpstrata.survey.frames.spelling import find_repeats, plain_ids
 
-DATABASE_ENDINGS = (".duckdb", ".db")
+DATABASE_ENDINGS = (".duckdb", ".db", ".sqlite", ".sqlite3")  # SQLite is known, to say what to do
+_SQLITE = b"SQLite format 3\0"
 _BATCH = 1 << 16
 _SETTINGS = {
     "temp_file_encryption": True,  # what does not fit in memory is encrypted on disk, and its key is not kept
@@ -36,29 +38,8 @@ _KINDS = r"varchar|enum\(.*\)|uuid|boolean|u?(tiny|small|big|huge)int|u?integer|
 
 
 @dataclass(frozen=True, slots=True)
-class FileFrame(Frame):
-    """A frame in a file.
-
-    Attributes
-    ----------
-    path : path
-        CSV, Parquet, Excel, or a DuckDB database.
-    table : str, optional
-        Table of a DuckDB database.
-    """
-
-    path: Path
-    table: str | None = None
-
-    @property
-    def source(self) -> str:
-        """What messages call it."""
-        return str(self.path)
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Files that must not be written over."""
-        return (self.path,)
+class DuckFrame(Frame):
+    """A frame that DuckDB reads, wherever it is."""
 
     def sift(self, sift: Sift) -> Iterator[Any]:
         """Run everyone through ``sift``, batch by batch."""
@@ -107,10 +88,6 @@ class FileFrame(Frame):
         require_numbers(column, sum(number for _, _, number in rows))
         return {name: float(sd) for name, sd, _ in rows if name is not None}
 
-    def digest(self) -> tuple[str, str]:
-        """Return the digest of the file, as records of version 1 hold it."""
-        return "file", file_digest(self.path)
-
     def _rows(self, sql: str, *columns: str, spellings: Sequence[str] = ()) -> list[tuple[Any, ...]]:
         with self._query(sql, *columns, spellings=spellings) as result:
             return list(result.fetchall())
@@ -125,7 +102,7 @@ class FileFrame(Frame):
         with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
             connection = duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": folder})
             try:
-                self._attach(connection)
+                self._attach(connection, (self.id, *self.stratum, *columns))
                 kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE frame").fetchall()}
                 self.require_kinds(kinds, _KINDS)
                 for column in columns:
@@ -147,21 +124,10 @@ class FileFrame(Frame):
                 yield connection.sql(sql)
             except duckdb.Error as error:
                 raise InputError(
-                    f"{self.path} cannot be read as a frame: {self._reason(error)}.", where=str(self.path)
+                    f"{self.source} cannot be read as a frame: {_reason(error)}.", where=self.source
                 ) from None
             finally:
                 connection.close()
-
-    def _reason(self, error: Exception) -> str:
-        """Say why DuckDB cannot read the file; most of its messages can hold values of rows."""
-        duckdb, words = _duckdb(), str(error).lower()
-        if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
-            return str(error).splitlines()[0][:120]
-        if isinstance(error, duckdb.CatalogException):
-            return f"it has no table {self.table!r}"
-        if "utf-8" in words or "utf8" in words or "encod" in words:
-            return "it is not UTF-8 text; save it as UTF-8"
-        return "it is not readable, or its rows differ in length"
 
     def _stratum(self) -> str:
         texts = [_text(column) for column in self.stratum]
@@ -169,7 +135,44 @@ class FileFrame(Frame):
         joined = f" || '{BETWEEN}' || ".join(texts)
         return f"CASE WHEN {missing} THEN NULL ELSE {joined} END"
 
-    def _attach(self, connection: Any) -> None:
+    @abstractmethod
+    def _attach(self, connection: Any, columns: Sequence[str]) -> None:
+        """Make everyone known as ``frame``, with these columns at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFrame(DuckFrame):
+    """A frame in a file.
+
+    Attributes
+    ----------
+    path : path
+        CSV, Parquet, Excel, or a DuckDB database.
+    table : str, optional
+        Table of a DuckDB database.
+    sheet : str, optional
+        Sheet of an Excel file.
+    """
+
+    path: Path
+    table: str | None = None
+    sheet: str | None = None
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return str(self.path)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that must not be written over."""
+        return (self.path,)
+
+    def digest(self) -> tuple[str, str]:
+        """Return the digest of the file, as records of version 1 hold it."""
+        return "file", file_digest(self.path)
+
+    def _attach(self, connection: Any, columns: Sequence[str]) -> None:
         """Make the file known as ``frame``."""
         if not self.path.exists():
             raise InputError(f"{self.path} does not exist.", where=str(self.path))
@@ -188,28 +191,49 @@ class FileFrame(Frame):
         elif ending in EXCEL_ENDINGS:
             import pyarrow
 
-            cells = read_table(self.path).columns
+            cells = read_table(self.path, sheet=self.sheet).columns
             for name in (self.id, *self.stratum):
                 if any(isinstance(cell, float) and cell % 1 for cell in cells.get(name, ())):
                     raise InputError(
                         f"ids and strata must not be fractions, got some in column {name!r} of {self.path}."
                     )
-            columns = {
+            texts = {
                 name: pyarrow.array([text_of(cell) or None for cell in column], pyarrow.string())
                 for name, column in cells.items()
             }
-            connection.register("frame", pyarrow.table(columns))
+            connection.register("frame", pyarrow.table(texts))
         elif ending in DATABASE_ENDINGS:
-            if self.table is None:
-                raise InputError(
-                    f"{self.path} is a database: name the table that lists the people ({option('table')}).",
-                    where=str(self.path),
-                )
-            connection.execute(f"ATTACH '{path}' AS source (READ_ONLY)")
-            connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{_quote(self.table)}")
+            self._attach_database(connection, path)
         else:
-            endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *DATABASE_ENDINGS)
+            endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *DATABASE_ENDINGS[:2])
             raise InputError(f"a frame must end in {', '.join(endings)}, got {self.path.name!r}.")
+
+    def _attach_database(self, connection: Any, path: str) -> None:
+        """Make a table of a database known as ``frame``, or say which tables there are."""
+        if _is_sqlite(self.path):
+            raise InputError(
+                f"{self.path} is a SQLite database; a frame must be a DuckDB database or a file. Export the "
+                "table as CSV.",
+                where=str(self.path),
+            )
+        connection.execute(f"ATTACH '{path}' AS source (READ_ONLY, TYPE duckdb)")
+        tables = [
+            name
+            for (name,) in connection.execute(
+                "SELECT table_name FROM information_schema.tables "
+                "WHERE table_catalog = 'source' AND table_schema = 'main' ORDER BY table_name"
+            ).fetchall()
+        ]
+        there = f"it has {', '.join(map(repr, tables)) or 'none'}"
+        if self.table is None:
+            raise InputError(
+                f"{self.path} is a database: name the table that lists the people ({option('table')}); "
+                f"{there}.",
+                where=str(self.path),
+            )
+        if self.table.casefold() not in map(str.casefold, tables):
+            raise InputError(f"{self.path} has no table {self.table!r}; {there}.", where=str(self.path))
+        connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{_quote(self.table)}")
 
     def _require_single_columns(self) -> None:
         """Refuse a CSV file in which a column that is needed stands twice; DuckDB would rename one."""
@@ -234,6 +258,26 @@ def file_digest(path: str | Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
+
+
+def _reason(error: Exception) -> str:
+    """Say why DuckDB cannot read the file; most of its messages can hold values of rows."""
+    duckdb, words = _duckdb(), str(error).lower()
+    if "not a valid duckdb database" in words:
+        return "it is not a DuckDB database"
+    if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+        return str(error).splitlines()[0][:120]
+    if "utf-8" in words or "utf8" in words or "encod" in words:
+        return "it is not UTF-8 text; save it as UTF-8"
+    return "it is not readable, or its rows differ in length"
+
+
+def _is_sqlite(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:  # DuckDB says why
+        return False
 
 
 def _quote(name: str) -> str:

@@ -16,7 +16,7 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, without_passwords
 from dpstrata.model.tables import TEXT_ENDINGS
 from dpstrata.survey.frames.base import (
     BETWEEN,
@@ -140,10 +140,8 @@ def open_spark_frame(people: Any, id: str, stratum: tuple[str, ...]) -> SparkFra
     """Describe a frame on Spark, from a data frame, the name of a table, or a path."""
     if not isinstance(people, str | Path):
         require_spark()
-        if not hasattr(people, "mapInArrow"):
-            raise InputError(f"a frame must be a path or a Spark data frame, got {type(people).__name__}.")
         return SparkFrame(id, stratum, people)
-    return SparkFrame(id, stratum, read_spark(str(people)), str(people))
+    return SparkFrame(id, stratum, read_spark(str(people)), without_passwords(str(people)))
 
 
 def read_spark(source: str) -> DataFrame:
