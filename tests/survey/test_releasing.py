@@ -11,6 +11,7 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.privacy.answers import parse_answers
+from dpstrata.privacy.written import figure
 from dpstrata.survey import releasing
 from dpstrata.survey.frames import frame_strata, open_frame
 from dpstrata.survey.ledger import locked, loss_of_repeats
@@ -450,7 +451,7 @@ def test_an_office_with_raw_answers_is_told_what_a_curator_would_give(fielded):
     curator = dps.design(plan.strata, epsilon=1, total=40, answers=(0, 100_000), trust="curator")
     options = {"epsilon": 1, "answers": (0, 100_000), "trust": "curator"}
     same_sizes = dps.evaluate(plan.strata, plan.sample_sizes, **options)
-    said = f"standard error {same_sizes.standard_error:.4g} instead of {plan.standard_error:.4g}"
+    said = f"standard error {figure(same_sizes.standard_error)} instead of {figure(plan.standard_error)}"
     assert "Will the office see raw answers?" in str(plan)
     assert said in str(plan)
     assert said in release(folder).notes[-1]

@@ -9,7 +9,7 @@ from dpstrata.model.problem import Problem
 from dpstrata.model.terms import Terms
 
 BASELINES = ("neyman", "proportional", "equal")
-_NEGLIGIBLE = 1e-200  # of the largest weight: no share of it is a person, and quotients stay finite
+_NEGLIGIBLE = 1e-12  # of the largest weight: no share of it is a person, and sums of weights would lose it
 
 
 def baseline_sizes(problem: Problem, name: str) -> IntArray:
@@ -72,8 +72,10 @@ def baseline_weights(problem: Problem, name: str) -> FloatArray:
     if name == "equal":
         return np.ones(len(terms))
     weights = neyman_weights(terms) if name == "neyman" else terms.sizes.astype(float)
-    weights = np.where(weights < _NEGLIGIBLE * weights.max(), 0.0, weights)
-    return weights if weights.any() else terms.sizes.astype(float)
+    if not weights.any():
+        return terms.sizes.astype(float)
+    weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))  # exact, and far from the smallest numbers
+    return np.where(weights < _NEGLIGIBLE, 0.0, weights)
 
 
 def neyman_weights(terms: Terms) -> FloatArray:

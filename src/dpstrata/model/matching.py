@@ -69,8 +69,7 @@ class _Shares:
     """
 
     def __init__(self, problem: Problem) -> None:
-        weights = baseline_weights(problem, "neyman")
-        self.weights = weights / weights.max()  # which may be so small that a size cannot be divided by it
+        self.weights = baseline_weights(problem, "neyman")
         self.lower, self.upper = problem.lower.astype(float), problem.upper.astype(float)
         some = self.weights > 0
         w, low, high = self.weights[some], self.lower[some], self.upper[some]

@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.arrays import ALL, BLOCK, BoolArray, FloatArray, IntArray, Rows, blocks
+from dpstrata.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, blockwise
 from dpstrata.model.cap import Cap
 from dpstrata.model.options import Objective
 from dpstrata.model.precision import difference_of_products
@@ -261,9 +261,7 @@ class Terms:
 
     def noise_variances(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """g²·v(e(n)): the variance of one draw of noise."""
-        variances = self._blockwise(
-            lambda m, part: self.mechanism.variance_at(self.budgets(m, part)), n, rows
-        )
+        variances = blockwise(lambda m, part: self.mechanism.variance_at(self.budgets(m, part)), n, rows)
         return variances if self.release.stretch == 1.0 else variances * self.release.stretch**2
 
     def values(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
@@ -277,7 +275,7 @@ class Terms:
             sampling = self._sampling.value(m, part) if self._once else decay
             return self._A[part] * (self._V[part] * sampling + noise * decay)
 
-        return self._blockwise(value, n, rows)
+        return blockwise(value, n, rows)
 
     def _whole(self, at: Point) -> bool:
         """Whether tilt and core need not be kept apart: all budgets are large, so the tilt is small."""
@@ -321,7 +319,7 @@ class Terms:
                 self._correct_below_the_kink(self._cap, core, before, m, part)
             return core
 
-        return self._blockwise(gain, n, rows)
+        return blockwise(gain, n, rows)
 
     def _correct_below_the_kink(
         self, cap: Cap, gain: FloatArray, before: Point, n: FloatArray, rows: Rows
@@ -443,7 +441,7 @@ class Terms:
         rate = total / float(self._population)
         if self._noise is not None:
             everywhere = np.maximum(self.sizes * rate, 1.0)
-            weights = self._blockwise(lambda x, part: self.curve(x, part)[0], everywhere, ALL)
+            weights = blockwise(lambda x, part: self.curve(x, part)[0], everywhere, ALL)
             weights *= self._A
             return np.sqrt(weights, out=weights)
         remainder = self.mechanism.remainder(point(np.log1p(np.array([self.promise.odds_minus_one / rate]))))
@@ -489,16 +487,3 @@ class Terms:
             sampling = exact_planning_bound(r, n, squared=False)
             noise = exact_planning_bound(r, n, squared=True) if self._once else sampling
             return a**2 * ((S**2 + d) * sampling + v * noise)
-
-    # --- blocks -------------------------------------------------------------------------------
-
-    def _blockwise(self, function: Any, n: FloatArray, rows: Rows) -> FloatArray:
-        """Evaluate in pieces that stay in cache when all strata are asked for."""
-        if not len(n):
-            return np.empty(0)
-        if len(n) <= BLOCK:
-            return function(n, rows)  # type: ignore[no-any-return]
-        out = np.empty(len(n))
-        for part in blocks(len(n)):
-            out[part] = function(n[part], part if isinstance(rows, slice) else rows[part])
-        return out
