@@ -110,7 +110,6 @@ def test_blocks_do_not_change_values(monkeypatch):
     problem = make_problem(rng.integers(10, 10**6, 1000), rng.uniform(0, 0.5, 1000), total=10**5)
     n = rng.integers(1, 10, 1000).astype(float)
     whole = problem.terms.gain(n), problem.terms.values(n)
-    monkeypatch.setattr("dpstrata.model.terms.BLOCK", 7)
     monkeypatch.setattr("dpstrata.arrays.BLOCK", 7)
     assert np.allclose(problem.terms.gain(n), whole[0], rtol=1e-14, atol=0)
     assert np.allclose(problem.terms.values(n), whole[1], rtol=1e-14, atol=0)
