@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dpstrata.cli.options import Json, Plot, Sheet, TableOut
+from dpstrata.privacy.written import counted
 
 if TYPE_CHECKING:
     from dpstrata.survey.estimating import Estimation
@@ -71,9 +72,8 @@ def frame_command(
     if strata.sds is not None:
         columns |= {"sd": strata.sds.tolist(), "sd_source": [source] * len(strata)}
     write_unless_edited(columns, out)
-    people = "1 person" if strata.population == 1 else f"{strata.population:,} people"
-    counted = "1 stratum" if len(strata) == 1 else f"{len(strata):,} strata"
-    typer.echo(f"{people} in {counted}. Written to {out}.")
+    people = counted(strata.population, "person")
+    typer.echo(f"{people} in {counted(len(strata), 'stratum')}. Written to {out}.")
 
 
 def draw_command(

@@ -87,7 +87,7 @@ def takes_options(*leave_out: str, as_lists: Sequence[str] = ()) -> Callable[[An
 def _parameter(name: str, *, as_list: bool) -> inspect.Parameter:
     each = OPTIONS[name]
     kind, default = _kind(each), each.default
-    words = " ".join([in_flags(each.sentence), *([each.typed] if each.typed else [])])
+    words = " ".join([_backticks_as_flags(each.sentence), *([each.typed] if each.typed else [])])
     if as_list:
         words += " Several values: 1,2,5 or start:stop:step." if each.number else " Several: a,b."
         kind, default = str | None, None
@@ -110,12 +110,12 @@ def _kind(each: Option) -> Any:
     return kind | None if each.default is None else kind
 
 
-def in_flags(sentence: str) -> str:
+def _backticks_as_flags(sentence: str) -> str:
     """Name the options that a sentence has in backticks as they are typed.
 
     Examples
     --------
-    >>> in_flags("Margin of error at `confidence` to reach.")
+    >>> _backticks_as_flags("Margin of error at `confidence` to reach.")
     'Margin of error at --confidence to reach.'
     """
     return re.sub(r"`(\w+)`", lambda found: flag(Mention(found[1], None)), sentence)
@@ -125,10 +125,9 @@ def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, 
     """Read the strata and turn the options into arguments of the library."""
     from dpstrata.model.columns import strata_from_columns
     from dpstrata.model.tables import read_table
-    from dpstrata.privacy.answers import parse_answers
 
     sheet, stated = options["sheet"], options["answers"]
-    allowed = parse_answers("0:1" if stated is None else stated)
+    allowed = OPTIONS["answers"].taken(stated)
     follows = options["proportion"] is not None
     strata = strata_from_columns(read_table(path, sheet=sheet), answers=allowed, spread_follows=follows)
     given = {

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpstrata.errors import InputError, option
 from dpstrata.model.costs import fits_budget
-from dpstrata.model.outcome import Outcome, counted
-from dpstrata.privacy.written import figure, money, plain_number
+from dpstrata.model.outcome import Outcome
+from dpstrata.privacy.written import counted, figure, money, plain_number
 
 if TYPE_CHECKING:
     from dpstrata.model.design_record import Design
@@ -89,6 +89,11 @@ def normal_quantile(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + confidence / 2)
 
 
+def has_targets(domains: Mapping[str, Target] | None) -> bool:
+    """Whether any domain has a precision to reach."""
+    return any(target is not None and target != {} for target in (domains or {}).values())
+
+
 @dataclass(frozen=True, slots=True)
 class Targets:
     """The precisions to reach, all of one measure; there may be none.
@@ -110,7 +115,7 @@ class Targets:
     @property
     def of_domains(self) -> bool:
         """Whether any domain has one."""
-        return any(target is not None and target != {} for target in self.domains.values())
+        return has_targets(self.domains)
 
     def __bool__(self) -> bool:
         return self.whole is not None or self.of_domains
@@ -375,7 +380,7 @@ def check_goal(inputs: Inputs) -> None:
     asked = [name for name in QUESTIONS if getattr(inputs, name) is not None]
     targets = [name for name in asked if name in TARGETS]
     alone = [name for name in asked if name != "budget"] if targets else asked
-    of_domains = Targets(Measure(), None, inputs.domains or {}).of_domains
+    of_domains = has_targets(inputs.domains)
     if len(alone) > 1 or not (asked or of_domains):
         got = " and ".join(map(option, alone)) or "none of them"
         about: dict[str, Any] = {"argument": alone[0]} if alone else {}

@@ -5,17 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-def counted(number: int, unit: str = "interview") -> str:
-    """Write a number of interviews, or of other things.
-
-    Examples
-    --------
-    >>> counted(1), counted(1200, "invitation")
-    ('1 interview', '1,200 invitations')
-    """
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How the total of a design came about, where it was not simply given.

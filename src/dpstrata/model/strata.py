@@ -14,9 +14,9 @@ from dpstrata.arrays import FloatArray, IntArray, read_only
 from dpstrata.errors import InputError, StrataError, option
 from dpstrata.model.checks import find_large_spreads, find_problems
 from dpstrata.model.options import OPTIONS
-from dpstrata.model.outcome import counted
 from dpstrata.privacy.answers import parse_answers
 from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.written import counted
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame

@@ -10,7 +10,7 @@ from dpstrata.model.choice import in_words as choice_in_words
 from dpstrata.model.choice import other_release_in_words
 from dpstrata.model.comparison import OWN, Comparison
 from dpstrata.model.usefulness import alarm
-from dpstrata.privacy.written import figure, money, round_up
+from dpstrata.privacy.written import counted, figure, money, round_up
 
 if TYPE_CHECKING:
     from dpstrata.arrays import FloatArray, IntArray
@@ -98,8 +98,8 @@ def population_table(strata: Strata) -> TextTable:
     columns |= {name: [str(cell) for cell in cells[:shown]] for name, cells in strata.extra.items()}
     rows = [(strata.name(i), *(cells[i] for cells in columns.values())) for i in range(shown)]
     rows.append(("all", f"{strata.population:,}", *[""] * (len(columns) - 1)))
-    count = "1 stratum" if len(strata) == 1 else f"{len(strata):,} strata"
-    return TextTable(count, ("stratum", *columns), rows, not_shown(len(strata) - shown, "strata"))
+    title = counted(len(strata), "stratum")
+    return TextTable(title, ("stratum", *columns), rows, not_shown(len(strata) - shown, "strata"))
 
 
 def not_shown(left: int, what: str) -> str:

@@ -18,7 +18,7 @@ from dpstrata.model.certificate import Certificate, certify
 from dpstrata.model.comparison import VarianceParts, planned_variance, release_variances, variance_parts
 from dpstrata.model.costs import fits_budget, total_cost
 from dpstrata.model.design_record import Design
-from dpstrata.model.goals import QUESTIONS, Measure, Targets
+from dpstrata.model.goals import QUESTIONS, has_targets
 from dpstrata.model.options import OPTIONS
 from dpstrata.model.problem import Problem
 from dpstrata.model.strata import Strata
@@ -230,7 +230,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
             value=options[name],
         )
     budget = options.pop("budget", None)
-    if Targets(Measure(), None, OPTIONS["domains"].taken(options.get("domains")) or {}).of_domains:
+    if has_targets(OPTIONS["domains"].taken(options.get("domains"))):
         raise InputError(
             f"evaluate shows what {option('domains')} get and takes no targets for them; name the columns "
             "alone.",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
+_PLURALS = {"stratum": "strata", "person": "people"}
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 
 
@@ -33,6 +34,17 @@ def read_number(cell: Any) -> float | None:
 def has_two_readings(text: str) -> bool:
     """Whether a comma can separate thousands as well as decimals, as in 1,234."""
     return _THOUSANDS.fullmatch(text.strip()) is not None
+
+
+def counted(number: int, unit: str = "interview") -> str:
+    """Write a number of interviews, or of other things.
+
+    Examples
+    --------
+    >>> counted(1), counted(1200, "invitation"), counted(3, "stratum")
+    ('1 interview', '1,200 invitations', '3 strata')
+    """
+    return f"{number:,} {unit if number == 1 else _PLURALS.get(unit, f'{unit}s')}"
 
 
 def plain_number(value: float) -> str:

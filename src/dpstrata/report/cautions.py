@@ -6,7 +6,7 @@ import numpy as np
 
 from dpstrata.model.design_record import Design
 from dpstrata.model.response import is_worth_a_warning
-from dpstrata.privacy.written import round_up
+from dpstrata.privacy.written import counted, round_up
 
 
 def cautions(plan: Design) -> list[str]:
@@ -21,13 +21,13 @@ def _about_deviations(plan: Design) -> list[str]:
     if confidential:
         spent = plan.privacy["spent_on_deviations"]
         found.append(
-            f"The standard deviations of {_strata(confidential)} come from confidential answers. They have "
-            f"cost epsilon = {round_up(spent, 3)} in addition to the survey."
+            f"The standard deviations of {counted(confidential, 'stratum')} come from confidential answers. "
+            f"They have cost epsilon = {round_up(spent, 3)} in addition to the survey."
         )
     if "prior" in sources:
         found.append(
-            f"The standard deviations of {_strata(sources.count('prior'))} are prior knowledge: nobody but "
-            "the planner vouches that they were not computed from the confidential answers."
+            f"The standard deviations of {counted(sources.count('prior'), 'stratum')} are prior knowledge: "
+            "nobody but the planner vouches that they were not computed from the confidential answers."
         )
     return found
 
@@ -47,11 +47,8 @@ def _about_sizes(plan: Design) -> list[str]:
     single = int(np.sum((plan.sample_sizes == 1) & (plan.strata.sizes > 1)))
     if single:
         found.append(
-            f"{_strata(single)} {'has' if single == 1 else 'have'} a single {plan.strata.unit}, from which "
-            "no spread can be estimated; ask for min_per_stratum of at least 2 if intervals are wanted."
+            f"{counted(single, 'stratum')} {'has' if single == 1 else 'have'} a single {plan.strata.unit}, "
+            "from which no spread can be estimated; ask for min_per_stratum of at least 2 if "
+            "intervals are wanted."
         )
     return found
-
-
-def _strata(number: int) -> str:
-    return "1 stratum" if number == 1 else f"{number:,} strata"

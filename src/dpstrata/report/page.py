@@ -11,8 +11,8 @@ from typing import Any
 
 from dpstrata.model.design_record import Design
 from dpstrata.model.matching import Match, match_neyman
-from dpstrata.model.outcome import counted
 from dpstrata.model.summary import comparison_table, domain_table, outcome_sentences
+from dpstrata.privacy.written import counted
 from dpstrata.report import report_tables as tables
 from dpstrata.report.cautions import cautions
 from dpstrata.report.charts import plot
@@ -55,8 +55,8 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
     match = match_neyman(plan)
     style = resources.files("dpstrata.report").joinpath("report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    strata = "1 stratum" if len(plan.strata) == 1 else f"{len(plan.strata):,} strata"
-    under = f"{strata}, {plan.strata.population:,} people, {plan.inputs.promise.in_words}"
+    people = counted(plan.strata.population, "person")
+    under = f"{counted(len(plan.strata), 'stratum')}, {people}, {plan.inputs.promise.in_words}"
     body = [
         f"<header><h1>{text(title)}</h1>",
         f'<p class="under">{long_text(under)}</p>',

@@ -14,10 +14,9 @@ import numpy as np
 from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError
 from dpstrata.model.design_record import Design
-from dpstrata.model.outcome import counted
 from dpstrata.model.summary import TITLES
 from dpstrata.privacy.promises import never_amplified
-from dpstrata.privacy.written import money, plain_number
+from dpstrata.privacy.written import counted, money, plain_number
 from dpstrata.report.chart import Chart
 from dpstrata.report.charts import MOST_BARS
 from dpstrata.report.drawing import (

@@ -16,7 +16,7 @@ from dpstrata.model.domains import find_partitions
 from dpstrata.model.inputs import Inputs
 from dpstrata.model.matching import Match, match_neyman
 from dpstrata.model.usefulness import alarm
-from dpstrata.privacy.written import money, percent_up, round_up
+from dpstrata.privacy.written import counted, money, percent_up, round_up
 
 _LISTED_SIZES = 6
 OBJECTIVES = {
@@ -56,8 +56,7 @@ def _result(plan: Design) -> str:
     if 1 < len(sizes) <= _LISTED_SIZES:
         who = f"{' + '.join(f'{n:,}' for n in sizes)} = {plan.strata.counted(plan.total)}"
     else:
-        strata = "1 stratum" if len(sizes) == 1 else f"{len(sizes):,} strata"
-        who = f"{plan.strata.counted(plan.total)} in {strata}"
+        who = f"{plan.strata.counted(plan.total)} in {counted(len(sizes), 'stratum')}"
     give = "gives" if plan.total == 1 else "give"
     cost = "" if plan.cost is None else f" for a cost of {money(plan.cost)}"
     return f"{who} {give} {measure_in_words(plan)}{cost}."

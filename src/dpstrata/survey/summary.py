@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dpstrata.model.summary import SHOWN_STRATA, TextTable, not_shown
-from dpstrata.privacy.written import at_error
+from dpstrata.privacy.written import at_error, counted
 
 if TYPE_CHECKING:
     from dpstrata.survey.estimating import Estimate, Estimation
@@ -55,7 +55,11 @@ def estimation_sentences(result: Estimation) -> list[str]:
     )
     return [
         f"The population total{clipped} is {estimate}, {_level(result)} {lower} to {upper}.",
-        *(f"In {_strata(names)} {words}: {_listed(names)}." for names, words in doubts if names),
+        *(
+            f"In {counted(len(names), 'stratum')} {words}: {_listed(names)}."
+            for names, words in doubts
+            if names
+        ),
         *result.notes,
     ]
 
@@ -73,10 +77,6 @@ def _cells(row: Estimate) -> tuple[str, ...]:
 
 def _level(result: Estimation) -> str:
     return f"{100 * result.confidence:.10g}% interval"
-
-
-def _strata(names: Sequence[str]) -> str:
-    return "1 stratum" if len(names) == 1 else f"{len(names):,} strata"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,7 +12,6 @@ from dpstrata.model.options import OPTIONS
 from dpstrata.model.shapes import Number, model_of
 from dpstrata.model.strata import Strata
 from dpstrata.model.tables import Table
-from dpstrata.privacy.answers import parse_answers
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.web.limits import LIMITS
 
@@ -35,7 +34,8 @@ class GivenOptions(_Part):
 
     def allowed(self) -> Answers:
         """Return what can be answered."""
-        return parse_answers(self.arguments().get("answers", "0:1"))
+        answers: Answers = OPTIONS["answers"].taken(self.arguments().get("answers"))
+        return answers
 
 
 if TYPE_CHECKING:

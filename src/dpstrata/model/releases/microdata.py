@@ -10,7 +10,7 @@ import numpy as np
 from dpstrata.arrays import FloatArray
 from dpstrata.model.releases.base import Release
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.written import factor_up, round_up
+from dpstrata.privacy.written import counted, factor_up, round_up
 
 LARGE_LOCAL_EPSILON = 8.0
 
@@ -62,8 +62,7 @@ class Microdata(Release):
         large = int((local > LARGE_LOCAL_EPSILON).sum())
         if not large:
             return []
-        strata = "1 stratum" if large == 1 else f"{large:,} strata"
         return [
-            f"In {strata} a single noised answer hardly protects by itself (local epsilon above "
-            f"{LARGE_LOCAL_EPSILON:g}); there everything rests on the secrecy of the sample."
+            f"In {counted(large, 'stratum')} a single noised answer hardly protects by itself (local epsilon "
+            f"above {LARGE_LOCAL_EPSILON:g}); there everything rests on the secrecy of the sample."
         ]
