@@ -44,16 +44,16 @@ docs: $(DOCS_STAMP) ## Build the documentation site; tutorials are run, warnings
 slow: $(STAMP) ## Statistical tests at full length, thousands of new property cases, kills at every line (half an hour)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
 	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/web/test_jobs.py tests/privacy/test_amplification.py
-	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/survey/test_end_to_end.py
-	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/survey/test_drawing.py -k every_subset
-	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/survey/test_engines.py -k very_sample
-	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/survey/test_interruptions.py -k killed
+	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py
+	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/fielding/test_sample.py -k every_subset
+	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/fielding/test_engines.py -k very_sample
+	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py -k killed
 
 figures: $(STAMP) ## Draw the charts of the documentation again
 	$(BIN)/python docs/figures.py
 
 web: $(STAMP) ## Build the page of the planner from web/ (needs Node 20 or newer)
-	$(BIN)/python -m dpstrata.model.schema options > web/src/options.json
+	$(BIN)/python -m dpstrata.designs.schema options > web/src/options.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
 
 web-check: web ## Build the page again and compare it with what is committed

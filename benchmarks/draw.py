@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import dpstrata as dps
-from dpstrata.survey.drawing import draw_sample
-from dpstrata.survey.frames import open_frame
+from dpstrata.fielding.frames import open_frame
+from dpstrata.fielding.sample import draw_sample
 
 STRATA = 1000
 CHUNK = 2_000_000

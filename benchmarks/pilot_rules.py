@@ -10,10 +10,10 @@ import numpy as np
 from scipy.stats import chi2
 
 import dpstrata as dps
-from dpstrata import pilot_simulation
-from dpstrata.arrays import FloatArray
-from dpstrata.model.design_record import Design
-from dpstrata.planning.spreads import Moments, pilot_spreads
+from dpstrata.designs.record import Design
+from dpstrata.numerics.arrays import FloatArray
+from dpstrata.pilots.spreads import Moments, pilot_spreads
+from dpstrata.simulation import pilot as pilot_simulation
 
 SMALLEST = 1e-4  # variance that nothing is taken below; answers span 1
 SIZES = np.array([20_000] * 3 + [10_000] * 3)

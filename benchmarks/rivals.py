@@ -9,8 +9,8 @@ import numpy as np
 from scipy import optimize
 
 import dpstrata as dps
-from dpstrata.model.problem import Problem
-from dpstrata.solvers import solve
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.solvers.solve import solve
 
 
 class Rival(NamedTuple):

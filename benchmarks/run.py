@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dpstrata as dps
-from dpstrata.model.matching import match_neyman
-from dpstrata.report.drawing import lines as lines_chart
-from dpstrata.solvers import solve
+from dpstrata.allocation.solvers.solve import solve
+from dpstrata.designs.neyman_equivalent import match_neyman
+from dpstrata.present.charts.parts import lines as lines_chart
 from rivals import RIVALS, paper_problem
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "benchmarks.md"

@@ -7,8 +7,8 @@ import numpy as np
 
 import dpstrata as dps
 from dpstrata.planning.curves import precision_rows
-from dpstrata.report.charts import lines, noise_chart
-from dpstrata.report.plan_charts import precision_chart
+from dpstrata.present.charts.plan import precision_chart
+from dpstrata.present.charts.plot import lines, noise_chart
 
 IMAGES = Path(__file__).parent / "images"
 CHARTS = {

@@ -5,14 +5,14 @@ from itertools import islice
 # Seconds that a module or a folder takes on two cores, roughly. Its tests share what is costly to start.
 SECONDS = {
     "tests/web/": 190,
-    "tests/survey/test_engines.py": 130,
+    "tests/fielding/test_engines.py": 130,
     "tests/docs/test_commands.py": 60,
-    "tests/survey/test_interruptions.py": 55,
-    "tests/survey/test_end_to_end.py": 55,
+    "tests/fielding/test_interruptions.py": 55,
+    "tests/fielding/test_end_to_end.py": 55,
     "tests/docs/test_site.py": 50,
-    "tests/survey/test_releasing.py": 35,
-    "tests/test_piloting.py": 35,
-    "tests/survey/test_drawing.py": 25,
+    "tests/fielding/test_privatize.py": 35,
+    "tests/pilots/test_pilot.py": 35,
+    "tests/fielding/test_sample.py": 25,
 }
 
 

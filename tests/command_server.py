@@ -17,8 +17,9 @@ import rich.table  # noqa: F401
 import scipy.special  # noqa: F401
 
 from dpstrata import cli
-from dpstrata.model import document, summary  # noqa: F401
-from dpstrata.planning import designing  # noqa: F401
+from dpstrata.designs import reading  # noqa: F401
+from dpstrata.planning import design  # noqa: F401
+from dpstrata.words import designs  # noqa: F401
 
 SURVEY = {"frame", "draw", "privatize", "estimate", "main-design"}
 

@@ -2,8 +2,8 @@
 
 import csv
 
-from dpstrata.survey.records import draw
-from dpstrata.survey.releasing import privatize
+from dpstrata.fielding.draw import draw
+from dpstrata.fielding.privatize import privatize
 
 COLUMNS = {"id": "person", "stratum": "region", "answer": "income"}
 

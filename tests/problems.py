@@ -9,15 +9,15 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from dpstrata.model.problem import Problem
-from dpstrata.model.releases.base import Release
-from dpstrata.model.releases.curator import Curator
-from dpstrata.model.releases.microdata import Microdata
-from dpstrata.model.terms import Terms
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.terms import Terms
 from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promises.pure import PureEpsilon
-from dpstrata.privacy.registry import get_mechanism
+from dpstrata.survey.releases.base import Release
+from dpstrata.survey.releases.curator import Curator
+from dpstrata.survey.releases.microdata import Microdata
 
 MECHANISMS = (
     ("laplace", None),

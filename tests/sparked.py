@@ -5,7 +5,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from dpstrata.survey.frames.spark_session import spark_session
+from dpstrata.fielding.frames.spark_session import spark_session
 
 
 @cache

@@ -11,7 +11,7 @@ import rich.progress
 import rich.table
 import scipy.stats
 
-import dpstrata.report.words
-import dpstrata.survey.drawing
-import dpstrata.survey.noised
-import dpstrata.survey.releasing
+import dpstrata.fielding.estimate
+import dpstrata.fielding.privatize
+import dpstrata.fielding.sample
+import dpstrata.present.report.words

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.solvers import solve
+from dpstrata.allocation.solvers.solve import solve
 from problems import PAPER_SDS, PAPER_SIZES, make_problem, plain_term
 
 

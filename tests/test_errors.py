@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.solvers.solve import solve
 from dpstrata.errors import InputError, Mention, Sentence, option
-from dpstrata.model.problem import Problem
-from dpstrata.solvers import solve
-from dpstrata.survey.frames import frame_strata, open_frame
+from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.web.serving import open_socket
 
 SOURCES = Path(dps.__file__).parent
@@ -176,7 +176,7 @@ def test_an_error_says_what_it_is_about(call, argument, value, where):
 # --- messages mention options and spell none --------------------------------------------------
 
 # These write commands for people to copy, or a script.
-WRITE_COMMANDS = {"report/code.py", "report/page.py", "survey/frames/spark_session.py"}
+WRITE_COMMANDS = {"present/report/code.py", "present/report/page.py", "fielding/frames/spark_session.py"}
 
 
 def _trees():

@@ -96,7 +96,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
 def test_completion_offers_what_is_public_and_nothing_else():
     for name in dps.__all__:
         getattr(dps, name)  # loads the modules behind it
-    assert "dpstrata.survey.frames" in sys.modules
+    assert "dpstrata.fielding.frames" in sys.modules
     offered = {name for name in dir(dps) if not name.startswith("__")}
     assert offered == set(dps.__all__) - {"__version__"}
 

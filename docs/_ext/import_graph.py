@@ -15,7 +15,7 @@ from md_table import table
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "dpstrata"
-BASE = "base"  # arrays, errors and version in one box: nearly everything uses them
+BASE = "base"  # numerics, errors and version in one box: nearly everything uses them
 ROW, BOX, GAP = 66, 34, 22
 
 Edges = dict[str, set[str]]
@@ -33,7 +33,7 @@ def layers() -> list[list[str]]:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     contract = next(each for each in settings["contracts"] if each["type"] == "layers")
     rows = [[name.strip().removeprefix("dpstrata.") for name in row.split(":")] for row in contract["layers"]]
-    shared = {"arrays", "errors", "version"}
+    shared = {"numerics", "errors", "version"}
     return [row for row in rows if not shared & set(row)] + [[BASE]]
 
 

@@ -6,7 +6,7 @@ import math
 
 from md_table import table
 
-from dpstrata.model.options import OPTIONS, Group, Option, written
+from dpstrata.survey.options import OPTIONS, Group, Option, written
 
 _TITLES: dict[Group, str] = {
     "goal": "The question",

@@ -1,7 +1,7 @@
 """Link what annotations and docstrings name to where the public API documents it.
 
-A record lives in a module of its own (``dpstrata.model.strata.Strata``) and is public as ``dpstrata.Strata``;
-the reference documents the public name.
+A record lives in a module of its own (``dpstrata.survey.strata.Strata``) and is public as
+``dpstrata.Strata``; the reference documents the public name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import stringify_annotation
 
 import dpstrata
-from dpstrata.arrays import BoolArray, FloatArray, IntArray
+from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 
 # Names of types that would be written out at length.
 _ALIASES = {
@@ -36,7 +36,7 @@ def public_name(target: str) -> str | None:
 
     Examples
     --------
-    >>> public_name("dpstrata.model.strata.Strata"), public_name("Strata.from_file"), public_name("ndarray")
+    >>> public_name("dpstrata.survey.strata.Strata"), public_name("Strata.from_file"), public_name("ndarray")
     ('dpstrata.Strata', 'dpstrata.Strata.from_file', None)
     """
     parts = target.split(".")

@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Any
 from dpstrata.version import __version__
 
 if TYPE_CHECKING:
+    from dpstrata.allocation.problem import Problem
+    from dpstrata.allocation.proof.bound import Bound
+    from dpstrata.allocation.proof.certificate import Certificate, certify
+    from dpstrata.allocation.solvers.solve import solve
+    from dpstrata.designs.record import Design
     from dpstrata.errors import (
         DpstrataError,
         DpstrataWarning,
@@ -20,77 +25,76 @@ if TYPE_CHECKING:
         PrecisionError,
         StrataError,
     )
-    from dpstrata.model.bound import Bound
-    from dpstrata.model.certificate import Certificate, certify
-    from dpstrata.model.design_record import Design
-    from dpstrata.model.problem import Problem
-    from dpstrata.model.strata import Strata
-    from dpstrata.pilot_simulation import simulate_pilot
-    from dpstrata.piloting import combine_waves, main_design, pilot
-    from dpstrata.planning import compare_trust, design, evaluate, sensitivity, sweep
-    from dpstrata.planning.loading import load_design
+    from dpstrata.fielding.draw import draw, verify_draw
+    from dpstrata.fielding.estimate import estimate
+    from dpstrata.fielding.estimators import Estimation
+    from dpstrata.fielding.frames import frame_strata, open_frame
+    from dpstrata.fielding.frames.base import Frame
+    from dpstrata.fielding.noise import noise_answer, noise_answers
+    from dpstrata.fielding.privatize import privatize
+    from dpstrata.fielding.releases.microdata import estimate_means
+    from dpstrata.fielding.sample import draw_sample
+    from dpstrata.pilots.pilot import combine_waves, main_design, pilot
+    from dpstrata.planning.compare_trust import compare_trust
+    from dpstrata.planning.design import design
+    from dpstrata.planning.evaluate import evaluate
+    from dpstrata.planning.load import load_design
+    from dpstrata.planning.sensitivity import sensitivity
+    from dpstrata.planning.sweep import sweep
+    from dpstrata.present.charts.plot import plot
+    from dpstrata.present.report.report import report_html, write_report
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.privacy.answers.base import Answers
-    from dpstrata.report.charts import plot
-    from dpstrata.reporting import report_html, write_report
-    from dpstrata.simulation import simulate, synthetic_population
-    from dpstrata.solvers import solve
-    from dpstrata.survey.drawing import draw_sample
-    from dpstrata.survey.estimating import Estimation
-    from dpstrata.survey.frames import frame_strata, open_frame
-    from dpstrata.survey.frames.base import Frame
-    from dpstrata.survey.noised import estimate
-    from dpstrata.survey.noising import noise_answer, noise_answers
-    from dpstrata.survey.records import draw, verify_draw
-    from dpstrata.survey.releases.microdata import estimate_means
-    from dpstrata.survey.releasing import privatize
+    from dpstrata.simulation.pilot import simulate_pilot
+    from dpstrata.simulation.survey import simulate, synthetic_population
+    from dpstrata.survey.strata import Strata
 
 _HOMES = {
     "Answers": "privacy.answers.base",
-    "Bound": "model.bound",
-    "Certificate": "model.certificate",
-    "Design": "model.design_record",
+    "Bound": "allocation.proof.bound",
+    "Certificate": "allocation.proof.certificate",
+    "Design": "designs.record",
     "DpstrataError": "errors",
     "DpstrataWarning": "errors",
-    "Estimation": "survey.estimating",
+    "Estimation": "fielding.estimators",
     "Frame": "survey.frames.base",
     "InfeasibleError": "errors",
     "InputError": "errors",
     "MissingExtraError": "errors",
     "NotAvailableError": "errors",
     "PrecisionError": "errors",
-    "Problem": "model.problem",
-    "Strata": "model.strata",
+    "Problem": "allocation.problem",
+    "Strata": "survey.strata",
     "StrataError": "errors",
     "central_epsilon": "privacy.amplification",
-    "certify": "model.certificate",
-    "combine_waves": "piloting",
-    "compare_trust": "planning",
-    "design": "planning",
-    "draw": "survey.records",
-    "draw_sample": "survey.drawing",
-    "estimate": "survey.noised",
+    "certify": "allocation.proof.certificate",
+    "combine_waves": "pilots.pilot",
+    "compare_trust": "planning.compare_trust",
+    "design": "planning.design",
+    "draw": "fielding.draw",
+    "draw_sample": "fielding.sample",
+    "estimate": "fielding.estimate",
     "estimate_means": "survey.releases.microdata",
-    "evaluate": "planning",
-    "frame_strata": "survey.frames",
-    "load_design": "planning.loading",
+    "evaluate": "planning.evaluate",
+    "frame_strata": "fielding.frames",
+    "load_design": "planning.load",
     "local_epsilon": "privacy.amplification",
-    "main_design": "piloting",
-    "noise_answer": "survey.noising",
-    "noise_answers": "survey.noising",
-    "open_frame": "survey.frames",
-    "pilot": "piloting",
-    "plot": "report.charts",
-    "privatize": "survey.releasing",
-    "report_html": "reporting",
-    "sensitivity": "planning",
-    "simulate": "simulation",
-    "simulate_pilot": "pilot_simulation",
-    "solve": "solvers",
-    "sweep": "planning",
-    "synthetic_population": "simulation",
-    "verify_draw": "survey.records",
-    "write_report": "reporting",
+    "main_design": "pilots.pilot",
+    "noise_answer": "fielding.noise",
+    "noise_answers": "fielding.noise",
+    "open_frame": "fielding.frames",
+    "pilot": "pilots.pilot",
+    "plot": "present.charts.plot",
+    "privatize": "fielding.privatize",
+    "report_html": "present.report.report",
+    "sensitivity": "planning.sensitivity",
+    "simulate": "simulation.survey",
+    "simulate_pilot": "simulation.pilot",
+    "solve": "allocation.solvers.solve",
+    "sweep": "planning.sweep",
+    "synthetic_population": "simulation.survey",
+    "verify_draw": "fielding.draw",
+    "write_report": "present.report.report",
 }
 
 __all__ = [

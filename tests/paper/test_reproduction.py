@@ -9,10 +9,10 @@ import sys
 import pytest
 
 import dpstrata as dps
+from dpstrata.allocation.solvers import algorithm1
+from dpstrata.allocation.solvers.exhaustive import MOST_CANDIDATES
 from dpstrata.paper.items import QUICK, Extent
 from dpstrata.paper.reproduction import reproduce
-from dpstrata.solvers import algorithm1
-from dpstrata.solvers.exhaustive import MOST_CANDIDATES
 
 ITEMS = ("claims", "table-1", "ratio-mean", "ratio-trace", "interplay", "computation-time", "growth")
 

@@ -14,16 +14,15 @@ import pytest
 from mpmath import mp
 
 import dpstrata as dps
+from dpstrata.designs.document import design_digest, design_document
 from dpstrata.errors import InputError
-from dpstrata.model.checks import LARGEST_SIZE
-from dpstrata.model.document import design_digest, design_document
 from dpstrata.privacy import answers as registry
-from dpstrata.privacy.answers import KINDS, parse_answers
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answers.base import KINDS, Answers, parse_answers
 from dpstrata.privacy.answers.grid import Grid
 from dpstrata.privacy.answers.yes_no import YesNo
-from dpstrata.privacy.registry import MECHANISMS, get_mechanism
-from dpstrata.simulation import check_population
+from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
+from dpstrata.simulation.survey import check_population
+from dpstrata.survey.strata_checks import LARGEST_SIZE
 
 # kind: what asks for such answers, answers that are allowed, and some that are not; no two kinds have the same
 EXAMPLES = {

@@ -14,7 +14,7 @@ from scipy import stats
 
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.grid import fineness, to_grid
-from dpstrata.privacy.registry import get_mechanism
+from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import MECHANISMS, answers_of
 
 FALSE_ALARM = 1e-8

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dpstrata.errors import InputError
+from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
 from dpstrata.privacy.mechanisms.staircase import BETTER_FROM
-from dpstrata.privacy.registry import MECHANISMS, get_mechanism
 from problems import answers_of, plain_variance
 
 STEPS = (None, 1, 2, 3, 4, 7, 10, 100, 1000, 10**6, 10**9)

@@ -9,8 +9,8 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.privacy.mechanisms.kernels import Step, point
+from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.mechanisms.shared import SharedBudget
-from dpstrata.privacy.registry import get_mechanism
 from problems import MECHANISMS, answers_of, is_additive, plain_variance
 
 EPS = np.finfo(float).eps

@@ -1,65 +1,266 @@
-"""Every form of release in the field: what is published can be read back, and estimates what it should."""
+"""Every form of release: nothing is missing, its variance is the textbook's, and simulations agree."""
 
-import math
+import inspect
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import get_args
 
+import mpmath
 import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.model.output import table_content, write_atomically
-from dpstrata.model.releases import OPTION, RELEASES, kind_of
-from dpstrata.privacy.answers import parse_answers
-from dpstrata.privacy.registry import get_mechanism
-from dpstrata.survey.noised import STRATUM
-from dpstrata.survey.releases import fielding_of
-from problems import CASES
+from dpstrata.allocation.variances import release_variances, stratum_variances
+from dpstrata.errors import Sentence
+from dpstrata.present.report.tables import noise_in_words, noise_table, options_table
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.registry import get_mechanism
+from dpstrata.survey import releases
+from dpstrata.survey.releases import OPTION, RELEASES, Trust, kind_of
+from dpstrata.survey.releases.base import Release
+from dpstrata.survey.releases.curator import Curator
+from problems import MECHANISMS, RELEASED, answers_of, is_additive, make_problem, plain_term, plain_variance
+
+WORDS = [name for name, kind in inspect.get_annotations(Release).items() if kind == "ClassVar[str]"]
+OPTIONS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "options.md"
+
+
+def forgotten(name: str) -> list[str]:
+    """What a form of release still lacks; ``Add a release`` in CONTRIBUTING.md says where each belongs."""
+    kind = kind_of(name)
+    missing = [f"{kind.__name__}.{part} (it is abstract)" for part in sorted(kind.__abstractmethods__)]
+    stated = (*WORDS, "noise_power", "shows_spread")
+    missing += [f"{kind.__name__}.{part}" for part in stated if not hasattr(kind, part)]
+    if getattr(kind, "name", None) != name:
+        missing.append(f"{kind.__name__}.name = {name!r}")
+    if kind.suggested and kind.suggestion is Release.suggestion:
+        missing.append(f"{kind.__name__}.suggestion")
+    module, title = RELEASES[name][0].split(".")
+    try:
+        fielding = getattr(import_module(f"dpstrata.fielding.releases.{module}"), f"{title}Fielding")
+        missing += [
+            f"{title}Fielding.{part} (it is abstract)" for part in sorted(fielding.__abstractmethods__)
+        ]
+    except (ImportError, AttributeError):
+        missing.append(f"{title}Fielding in fielding/releases/{module}.py")
+    missing += [
+        f"{name!r} in {place}"
+        for place, known in (
+            ("Trust", get_args(Trust)),
+            ("the docstring of design", dps.design.__doc__ or ""),
+            ("docs/reference/options.md", OPTIONS_PAGE.read_text()),
+            ("RELEASED of tests/problems.py", RELEASED),
+        )
+        if name not in known
+    ]
+    return missing
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_nothing_was_forgotten(name):
+    missing = forgotten(name)
+    assert not missing, f"{name} lacks {', '.join(missing)}; see 'Add a release' in CONTRIBUTING.md"
+    assert sorted(get_args(Trust)) == sorted(RELEASES)
+
+
+def test_what_was_forgotten_is_named(monkeypatch):
+    module = ModuleType("dpstrata.survey.releases.half")
+    module.Half = type("Half", (Release,), {"suggested": True})
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(releases.RELEASES, "half", ("half.Half", "half of the people"))
+    named = ", ".join(forgotten("half"))
+    for what in (
+        *(f"Half.{word}" for word in ("local_in_words", "seen_in_words", "cautions", "suggestion")),
+        *(
+            "Half.noise_power",
+            "Half.shows_spread",
+            "Half.name = 'half'",
+            "HalfFielding in fielding/releases/half.py",
+        ),
+        *("Half.who_noises", "Half.published", "Half.assumption", "Half.whoever_sees"),
+        *("in Trust", "docstring of design", "options.md", "RELEASED"),
+    ):
+        assert what in named
+    assert "Half.in_title" not in named  # it has a default
+
+
+# --- mathematics ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TwoLayers(Curator):
+    """Noise of variance d on every answer, a sum noised once and stretched by g: no release yet, but a term."""
+
+    device: Mechanism
+    budget: float
+    g: float = 1.0
+
+    name = "two_layers"
+
+    @property
+    def device_variance(self) -> float:
+        return float(self.device.variance(self.budget))
+
+    @property
+    def stretch(self) -> float:
+        return self.g
+
+    def exact_layers(self, mp):
+        return self.device.exact_variance(mp.mpf(self.budget)), mp.mpf(self.g)
+
+
+def two_layers_by_the_textbook(S, v, once, twice):
+    device = plain_variance("laplace", mpmath.mpf(3), mpmath.mpf(1), None)
+    return (S**2 + device) * once + mpmath.mpf(1.25) ** 2 * v * twice
+
+
+@pytest.fixture(autouse=True)
+def _two_layers(monkeypatch):
+    monkeypatch.setitem(RELEASED, TwoLayers.name, two_layers_by_the_textbook)
+
+
+TWO_LAYERS = TwoLayers(get_mechanism("laplace", answers_of(None)), 3.0, 1.25)
+FORMS = [*(kind_of(name)() for name in RELEASES), TWO_LAYERS]
 
 
 def cases():
-    for name in RELEASES:
-        for mechanism, answers, delta in CASES:
-            allowed = parse_answers(answers)
-            noise = get_mechanism(mechanism, allowed)
-            if kind_of(name)().misfit(noise) is None:
-                yield name, mechanism, answers, delta
+    for release in FORMS:
+        for mechanism, steps in MECHANISMS:
+            if release.misfit(get_mechanism(mechanism, answers_of(steps))) is None:
+                yield release, mechanism, steps
 
 
-@pytest.mark.parametrize(("name", "mechanism", "answers", "delta"), list(cases()))
-def test_what_is_published_is_read_back(name, mechanism, answers, delta, tmp_path):
-    """The noise of 30 surveys in which everyone answers: no bias, and the spread that the design states."""
-    strata = dps.Strata([300, 500], [0.3, 0.2], names=["a", "b"])
-    options = {"epsilon": 2, "delta": delta, "mechanism": mechanism, "answers": answers, OPTION: name}
-    plan = dps.design(strata, total=100, **options)
-    fielding = fielding_of(plan)
-    given = {
-        stratum: np.tile([0.0, 1.0], n)[:n].tolist()
-        for stratum, n in zip("ab", plan.sample_sizes, strict=True)
-    }
-    truth = sum(size / 800 * np.mean(given[stratum]) for stratum, size in (("a", 300), ("b", 500)))
-    errors = []
-    for survey in range(30):
-        done: list[int] = []
-        table = fielding.noised(plan, given, done.append)
-        assert sum(done) == plan.total
-        assert sorted(set(table[STRATUM])) == ["a", "b"]
-        path = tmp_path / f"{survey}.csv"
-        write_atomically(path, table_content(table, path))
-        result = dps.estimate(plan, path)
-        assert result.whole.answers == plan.total
-        errors.append(result.whole.estimate - truth)
-    noise = math.sqrt(plan.variance_parts.privacy)
-    # False alarms less than once in a million runs; a scale off by a factor of 3 is noticed.
-    assert abs(np.mean(errors)) < 6.5 * noise / math.sqrt(30)
-    assert np.std(errors) < 3 * noise
-    if not plan.mechanism.worst_case:
-        assert np.std(errors) > noise / 4
+def problem_of(release, mechanism, steps, **more):
+    options = {"epsilon": 0.7, "total": 60, "objective": "custom", "coefficients": [1.0, -2.0, 0.5]}
+    return make_problem(
+        [70, 800, 10_000],
+        [0.28, 0.0, 0.3],
+        mechanism=mechanism,
+        steps=steps,
+        release=release,
+        **options | more,
+    )
 
 
-def test_single_answers_are_not_noised_for_a_curator():
-    plan = dps.design(dps.Strata([300, 500], [0.3, 0.2]), epsilon=2, total=100, trust="curator")
-    with pytest.raises(dps.InputError, match="is noised, not single answers") as refused:
-        dps.noise_answer(plan, "1", 0.4321)
-    assert "4321" not in str(refused.value)
-    assert refused.value.argument == OPTION
-    with pytest.raises(dps.InputError, match="from single answers need trust='local', got trust='curator'"):
-        dps.estimate_means(plan, ["1", "2"], [0.4, 0.5])
+@pytest.mark.parametrize("rates", [None, [0.3, 0.6, 1.0]])
+@pytest.mark.parametrize(("release", "mechanism", "steps"), list(cases()))
+def test_the_term_is_the_textbooks(release, mechanism, steps, rates):
+    """Values, gains, their bound and both derivatives, in double precision and exactly."""
+    terms = (problem := problem_of(release, mechanism, steps, response_rates=rates)).terms
+    n = np.array([9.0, 40.0, 700.0])
+    gains, errors, values = terms.gain(n), terms.gain_error(terms.gain(n)), terms.values(n)
+    W, H = terms.curve(n)
+    tilts = terms.tilts if terms.tilts is not None else np.zeros(3)
+    with mpmath.workdps(120):
+        for i in range(3):
+            m = int(n[i])
+            f = [plain_term(problem, i, mpmath.mpf(m + j)) for j in (0, 1)]
+            assert abs(terms.exact_value(i, m) - f[0]) <= f[0] * mpmath.mpf(10) ** -90
+            assert values[i] == pytest.approx(float(f[0]), rel=1e-12)
+            origin = mpmath.mpf(terms.origin)
+            assert abs(gains[i] - (f[0] - f[1] + origin)) <= errors[i] + 1e-13 * terms.origin
+            slope, bend = (mpmath.diff(lambda x, i=i: plain_term(problem, i, x), m, k) for k in (1, 2))
+            assert terms.scale[i] * W[i] / m**2 - tilts[i] == pytest.approx(float(-slope), rel=1e-9)
+            assert terms.scale[i] * H[i] / m**3 == pytest.approx(float(bend), rel=1e-9)
+
+
+@pytest.mark.parametrize("rates", [None, [0.3, 0.6, 1.0]])
+@pytest.mark.parametrize("release", FORMS, ids=lambda release: release.name)
+def test_reported_variances_are_those_of_the_term(release, rates):
+    problem = problem_of(release, "laplace", None, response_rates=rates, certain_answers=True)
+    sizes, a = np.array([9, 40, 700]), problem.terms.coefficients
+    sampling, privacy = stratum_variances(problem, sizes, finite_population=False)
+    assert (a**2 * (sampling + privacy)).sum() == pytest.approx(problem.objective(sizes), rel=1e-12)
+    noise = release_variances(problem.terms, sizes.astype(float))
+    answers = sizes * (1.0 if rates is None else np.array(rates))
+    assert noise == pytest.approx(privacy * answers if release.noise_power == 1 else privacy)
+
+
+@pytest.mark.parametrize("release", FORMS, ids=lambda release: release.name)
+@pytest.mark.parametrize("seed", range(20))
+def test_designs_are_the_best_there_are(release, seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(4, 12, 3)
+    names = [(name, steps) for name, steps in MECHANISMS if is_additive(name, steps)]
+    mechanism, steps = names[rng.integers(len(names))]
+    problem = make_problem(
+        sizes,
+        rng.uniform(0, 0.5, 3),
+        epsilon=float(10 ** rng.uniform(-2, 1)),
+        total=int(rng.integers(3, sizes.sum())),
+        mechanism=mechanism,
+        steps=steps,
+        release=release,
+        objective=str(rng.choice(["mean", "trace"])),
+        response_rates=None if seed % 2 else rng.uniform(0.3, 1.0, 3),
+    )
+    exact, exhaustive = (dps.solve(problem, method=method) for method in ("exact", "exhaustive"))
+    assert problem.objective(exact.sizes) == pytest.approx(problem.objective(exhaustive.sizes), rel=1e-12)
+
+
+@pytest.mark.parametrize("rate", [None, 0.6])
+@pytest.mark.parametrize("name", RELEASES)
+def test_simulations_cost_what_was_planned(name, rate):
+    rates = None if rate is None else [rate] * 2
+    strata = dps.Strata([600, 900], [0.3, 0.1], response_rates=rates)
+    plan = dps.design(strata, epsilon=1, total=60, mechanism="staircase", **{OPTION: name})
+    result = dps.simulate(plan, dps.synthetic_population(plan), replications=8000, seed=2)
+    assert abs(result.bias) <= 4 * result.bias_error
+    assert abs(result.variance_z) <= 4
+    assert abs(result.variance - 1.1 * plan.variance) > 4 * result.variance_error  # 10% would be noticed
+
+
+# --- words and JSON -------------------------------------------------------------------------------
+
+
+PURE = {"epsilon": 1, "mechanism": "laplace"}
+APPROXIMATE = {"epsilon": 1, "delta": 1e-6, "mechanism": "gaussian"}
+CONSTANT = {"gdp": 1, "mechanism": "gaussian"}
+
+
+@pytest.mark.parametrize(
+    ("questions", "promise"), [(1, PURE), (3, PURE), (1, APPROXIMATE), (1, CONSTANT), (3, CONSTANT)]
+)
+@pytest.mark.parametrize("name", RELEASES)
+def test_a_design_says_what_is_released(name, questions, promise, tmp_path):
+    plan = dps.design(
+        dps.Strata([700, 900], [0.3, 0.1]), total=60, questions=questions, **promise, **{OPTION: name}
+    )
+    release, privacy = plan.inputs.release, plan.privacy
+    assert type(release) is kind_of(name)
+    assert release.facts.items() <= privacy.items()
+    assert release.assumption in privacy["assumptions"]
+    said = release.whoever_sees
+    if plan.inputs.promise.amplified:
+        said = release.local_in_words(float(plan.local_epsilons.max()), questions=questions)
+    assert said in privacy["in_words"]
+    assert ("who noises", release.who_noises) in options_table(plan).rows
+    assert f"noise sd of {release.noise_sd_of}" in noise_table(plan).header
+    assert release.noise_goes_to in noise_in_words(plan)
+    assert f"noise{release.in_title}\n" in str(plan)
+    for words in (said, *release.cautions(plan.local_epsilons)):
+        assert words[0].isupper()
+        assert "None" not in words
+    plan.save(tmp_path / "design.json")
+    again = dps.load_design(tmp_path / "design.json")
+    assert (again.inputs.release.name, again.digest) == (name, plan.digest)
+
+
+@pytest.mark.parametrize("name", [name for name in RELEASES if kind_of(name).suggested])
+def test_a_suggestion_mentions_its_option(name):
+    words = {"gives": "the standard error 1 instead of 2", "noise": " with Laplace noise"}
+    before, after = (kind_of(name)().suggestion(too_late=late, **words) for late in (False, True))
+    assert isinstance(before, Sentence)
+    assert [str(mention) for mention in before.mentions] == [f"{OPTION}={name!r}"]
+    for sentence in (before, after):
+        assert words["gives"] in sentence
+        assert words["noise"] in sentence
+
+
+def test_options_that_do_not_go_with_a_release_are_left_out_when_it_is_tried():
+    plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=60, local_epsilon_cap=3)
+    inputs = Curator.instead_of(plan.inputs)
+    assert (inputs.trust, inputs.local_epsilon_cap) == ("curator", None)

@@ -8,8 +8,8 @@ import json
 import pytest
 
 import dpstrata as dps
-from dpstrata.model.output import to_json
-from dpstrata.report.words import headline
+from dpstrata.designs.saving import to_json
+from dpstrata.present.report.words import headline
 from dpstrata.web.endpoints import ENDPOINTS
 from dpstrata.web.examples import EXAMPLES
 from dpstrata.web.worker import work
@@ -80,7 +80,9 @@ def test_what_neyman_would_need_is_worked_out_only_where_it_is_said(client, four
     said = client.post("/api/headline", json=four).json()["headline"]
     assert said == headline(dps.design(strata, **four["options"]))
     assert "684 interviews" in said
-    monkeypatch.setattr("dpstrata.report.words.match_neyman", lambda plan: pytest.fail("not asked for"))
+    monkeypatch.setattr(
+        "dpstrata.present.report.words.match_neyman", lambda plan: pytest.fail("not asked for")
+    )
     reply = work("design", {}, json.dumps(four).encode())
     assert "would give 0.0295. Proven" in json.loads(reply.content)["headline"]
 

@@ -7,7 +7,7 @@ from browser import FIRST, drop, find_chromium, visiting
 from playwright.sync_api import expect
 
 import dpstrata as dps
-from dpstrata.report.words import headline
+from dpstrata.present.report.words import headline
 
 
 def test_without_a_chromium_the_tests_fail_and_say_what_to_install(monkeypatch):

@@ -13,7 +13,7 @@ from browser import FIRST, drop, visiting
 from playwright.sync_api import expect
 
 import dpstrata as dps
-from dpstrata.report.words import headline
+from dpstrata.present.report.words import headline
 
 # --- keeping and sharing ----------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ def words_of(svg):
 
 
 def test_every_chart_is_saved_as_the_library_draws_it(visit, strata):
-    from dpstrata.report.plan_charts import budgets_chart, parts_chart
+    from dpstrata.present.charts.plan import budgets_chart, parts_chart
 
     plan = dps.design(strata, epsilon=1, total=200)
     known = {"allocation": dps.plot(plan), "parts": parts_chart(plan), "budgets": budgets_chart(plan)}

@@ -8,7 +8,7 @@ from browser import FIRST, visiting
 from playwright.sync_api import expect
 
 import dpstrata as dps
-from dpstrata.report.words import headline
+from dpstrata.present.report.words import headline
 
 GOOD = "total=200&epsilon=1&strata=stratum,size,sd;A,7000,0.283;B,8000,0.08"
 

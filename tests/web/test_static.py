@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpstrata.model.options import OPTIONS
+from dpstrata.survey.options import OPTIONS
 from dpstrata.web.app import STATIC
 
 ROOT = Path(__file__).parents[2]

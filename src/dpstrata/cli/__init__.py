@@ -13,7 +13,7 @@ from dpstrata.cli.cmd_report import report_command
 from dpstrata.cli.cmd_serve import serve_command
 from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command, privatize_command
 from dpstrata.cli.cmd_what_if import evaluate_command, sensitivity_command, sweep_command
-from dpstrata.cli.problems import in_flags, usage_in_words
+from dpstrata.cli.refusals import in_flags, usage_in_words
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # which Typer does not export
 

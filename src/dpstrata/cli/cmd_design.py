@@ -10,7 +10,7 @@ import typer
 from dpstrata.cli.options import OUTPUT, Json, Plot, StrataFile, read_survey, takes_options
 
 if TYPE_CHECKING:
-    from dpstrata.model.design_record import Design
+    from dpstrata.designs.record import Design
 
 DesignOut = Annotated[
     Path | None,
@@ -31,8 +31,8 @@ def design_command(
 ) -> None:
     """Allocate a sample to strata: the exact optimum, with its certificate."""
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.model.output import to_json
-    from dpstrata.model.summary import sentences, tables
+    from dpstrata.designs.saving import to_json
+    from dpstrata.words.designs import sentences, tables
 
     plan = _design(strata, options, out, plot)
     if json:
@@ -60,7 +60,7 @@ def compare_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.model.summary import comparison_table
+    from dpstrata.words.designs import comparison_table
 
     plan = _design(strata, options, out, plot)
     if json:
@@ -71,12 +71,12 @@ def compare_command(
 
 
 def _design(path: Path, options: dict[str, Any], out: Path | None, plot: Path | None) -> Design:
-    from dpstrata.model.output import require_apart
-    from dpstrata.planning import design
+    from dpstrata.files.writing import require_apart
+    from dpstrata.planning.design import design
 
     require_apart(path, out, plot)
     if plot is not None:
-        from dpstrata.report.chart import check_chart_path
+        from dpstrata.present.charts.chart import check_chart_path
 
         check_chart_path(plot)
     survey, given = read_survey(path, options)
@@ -84,7 +84,7 @@ def _design(path: Path, options: dict[str, Any], out: Path | None, plot: Path | 
     if out is not None:
         plan.save(out)
     if plot is not None:
-        from dpstrata.report.charts import plot as draw
+        from dpstrata.present.charts.plot import plot as draw
 
         draw(plan).save(plot)
     return plan

@@ -17,8 +17,8 @@ def paper_command(
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.model.summary import TextTable
     from dpstrata.paper.reproduction import reproduce, steps
+    from dpstrata.words.tables import TextTable
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     console = Console(stderr=True)

@@ -11,7 +11,7 @@ from dpstrata.cli.options import OUTPUT, PRIVACY, QUESTION, QUESTION_NAMES, Json
 from dpstrata.privacy.promises import OTHER_THAN_EPSILON
 
 if TYPE_CHECKING:
-    from dpstrata.model.design_record import Design
+    from dpstrata.designs.record import Design
 
 WaveOut = Annotated[
     Path | None, typer.Option(help="Write the design document (.json).", rich_help_panel=OUTPUT)
@@ -36,8 +36,8 @@ def pilot_command(
     """Design a small first wave that learns the spreads; --epsilon and --total are of both waves."""
     from dpstrata.cli.options import read_survey
     from dpstrata.errors import InputError, option
-    from dpstrata.model.output import require_apart
-    from dpstrata.piloting import pilot
+    from dpstrata.files.writing import require_apart
+    from dpstrata.pilots.pilot import pilot
 
     require_apart(strata, out)
     survey, given = read_survey(strata, options)
@@ -58,11 +58,11 @@ def main_design_command(
     json: Json = False,
 ) -> None:
     """Design the main wave from the noised answers of a pilot."""
-    from dpstrata.model.output import require_apart
-    from dpstrata.piloting import main_design
-    from dpstrata.planning.loading import load_design
-    from dpstrata.survey.ledger import check_release
-    from dpstrata.survey.noised import read_noised
+    from dpstrata.fielding.answer_files import read_noised
+    from dpstrata.fielding.ledger import check_release
+    from dpstrata.files.writing import require_apart
+    from dpstrata.pilots.pilot import main_design
+    from dpstrata.planning.load import load_design
 
     require_apart(pilot, noised, out)
     first = load_design(pilot)
@@ -73,8 +73,8 @@ def main_design_command(
 
 def _show(plan: Design, out: Path | None, json: bool) -> None:
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.model.output import to_json
-    from dpstrata.model.summary import sentences, strata_table
+    from dpstrata.designs.saving import to_json
+    from dpstrata.words.designs import sentences, strata_table
 
     if out is not None:
         plan.save(out)

@@ -14,10 +14,10 @@ def report_command(
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
 ) -> None:
     """Write a design as a report to sign: one HTML file, or PDF."""
-    from dpstrata.model.output import require_apart
-    from dpstrata.planning.loading import load_design
-    from dpstrata.report.page import TITLE
-    from dpstrata.reporting import check_report_path, write_report
+    from dpstrata.files.writing import require_apart
+    from dpstrata.planning.load import load_design
+    from dpstrata.present.report.page import TITLE
+    from dpstrata.present.report.report import check_report_path, write_report
 
     check_report_path(out)
     require_apart(design, out)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dpstrata.cli.options import Json, Plot, Sheet, TableOut
-from dpstrata.privacy.written import counted
+from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
-    from dpstrata.survey.estimating import Estimation
+    from dpstrata.fielding.estimators import Estimation
 
 FrameFile = Annotated[
     str,
@@ -59,9 +59,9 @@ def frame_command(
     sd_source: Annotated[SdSource | None, typer.Option(help="Which of the two it is.")] = None,
 ) -> None:
     """Count the strata of a frame and write them as a strata file."""
-    from dpstrata.model.keeping import write_unless_edited
-    from dpstrata.model.output import require_apart, require_table_path
-    from dpstrata.survey.frames import frame_strata, open_frame
+    from dpstrata.fielding.frames import frame_strata, open_frame
+    from dpstrata.files.overwriting import write_unless_edited
+    from dpstrata.files.writing import require_apart, require_table_path
 
     source: Literal["public", "prior"] | None = None if sd_source is None else sd_source.value
     everyone = open_frame(frame, id=id, stratum=stratum, table=table, sheet=sheet, engine=engine.value)
@@ -93,8 +93,8 @@ def draw_command(
     verify: Annotated[bool, typer.Option("--verify", help="Check a sample instead of drawing one.")] = False,
 ) -> None:
     """Draw the secret sample of a design from a frame, or check one."""
-    from dpstrata.survey.frames import open_frame
-    from dpstrata.survey.records import draw, verify_draw
+    from dpstrata.fielding.draw import draw, verify_draw
+    from dpstrata.fielding.frames import open_frame
 
     everyone = open_frame(frame, id=id, stratum=stratum, table=table, sheet=sheet, engine=engine.value)
     if verify:
@@ -184,11 +184,11 @@ def privatize_command(
 def _one_by_one(design: Path, stratum: str) -> None:
     import sys
 
+    from dpstrata.designs.record import Design
     from dpstrata.errors import InputError
-    from dpstrata.model.document import read_design
-    from dpstrata.survey.noising import noise_answer, noise_answers
+    from dpstrata.fielding.noise import noise_answer, noise_answers
 
-    plan = read_design(design)
+    plan = Design.read(design)
     noise_answers(plan, stratum, [])  # says at once if there is no such stratum
     for line in sys.stdin:
         if line.strip():
@@ -209,8 +209,8 @@ def _batch(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    from dpstrata.cli.problems import in_flags
-    from dpstrata.survey.releasing import privatize
+    from dpstrata.cli.refusals import in_flags
+    from dpstrata.fielding.privatize import privatize
 
     design, answers, sample, out, key_file = files
     id, stratum, answer = columns
@@ -277,12 +277,12 @@ def estimate_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.model.keeping import write_result
-    from dpstrata.model.output import plain_cell, require_apart
-    from dpstrata.report.chart import check_chart_path
-    from dpstrata.report.charts import MOST_BARS, intervals_chart
-    from dpstrata.survey.noised import estimate
-    from dpstrata.survey.summary import estimation_sentences, estimation_table
+    from dpstrata.fielding.estimate import estimate
+    from dpstrata.files.overwriting import write_result
+    from dpstrata.files.writing import plain_cell, require_apart
+    from dpstrata.present.charts.chart import check_chart_path
+    from dpstrata.present.charts.plot import MOST_BARS, intervals_chart
+    from dpstrata.words.estimates import estimation_sentences, estimation_table
 
     check_chart_path(plot)
     require_apart(design, Path(noised), pilot, pilot_answers, out, plot)
@@ -316,12 +316,12 @@ def _with_pilot(
     main: Estimation, design: Path, pilot: Path | None, pilot_answers: Path | None, reading: Any
 ) -> Estimation:
     """Combine the estimates of the main wave with those of its pilot."""
+    from dpstrata.designs.record import Design
     from dpstrata.errors import InputError, option
-    from dpstrata.model.document import read_design
-    from dpstrata.piloting import combine_waves
-    from dpstrata.survey.noised import estimate
+    from dpstrata.fielding.estimate import estimate
+    from dpstrata.pilots.pilot import combine_waves
 
     if pilot is None or pilot_answers is None:
         raise InputError(f"to combine two waves give both {option('pilot')} and {option('pilot_answers')}.")
-    first = read_design(pilot)
-    return combine_waves(first, read_design(design), estimate(pilot, pilot_answers, **reading), main)
+    first = Design.read(pilot)
+    return combine_waves(first, Design.read(design), estimate(pilot, pilot_answers, **reading), main)

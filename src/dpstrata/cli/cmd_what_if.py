@@ -18,11 +18,11 @@ from dpstrata.cli.options import (
     takes_options,
 )
 from dpstrata.errors import InputError, option
-from dpstrata.model.options import OPTIONS
-from dpstrata.privacy.written import figure
+from dpstrata.survey.options import OPTIONS
+from dpstrata.words.numbers import figure
 
 if TYPE_CHECKING:
-    from dpstrata.model.strata import Strata
+    from dpstrata.survey.strata import Strata
 
 VARIED = (
     "epsilon",
@@ -54,11 +54,11 @@ def evaluate_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.model.keeping import write_result
-    from dpstrata.model.output import require_apart
-    from dpstrata.planning import evaluate
-    from dpstrata.report.chart import check_chart_path
-    from dpstrata.report.charts import allocations
+    from dpstrata.files.overwriting import write_result
+    from dpstrata.files.writing import require_apart
+    from dpstrata.planning.evaluate import evaluate
+    from dpstrata.present.charts.chart import check_chart_path
+    from dpstrata.present.charts.plot import allocations
 
     check_chart_path(plot)
     require_apart(strata, out, plot)
@@ -107,12 +107,12 @@ def sweep_command(
     from rich.progress import track
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.model.keeping import write_result
-    from dpstrata.model.output import require_apart
-    from dpstrata.model.summary import TextTable
-    from dpstrata.planning.what_if import combinations, sweep_rows
-    from dpstrata.report.chart import check_chart_path
-    from dpstrata.report.charts import sweep_chart
+    from dpstrata.files.overwriting import write_result
+    from dpstrata.files.writing import require_apart
+    from dpstrata.planning.sweep import combinations, sweep_rows
+    from dpstrata.present.charts.chart import check_chart_path
+    from dpstrata.present.charts.plot import sweep_chart
+    from dpstrata.words.tables import TextTable
 
     check_chart_path(plot)
     require_apart(strata, out, plot)
@@ -190,10 +190,10 @@ def sensitivity_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.model.keeping import write_result
-    from dpstrata.model.output import require_apart
-    from dpstrata.planning import sensitivity
-    from dpstrata.planning.loading import load_design
+    from dpstrata.files.overwriting import write_result
+    from dpstrata.files.writing import require_apart
+    from dpstrata.planning.load import load_design
+    from dpstrata.planning.sensitivity import sensitivity
 
     require_apart(design, out)
     doubt = sensitivity(load_design(design), factor=factor, strata=strata)

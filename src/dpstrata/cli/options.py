@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpstrata.cli.problems import flag
+from dpstrata.cli.refusals import flag
 from dpstrata.errors import InputError, Mention, option
-from dpstrata.model.options import OPTIONS, Group, Option
+from dpstrata.survey.options import OPTIONS, Group, Option
 
 if TYPE_CHECKING:
-    from dpstrata.model.strata import Strata
+    from dpstrata.survey.strata import Strata
 
 QUESTION = "Question (give one; a budget may join a target)"
 PRIVACY = "Privacy"
@@ -123,13 +123,13 @@ def _backticks_as_flags(sentence: str) -> str:
 
 def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, Any]]:
     """Read the strata and turn the options into arguments of the library."""
-    from dpstrata.model.columns import strata_from_columns
-    from dpstrata.model.tables import read_table
+    from dpstrata.files.tables import read_table
+    from dpstrata.survey.strata import strata_from_table
 
     sheet, stated = options["sheet"], options["answers"]
     allowed = OPTIONS["answers"].taken(stated)
     follows = options["proportion"] is not None
-    strata = strata_from_columns(read_table(path, sheet=sheet), answers=allowed, spread_follows=follows)
+    strata = strata_from_table(read_table(path, sheet=sheet), answers=allowed, spread_follows=follows)
     given = {
         name: value.value if isinstance(value, StrEnum) else value
         for name, value in options.items()

@@ -4,8 +4,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpstrata.cli.problems import in_flags
-from dpstrata.model.summary import TextTable
+from dpstrata.cli.refusals import in_flags
+from dpstrata.words.tables import TextTable
 
 
 def print_table(table: TextTable) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 import dpstrata as dps
-from dpstrata.model.comparison import OWN
+from dpstrata.allocation.comparison import OWN
+from dpstrata.allocation.solvers.solve import Method
 from dpstrata.paper import settings
-from dpstrata.report.chart import Chart
-from dpstrata.report.drawing import lines
-from dpstrata.solvers import Method
+from dpstrata.present.charts.chart import Chart
+from dpstrata.present.charts.parts import lines
 
 Row = dict[str, Any]
 EXHAUSTIVE = "exhaustive search"

@@ -8,8 +8,8 @@ from pathlib import Path
 from dpstrata.paper import items
 from dpstrata.paper.claims import claims
 from dpstrata.paper.items import QUICK, Extent, Item, Progress
-from dpstrata.paper.page import make_folder, write_results
-from dpstrata.report.chart import require_charts
+from dpstrata.paper.overview import make_folder, write_results
+from dpstrata.present.charts.chart import require_charts
 
 
 def steps(*, quick: bool) -> int:

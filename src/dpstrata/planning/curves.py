@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from dpstrata.allocation.comparison import OWN
+from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, option
-from dpstrata.model.comparison import OWN
-from dpstrata.model.design_record import Design
-from dpstrata.model.goals import QUESTIONS
-from dpstrata.model.inputs import Inputs
-from dpstrata.model.summary import TITLES
-from dpstrata.planning.questions import answer
+from dpstrata.planning.goal_search import design_for
 from dpstrata.privacy.promises import never_amplified
+from dpstrata.survey.goals import QUESTIONS
+from dpstrata.survey.inputs import Inputs
+from dpstrata.words.designs import TITLES
 
 SHOWN = (OWN, "neyman")
 POINTS = 40
@@ -49,7 +49,7 @@ def precision_rows(plan: Design, *, points: int = POINTS) -> tuple[list[dict[str
     (843, 'this design', 25)
     """
     least, most = int(plan.problem.lower.sum()), int(plan.problem.upper.sum())
-    outcome = answer(plan.strata, _ask(plan.inputs, at_most=most), plan.problem).outcome
+    outcome = design_for(plan.strata, _ask(plan.inputs, at_most=most), plan.problem).outcome
     assert outcome is not None
     best = outcome.best_total
     first = max(least, min(plan.total, best) // 8, 1)
@@ -103,7 +103,7 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
         same = inputs.promise == plan.inputs.promise
         posed = replace(plan.problem, total=question["total"]) if same else None
         try:
-            found = answer(plan.strata, inputs, posed)
+            found = design_for(plan.strata, inputs, posed)
         except InfeasibleError:
             continue
         rows += [

@@ -12,8 +12,8 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import FloatArray
 
 
 @overload

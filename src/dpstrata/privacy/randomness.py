@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.arrays import BoolArray, IntArray
 from dpstrata.errors import MissingExtraError
+from dpstrata.numerics.arrays import BoolArray, IntArray
 
 
 def uniform(below: int, size: int) -> IntArray:

@@ -1,1 +1,1 @@
-"""Fielding a design: frames, the secret draw, noise, estimates."""
+"""The survey as it is asked for: strata, options, goals and forms of release."""

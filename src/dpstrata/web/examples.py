@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from dpstrata.model.tables import read_table
+from dpstrata.files.tables import read_table
 from dpstrata.web.replies import RefusedError
 
 FIRST = "four-strata"

@@ -10,24 +10,25 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from dpstrata.designs.record import Design
+from dpstrata.designs.saving import design_content
 from dpstrata.errors import DpstrataWarning
-from dpstrata.model.choice import in_words as choice_in_words
-from dpstrata.model.design_record import Design
-from dpstrata.model.output import design_content, plain_cell, table_content
-from dpstrata.model.summary import TITLES, sentences
-from dpstrata.planning import design
+from dpstrata.files.writing import plain_cell, table_content
 from dpstrata.planning.curves import epsilon_rows, precision_rows
+from dpstrata.planning.design import design
+from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
+from dpstrata.present.charts.plot import allocations, plot
+from dpstrata.present.report.code import command_line, python_code_with_strata, strata_columns
+from dpstrata.present.report.report import report_html
+from dpstrata.present.report.words import headline
 from dpstrata.privacy.promises import never_amplified
-from dpstrata.report.charts import allocations, plot
-from dpstrata.report.code import command_line, python_code_with_strata, strata_columns
-from dpstrata.report.plan_charts import budgets_chart, epsilon_chart, parts_chart, precision_chart
-from dpstrata.report.words import headline
-from dpstrata.reporting import report_html
 from dpstrata.version import __version__
 from dpstrata.web.examples import list_examples, open_example
 from dpstrata.web.replies import RefusedError, Reply, parts_of, reply_json
 from dpstrata.web.requests import CompareRequest, DesignRequest
 from dpstrata.web.uploads import read_upload
+from dpstrata.words.choice import in_words as choice_in_words
+from dpstrata.words.designs import TITLES, sentences
 
 Parameters = Mapping[str, str]
 CSV = "text/csv; charset=utf-8"

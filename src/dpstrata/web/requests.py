@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from dpstrata.errors import InputError
-from dpstrata.model.columns import strata_from_columns
-from dpstrata.model.options import OPTIONS
-from dpstrata.model.shapes import Number, model_of
-from dpstrata.model.strata import Strata
-from dpstrata.model.tables import Table
+from dpstrata.files.tables import Table
 from dpstrata.privacy.answers.base import Answers
+from dpstrata.survey.option_models import Number, model_of
+from dpstrata.survey.options import OPTIONS
+from dpstrata.survey.strata import Strata, strata_from_table
 from dpstrata.web.limits import LIMITS
 
 Text = Annotated[StrictStr, Field(max_length=LIMITS.text)]
@@ -76,7 +75,7 @@ class DesignRequest(_Part):
         columns = {name: list(cells) for name, cells in self.strata.items()}
         table = Table("the strata", columns, lambda row: f"row {row + 1}")
         follows = "proportion" in self.options.arguments()
-        return strata_from_columns(table, answers=self.options.allowed(), spread_follows=follows)
+        return strata_from_table(table, answers=self.options.allowed(), spread_follows=follows)
 
 
 class CompareRequest(_Part):

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from dpstrata.model.tables import EXCEL_ENDINGS, read_table, text_of
+from dpstrata.files.tables import EXCEL_ENDINGS, read_table, text_of
 from dpstrata.web.limits import LIMITS
 from dpstrata.web.replies import RefusedError
 

@@ -1,15 +1,24 @@
-"""What a kind of answers must say about itself."""
+"""What a kind of answers must say about itself, and the kinds by name: a line each."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from dpstrata.arrays import FloatArray, IntArray
-from dpstrata.privacy.answers import parse_answers
-from dpstrata.privacy.written import read_number
+from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.words.numbers import read_number
+
+# module beside this one: class in it; the first kind that can read what is given does
+KINDS = {
+    "yes_no": "YesNo",
+    "interval": "Interval",
+    "grid": "Grid",
+}
 
 
 class Answers:
@@ -196,3 +205,38 @@ class Answers:
 
 def _new(kind: type[Answers], *fields: Any, **named: Any) -> Answers:
     return object.__new__(kind)
+
+
+def kinds() -> Iterator[type[Answers]]:
+    """Load the kinds one by one, in the order in which they are tried."""
+    for module, name in KINDS.items():
+        yield getattr(import_module(f"dpstrata.privacy.answers.{module}"), name)
+
+
+def parse_answers(given: str | Answers | Sequence[float] | Mapping[str, Any]) -> Answers:
+    """Turn ``(lower, upper)``, ``(lower, upper, step)``, ``"0:100:1"`` or ``"binary"`` into Answers.
+
+    The fields of Answers, as a design document has them, do as well.
+
+    Raises
+    ------
+    InputError
+        If no kind of answers is written like that, or the one that is refuses its values.
+
+    Examples
+    --------
+    >>> parse_answers("binary")
+    Answers(lower=0.0, upper=1.0, step=1.0)
+    >>> parse_answers("0:100:1").steps
+    100
+    """
+    if isinstance(given, Answers):
+        return given
+    for kind in kinds():
+        answers = kind.read(given)
+        if answers is not None:
+            return answers
+    *others, last = (kind.form for kind in kinds())
+    raise InputError(
+        f"{option('answers')} must be {', '.join(others)}, or {last}, got {given!r}.", argument="answers"
+    )

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.answers.interval import Interval, read_numbers
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.answers.base import Answers
-from dpstrata.privacy.written import plain_number
+from dpstrata.words.numbers import plain_number
 
 _FIELDS = ("lower", "upper", "step")
 _TOLERANCE = 1e-9  # of the range, by which an answer may miss an end of it

@@ -1,1 +1,1 @@
-"""The mechanisms, a file each. ``privacy/registry.py`` lists them; CONTRIBUTING says what else names them."""
+"""The mechanisms, a file each. ``registry.py`` lists them; CONTRIBUTING says what else names them."""

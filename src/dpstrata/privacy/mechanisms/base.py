@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.grid import GridNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import Point, Step, point, s, s_step
@@ -177,7 +177,7 @@ class Mechanism(ABC):
         Examples
         --------
         >>> from dpstrata import Answers
-        >>> from dpstrata.privacy.registry import get_mechanism
+        >>> from dpstrata.privacy.mechanisms.registry import get_mechanism
         >>> round(float(get_mechanism("laplace", Answers(0, 1)).variance(5.153)), 4)
         0.0753
         """

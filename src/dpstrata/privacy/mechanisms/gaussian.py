@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms import kernels

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
 
 FINEST = 50  # binary digits of the finest grid: doubles still tell its steps apart

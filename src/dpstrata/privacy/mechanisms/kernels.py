@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpstrata.arrays import ALL, FloatArray, Rows
+from dpstrata.numerics.arrays import ALL, FloatArray, Rows
 
 
 class Point:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray
+from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise, GridNoise

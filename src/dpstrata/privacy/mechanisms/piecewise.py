@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise, fineness

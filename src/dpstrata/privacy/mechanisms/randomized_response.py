@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.arrays import FloatArray, IntArray
 from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 from dpstrata.errors import InputError, option
-from dpstrata.privacy.written import six_digits_up
+from dpstrata.words.numbers import six_digits_up
 
 if TYPE_CHECKING:
     from dpstrata.privacy.promises.base import Promise

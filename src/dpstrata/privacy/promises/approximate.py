@@ -11,7 +11,7 @@ from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms.gaussian import LARGEST_LOCAL_DELTA
 from dpstrata.privacy.promises.base import FALSE_ALARMS, Seen, power_in_words
 from dpstrata.privacy.promises.pure import PureEpsilon
-from dpstrata.privacy.written import factor_up, plain_number
+from dpstrata.words.numbers import factor_up, plain_number
 
 
 @dataclass(frozen=True, slots=True)

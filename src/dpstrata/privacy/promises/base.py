@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol
 
-from dpstrata.arrays import FloatArray
+from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.promises import Spent
-from dpstrata.privacy.written import plain_number, round_up
+from dpstrata.words.numbers import plain_number, round_up
 
 FALSE_ALARMS = 0.05
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpstrata.arrays import FloatArray
 from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promises.base import Promise, Seen
-from dpstrata.privacy.registry import get_mechanism
-from dpstrata.privacy.written import factor_up, plain_number, round_down, round_up, sum_as_written
+from dpstrata.words.numbers import factor_up, plain_number, round_down, round_up, sum_as_written
 
 SMALLEST_EPSILON = 1e-6
 LARGEST_EPSILON = 100.0

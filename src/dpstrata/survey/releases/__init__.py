@@ -1,19 +1,42 @@
-"""What is done in the field, by form of release: a module here for each in ``model.releases``."""
+"""The forms of release by the value of the option that asks for each."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from dpstrata.model.releases import RELEASES
+from dpstrata.errors import InputError, option
 
 if TYPE_CHECKING:
-    from dpstrata.model.design_record import Design
-    from dpstrata.survey.releases.base import Fielding
+    from dpstrata.survey.releases.base import Release
+
+OPTION = "trust"
+Trust = Literal["local", "curator"]
+# value of the option: module beside this one, and of ``survey.releases``, and what the classes are called;
+# and who may see raw answers
+RELEASES = {
+    "local": ("microdata.Microdata", "nobody, answers are noised before"),
+    "curator": ("curator.Curator", "a trusted office, which noises each stratum's mean once"),
+}
 
 
-def fielding_of(plan: Design) -> Fielding:
-    """Return what is done in the field for the release of a design."""
-    module, name = RELEASES[plan.inputs.release.name][0].split(".")
-    kind: type[Fielding] = getattr(import_module(f"{__name__}.{module}"), f"{name}Fielding")
-    return kind()
+def kind_of(name: str) -> type[Release]:
+    """Return the form of release that a value of the option asks for."""
+    module, kind = RELEASES[name][0].split(".")
+    found: type[Release] = getattr(import_module(f"{__name__}.{module}"), kind)
+    return found
+
+
+def release_of(options: Any) -> Release:
+    """Return what someone's options, an attribute each, ask to release.
+
+    Raises
+    ------
+    InputError
+        If there is no such form of release.
+    """
+    name = getattr(options, OPTION)
+    if not isinstance(name, str) or name not in RELEASES:
+        known = " or ".join(map(repr, RELEASES))
+        raise InputError(f"{option(OPTION)} must be {known}, got {name!r}.", value=name)
+    return kind_of(name).asked_for(options)

@@ -1,126 +1,100 @@
-"""One noised mean a stratum, with the number of its answers.
-
-A mean shows no spread, so sampling is counted with the standard deviations of the design.
-"""
+"""A trusted curator sees raw answers, and publishes the mean of each stratum, noised once."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from dpstrata.arrays import FloatArray
-from dpstrata.errors import InputError, option
-from dpstrata.model.design_record import Design
-from dpstrata.model.releases import OPTION
-from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise
-from dpstrata.survey.estimating import Estimation, StratumParts, combine
-from dpstrata.survey.noised import ANSWER, STRATUM, read_noised, read_numbers
-from dpstrata.survey.noising import check_answers, noise_at, on_grid
-from dpstrata.survey.releases.base import Fielding
+from dpstrata.errors import InputError, Sentence, option
+from dpstrata.numerics.arrays import FloatArray
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.survey.releases import OPTION
+from dpstrata.survey.releases.base import Release
+from dpstrata.words.numbers import factor_up, round_up
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-COUNT = "answers"  # how many a mean is of
+    from dpstrata.survey.inputs import Inputs
 
 
-class CuratorFielding(Fielding):
-    """Noise the mean of each stratum, once."""
+class Curator(Release):
+    """The mean of each stratum is noised once, by someone who sees every answer."""
 
-    def noise_answers(self, plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
-        """Refuse: a curator gets raw answers."""
-        raise InputError(
-            f"with {option(OPTION, plan.inputs.release.name)} the mean of a stratum is noised, not single "
-            "answers."
+    __slots__ = ()
+
+    name: ClassVar[str] = "curator"
+    noise_power: ClassVar[Literal[1, 2]] = 2
+    shows_spread: ClassVar[bool] = False
+    leaves_out: ClassVar[Mapping[str, Any]] = {"local_epsilon_cap": None}
+    suggested: ClassVar[bool] = True
+
+    who_noises: ClassVar[str] = "a trusted curator noises the mean of each stratum"
+    in_title: ClassVar[str] = " by a curator on each mean"
+    noise_goes_to: ClassVar[str] = "the mean of a stratum"
+    noise_sd_of: ClassVar[str] = "the mean"
+    published: ClassVar[str] = "a noised mean"
+    published_one: ClassVar[str] = "one noised mean"
+    to_know: ClassVar[str] = "everyone who was invited"
+    assumption: ClassVar[str] = (
+        "the curator may be trusted with the answers, and releases the noised means and nothing else about "
+        "them"
+    )
+    whoever_sees: ClassVar[str] = (
+        "Answers reach a trusted curator without noise. Whoever sees the noised means"
+    )
+
+    def check(self, inputs: Inputs) -> None:
+        """Refuse a cap on single answers."""
+        if inputs.local_epsilon_cap is not None:
+            raise InputError(
+                f"{option('local_epsilon_cap')} is about single noised answers, and with "
+                f"{option(OPTION, self.name)} there are none."
+            )
+
+    def misfit(self, mechanism: Mechanism) -> str | None:
+        """Require noise that is added, so that a sum can have it."""
+        if mechanism.additive:
+            return None
+        return (
+            f"a curator noises the mean of a stratum, so {option(OPTION, self.name)} needs noise that is "
+            f"added to it, got {option('mechanism', mechanism.name)}. Use another mechanism."
         )
 
-    def noised(
-        self, plan: Design, answers: Mapping[str, Sequence[Any]], progress: Callable[[int], None]
-    ) -> dict[str, list[Any]]:
-        """Noise the mean of every stratum, with how many answers it is of."""
-        columns: dict[str, list[Any]] = {STRATUM: [], ANSWER: [], COUNT: []}
-        for name in sorted(answers):
-            columns[STRATUM].append(name)
-            columns[ANSWER].append(noise_mean(plan, name, answers[name]))
-            columns[COUNT].append(len(answers[name]))
-            progress(len(answers[name]))
-        return columns
+    def simulated_sums(
+        self, mechanism: Mechanism, sums: FloatArray, e: float, generator: np.random.Generator
+    ) -> FloatArray:
+        """Noise every sum."""
+        return sums + mechanism.simulated_release(np.zeros(len(sums)), e, generator)
 
-    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read noised means, and how many answers each is of."""
-        return *read_noised(path, stratum, answer), read_numbers(path, COUNT)
-
-    def estimate(self, plan: Design, *columns: Any) -> Estimation:
-        """Estimate from noised means."""
-        return estimate_from_means(plan, *columns)
-
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
-        """Bring the noised means here, and estimate from them."""
-        from dpstrata.survey.noised_on_spark import collect_numbers
-
-        return estimate_from_means(plan, *collect_numbers(data, stratum, answer, COUNT))
-
-
-def noise_mean(plan: Design, stratum: str, answers: npt.ArrayLike) -> float:
-    """Noise the mean of a stratum once.
-
-    The answers are added up in whole steps of the grid, one whole number of noise is added, and the result is
-    divided by their number.
-
-    Parameters
-    ----------
-    plan : Design
-        A design for a curator.
-    stratum : str
-        Name of the stratum.
-    answers : array
-        One answer of each person who answered; at most as many as were invited, at least one.
-    """
-    noise = noise_at(plan, stratum)
-    assert isinstance(noise, AdditiveGridNoise)
-    k = on_grid(plan, check_answers(plan, stratum, answers), noise)
-    if not len(k):
-        raise InputError(f"stratum {stratum!r} has no answer.")
-    noised = int(sum(k.tolist())) + int(noise.noise(1)[0])
-    shift = float(noise.shares(np.zeros(1, dtype=np.int64))[0])  # half a step where a grid has no middle
-    share = (noised / noise.steps + shift) / len(k)
-    return float(plan.inputs.answers.lower + plan.inputs.answers.range * share)
-
-
-def estimate_from_means(
-    plan: Design, strata: Sequence[str], means: npt.ArrayLike, answers: npt.ArrayLike
-) -> Estimation:
-    """Estimate from noised means.
-
-    Parameters
-    ----------
-    plan : Design
-        A design for a curator.
-    strata : sequence of str
-        Every stratum of the design once.
-    means : array
-        The noised mean of each.
-    answers : array of int
-        How many answers each is the mean of.
-    """
-    if sorted(strata) != sorted(plan.strata.names):
-        raise InputError("there must be one noised mean for every stratum of the design.")
-    place = {name: i for i, name in enumerate(strata)}
-    order = np.array([place[name] for name in plan.strata.names])
-    values = np.asarray(means, dtype=float)[order]
-    given = np.asarray(answers, dtype=float)[order]
-    whole = np.isfinite(given) & (given == np.floor(given)) & (given >= 0) & (given <= 1e12)
-    counts = np.where(whole, given, 0).astype(np.int64)
-    if not (np.all(np.isfinite(values)) and np.all((counts >= 1) & (counts <= plan.sample_sizes))):
-        raise InputError(
-            "every noised mean must be a number, of at least one answer and at most one for each invitation."
+    def local_in_words(self, largest: float, *, questions: int) -> str:
+        """Say what a noised mean tells, and that nothing protects answers at the curator."""
+        means = "all noised means" if questions > 1 else "the noised mean"
+        return (
+            "Answers reach a trusted curator without noise, and nothing protects them there. Whoever sees "
+            f"{means} of a stratum and knows everyone who was invited can change their odds about one of "
+            f"them by a factor of at most {factor_up(math.exp(largest))} (local epsilon at most "
+            f"{round_up(largest, 2)})."
         )
-    noise = plan.problem.terms.noise_variances(plan.sample_sizes.astype(float))
-    known = np.full(len(counts), math.inf)
-    parts = StratumParts(values, counts, plan.sds**2, noise / counts**2, known)
-    return combine(plan, parts, floored=(), single=(), few=())
+
+    def seen_in_words(self, *, questions: int) -> str:
+        """Name a noised mean."""
+        return "a noised mean, knowing everyone invited"
+
+    def cautions(self, local: FloatArray) -> list[str]:
+        """Say who sees raw answers."""
+        return ["The curator sees every answer without noise; nothing protects the answers there."]
+
+    def suggestion(self, *, gives: str, noise: str, too_late: bool) -> str:
+        """Speak to offices that see raw answers."""
+        if too_late:
+            return (
+                f"An office that sees raw answers does better to noise the mean of each stratum once{noise}. "
+                f"Designed for a curator, the same sample sizes would have had {gives}, with the same "
+                "promise to everyone else."
+            )
+        return Sentence(
+            f"Will the office see raw answers? Then design for a curator ({option(OPTION, self.name)}), who "
+            f"noises the mean of each stratum once{noise}: the same sample sizes would have {gives}."
+        )

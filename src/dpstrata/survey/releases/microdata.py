@@ -1,179 +1,68 @@
-r"""Every noised answer, shuffled within its stratum.
-
-In a stratum with m noised answers of variance s², and noise of variance v, the variance of the answers
-themselves is estimated by s² − v, never below zero, and that of their mean by
-
-.. math:: \frac{\max(s^2 - v,\, 0)}{m} \left(1 - \frac{m}{N}\right) + \frac{v}{m} .
-"""
+"""Every noised answer is published: what the paper has, and nobody need be trusted with an answer."""
 
 from __future__ import annotations
 
 import math
-import secrets
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from dpstrata.arrays import FloatArray, IntArray, read_only
-from dpstrata.errors import InputError, option
-from dpstrata.model.design_record import Design
-from dpstrata.model.releases import OPTION
-from dpstrata.model.releases.microdata import Microdata
-from dpstrata.survey.estimating import FEW, Estimation, StratumParts, combine, places
-from dpstrata.survey.noised import ANSWER, STRATUM, read_noised
-from dpstrata.survey.noising import check_answers, noise_at, on_grid
-from dpstrata.survey.releases.base import Fielding
+from dpstrata.numerics.arrays import FloatArray
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.survey.releases.base import Release
+from dpstrata.words.numbers import counted, factor_up, round_up
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-CHUNK = 50_000
+LARGE_LOCAL_EPSILON = 8.0
 
 
-class MicrodataFielding(Fielding):
-    """Noise every answer, publish all of them, and take the noise off their spread."""
+class Microdata(Release):
+    """Every answer is noised before anyone sees it, and all noised answers are published, shuffled."""
 
-    def noise_answers(self, plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
-        """Noise answers at the budget of their stratum."""
-        noise = noise_at(plan, stratum)
-        k = on_grid(plan, check_answers(plan, stratum, answers), noise)
-        return plan.inputs.answers.at_shares(noise.shares(noise.draw(k)))
+    __slots__ = ()
 
-    def noised(
-        self, plan: Design, answers: Mapping[str, Sequence[Any]], progress: Callable[[int], None]
-    ) -> dict[str, list[Any]]:
-        """Noise every answer, and shuffle within strata."""
-        columns: dict[str, list[Any]] = {STRATUM: [], ANSWER: []}
-        for name in sorted(answers):
-            given, noised = answers[name], []
-            for start in range(0, len(given), CHUNK):
-                noised += self.noise_answers(plan, name, given[start : start + CHUNK]).tolist()
-                progress(min(CHUNK, len(given) - start))
-            secrets.SystemRandom().shuffle(noised)
-            columns[STRATUM] += [name] * len(noised)
-            columns[ANSWER] += noised
-        return columns
+    name: ClassVar[str] = "local"
+    noise_power: ClassVar[Literal[1, 2]] = 1
+    shows_spread: ClassVar[bool] = True
 
-    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read noised answers."""
-        return read_noised(path, stratum, answer)
-
-    def estimate(self, plan: Design, *columns: Any) -> Estimation:
-        """Estimate from noised answers."""
-        return estimate_means(plan, *columns)
-
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
-        """Let Spark add noised answers up, and estimate from that."""
-        from dpstrata.survey.noised_on_spark import sum_numbers
-
-        rows = sum_numbers(data, stratum, answer)
-        order = places(plan, [row[0] for row in rows])
-        counts, means, squares = (np.zeros(len(plan.strata)) for _ in range(3))
-        for place, (_, count, mean, square) in zip(order.tolist(), rows, strict=True):
-            counts[place], means[place], squares[place] = count, mean, square
-        return estimate_from_moments(plan, Moments(counts.astype(np.int64), means, squares))
-
-
-def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Estimation:
-    """Estimate means from noised answers.
-
-    Parameters
-    ----------
-    plan : Design
-        The design, with noise on every answer.
-    strata : sequence of str
-        The stratum of each answer.
-    answers : array
-        The noised answers, in any order; fewer than invited are fine.
-
-    Raises
-    ------
-    InputError
-        If there are answers of strata that the design does not have, more than were invited, or none at all
-        in some stratum.
-    """
-    return estimate_from_moments(plan, _moments(plan, strata, answers))
-
-
-class Moments(NamedTuple):
-    """What noised answers come down to, stratum by stratum."""
-
-    counts: IntArray
-    means: FloatArray
-    squares: FloatArray
-    """Sum of squared distances from the mean."""
-
-
-def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
-    """Estimate from counts, means and squares of noised answers, in the order of the design's strata.
-
-    Raises
-    ------
-    InputError
-        As :func:`estimate_means`.
-    """
-    if plan.inputs.release.name != Microdata.name:
-        raise InputError(
-            f"estimates from single answers need {option(OPTION, Microdata.name)}, got "
-            f"{option(OPTION, plan.inputs.release.name)}."
-        )
-    counts, means, squares = moments
-    _require_counts(plan, counts)
-    if not (np.all(np.isfinite(means)) and np.all(np.isfinite(squares))):
-        raise InputError("noised answers must be numbers that can be added up, got larger ones.")
-    noise = _noise_variances(plan, moments)
-    several = counts > 1
-    observed = squares / np.maximum(counts - 1, 1)
-    sampling = np.where(several, np.maximum(observed - noise, 0.0), plan.sds**2)
-    freedom = np.where(several, counts - 1.0, math.inf)
-    names = plan.strata.names
-    return combine(
-        plan,
-        StratumParts(means, counts, sampling, noise / counts, freedom),
-        floored=tuple(names[i] for i in np.flatnonzero(several & (observed < noise)).tolist()),
-        single=tuple(names[i] for i in np.flatnonzero(~several).tolist()),
-        few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
+    who_noises: ClassVar[str] = "answers are noised one by one"
+    noise_goes_to: ClassVar[str] = "an answer"
+    noise_sd_of: ClassVar[str] = "an answer"
+    published: ClassVar[str] = "a single noised answer"
+    published_one: ClassVar[str] = "one noised answer"
+    to_know: ClassVar[str] = "who gave it"
+    assumption: ClassVar[str] = "noised answers are shuffled or added up before anything is released"
+    whoever_sees: ClassVar[str] = (
+        "If answers are noised before anyone else sees them, whoever sees those of one person"
     )
 
+    def simulated_answers(
+        self, mechanism: Mechanism, shares: FloatArray, e: float, generator: np.random.Generator
+    ) -> FloatArray:
+        """Noise every answer."""
+        return mechanism.simulated_release(shares, e, generator)
 
-def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Moments:
-    """Check the answers and put them together by stratum; no message shows one."""
-    try:
-        values = np.asarray(answers, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError("noised answers must be numbers, got something else.") from None
-    if values.ndim != 1 or len(values) != len(strata) or not np.all(np.isfinite(values)):
-        raise InputError("noised answers must be numbers, with a stratum for each.")
-    codes = places(plan, strata)
-    counts = np.bincount(codes, minlength=len(plan.strata))
-    with np.errstate(over="ignore", invalid="ignore"):  # refused where it happens
-        means = np.bincount(codes, weights=values, minlength=len(counts)) / np.maximum(counts, 1)
-        squares = np.bincount(codes, weights=np.square(values - means[codes]), minlength=len(counts))
-    return Moments(counts, means, np.asarray(squares, dtype=float))
+    def local_in_words(self, largest: float, *, questions: int) -> str:
+        """Say what one person's noised answers tell."""
+        answers = "all noised answers of one person" if questions > 1 else "a single noised answer"
+        gave = "them" if questions > 1 else "it"
+        return (
+            f"If answers are noised before anyone else sees them, whoever sees {answers} and knows who gave "
+            f"{gave} can change their odds by a factor of at most {factor_up(math.exp(largest))} (local "
+            f"epsilon at most {round_up(largest, 2)})."
+        )
 
+    def seen_in_words(self, *, questions: int) -> str:
+        """Name one person's noised answers."""
+        if questions > 1:
+            return "all noised answers of a person, knowing who gave them"
+        return "a person's noised answer, knowing who gave it"
 
-def _require_counts(plan: Design, counts: IntArray) -> None:
-    for wrong, words in (
-        (counts > plan.sample_sizes, "more answers than invitations"),
-        (counts == 0, "no answer"),
-    ):
-        if wrong.any():
-            names = ", ".join(repr(plan.strata.name(i)) for i in np.flatnonzero(wrong)[:5].tolist())
-            raise InputError(
-                "every stratum must have an answer, and at most one for each invitation, "
-                f"got {words} in {names}."
-            )
-
-
-def _noise_variances(plan: Design, moments: Moments) -> FloatArray:
-    """Variance of the noise of one answer in each stratum; for piecewise noise estimated from the outputs."""
-    if plan.mechanism.worst_case:
-        answers = plan.inputs.answers
-        middle, half = (answers.lower + answers.upper) / 2, answers.range / 2
-        mean_square = ((moments.means - middle) / half) ** 2 + moments.squares / moments.counts / half**2
-        estimated = plan.mechanism.estimated_variance(mean_square, plan.local_epsilons)
-        return read_only(np.maximum(estimated, 0.0) * answers.range**2)
-    return read_only(plan.problem.terms.noise_variances(plan.sample_sizes.astype(float)))
+    def cautions(self, local: FloatArray) -> list[str]:
+        """Warn of budgets at which an answer hardly protects by itself."""
+        large = int((local > LARGE_LOCAL_EPSILON).sum())
+        if not large:
+            return []
+        return [
+            f"In {counted(large, 'stratum')} a single noised answer hardly protects by itself (local epsilon "
+            f"above {LARGE_LOCAL_EPSILON:g}); there everything rests on the secrecy of the sample."
+        ]

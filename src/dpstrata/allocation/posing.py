@@ -1,0 +1,126 @@
+"""From what was asked for to the optimisation problem: its terms, bounds and total."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.terms import Terms
+from dpstrata.errors import InfeasibleError, option
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.objectives import coefficients
+from dpstrata.survey.strata import Strata
+
+# No local budget that epsilon and sizes allow comes near this, so a larger cap changes nothing.
+_NO_CAP = 200.0
+
+
+def terms_of(inputs: Inputs, strata: Strata) -> Terms:
+    """State the functions that inputs lead to for ``strata``."""
+    sds = strata.spreads(inputs.answers)
+    rates = strata.response_rates
+    mechanism = inputs.fitted_mechanism()
+    cap = math.inf
+    if inputs.local_epsilon_cap is not None:  # 3 times 0.8 is 2.4, as written
+        cap = float(inputs.questions * Fraction(repr(inputs.local_epsilon_cap)))
+    return Terms(
+        sizes=strata.sizes,
+        sds=sds,
+        coefficients=coefficients(strata, sds, inputs.objective),
+        objective=inputs.objective,
+        promise=inputs.promise,
+        mechanism=mechanism,
+        response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
+        cap=cap if cap < _NO_CAP else None,
+        release=inputs.release,
+        certain_answers=inputs.formulas == 1,
+    )
+
+
+def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
+    """State the optimisation problem that inputs pose for ``strata``.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        What was asked for.
+    strata : Strata
+        The population.
+    total : int, optional
+        Where the inputs do not fix it; by default the least that the bounds allow.
+    """
+    terms = terms_of(inputs, strata)
+    lower, upper = bounds_of(inputs, strata)
+    if total is None:
+        total = int(lower.sum()) if inputs.total is None else inputs.total
+    if inputs.promise.least_rate > 0 and total < int(lower.sum()):
+        raise InfeasibleError(
+            f"{option('total')} must be at least the sum of the minimums ({int(lower.sum()):,}), of "
+            f"which {inputs.promise.least_rate_in_words} of every stratum, got "
+            f"{option('total', total, ',')}."
+        )
+    if terms.response_rates is not None and total > int(upper.sum()):
+        raise InfeasibleError(
+            f"{option('total')} must be at most what the maximums and the people who would answer allow "
+            f"({int(upper.sum()):,}), got {option('total', total, ',')}."
+        )
+    return Problem(terms, lower, upper, total)
+
+
+def bounds_of(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
+    """Fewest and most people to invite in each stratum, from all that binds them."""
+    sizes = strata.sizes
+    if strata.response_rates is not None:
+        sizes = _would_answer(strata, strata.response_rates)
+    lower, upper = np.minimum(inputs.min_per_stratum, sizes), sizes
+    if inputs.min_fraction > 0:
+        lower = np.maximum(lower, _fraction_of(strata.sizes, inputs.min_fraction, up=True))
+    if inputs.max_fraction < 1:
+        upper = np.minimum(upper, _fraction_of(strata.sizes, inputs.max_fraction, up=False))
+    least_rate = inputs.promise.least_rate
+    if least_rate > 0:
+        rates = 1.0 if strata.response_rates is None else strata.response_rates
+        needed = np.ceil(least_rate * strata.sizes * rates).astype(np.int64)
+        lower = np.maximum(lower, needed)
+    if strata.mins is not None:
+        lower = np.maximum(lower, strata.mins)
+    if strata.maxs is not None:
+        upper = np.minimum(upper, strata.maxs)
+    if np.any(lower > upper):
+        wrong = np.flatnonzero(lower > upper)
+        i = int(wrong[0])
+        reason = ", the people who would answer," if sizes[i] < min(lower[i], strata.sizes[i]) else ""
+        raise InfeasibleError(
+            f"the minimum of a stratum must be at most its maximum, got minimum {lower[i]:,} and "
+            f"maximum {upper[i]:,}{reason} in stratum {strata.name(i)!r}"
+            + (f" (and in {wrong.size - 1:,} more)." if wrong.size > 1 else ".")
+        )
+    return read_only(lower), read_only(upper)
+
+
+def _would_answer(strata: Strata, rates: FloatArray) -> IntArray:
+    """Return how many people of each stratum would answer, at least."""
+    people = _fraction_of(strata.sizes, rates, up=False)
+    if np.any(people < 1):
+        i = int(np.argmin(people))
+        raise InfeasibleError(
+            "the response rate times the size must be at least 1, so that someone would answer, got "
+            f"{rates[i]:g} times {strata.sizes[i]:,} in stratum {strata.name(i)!r}."
+        )
+    return people
+
+
+def _fraction_of(sizes: IntArray, fraction: float | FloatArray, *, up: bool) -> IntArray:
+    """Round fraction·N up or down, taking each fraction for the decimal number that was written."""
+    rough = sizes * fraction
+    rounded = np.ceil(rough) if up else np.floor(rough)
+    whole: IntArray = rounded.astype(np.int64)
+    rounding = math.ceil if up else math.floor
+    shares = np.broadcast_to(fraction, sizes.shape)
+    for i in np.flatnonzero(np.abs(rough - np.rint(rough)) <= 1e-12 * rough + 1e-9).tolist():
+        whole[i] = rounding(Fraction(repr(float(shares[i]))) * int(sizes[i]))
+    return whole

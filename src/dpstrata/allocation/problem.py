@@ -1,0 +1,56 @@
+"""The optimisation problem: minimise Σ f_i(n_i) over whole numbers within bounds that add up to a total."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstrata.allocation.terms import Terms
+from dpstrata.errors import InfeasibleError
+from dpstrata.numerics.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    r"""Minimise :math:`\sum_i f_i(n_i)` subject to :math:`\sum_i n_i = \eta`, :math:`l_i \le n_i \le h_i`.
+
+    Parameters
+    ----------
+    terms : Terms
+        The functions f_i.
+    lower, upper : array of int
+        1 <= lower <= upper <= stratum size.
+    total : int
+        Σ n_i, from Σ lower to Σ upper.
+
+    Raises
+    ------
+    InfeasibleError
+        If no sample sizes meet bounds and total together.
+    """
+
+    terms: Terms
+    lower: IntArray
+    upper: IntArray
+    total: int
+
+    def __post_init__(self) -> None:
+        if not np.all(self.lower <= self.upper):
+            i = int(np.argmax(self.lower > self.upper))
+            raise InfeasibleError(
+                f"the lower bound of a stratum must be at most its upper bound, "
+                f"got {self.lower[i]} and {self.upper[i]} in stratum {i + 1}.",
+                where=f"stratum {i + 1}",
+            )
+        least, most = int(self.lower.sum()), int(self.upper.sum())
+        if self.total < least:
+            minimums = f"be at least the sum of the minimums ({least:,})"
+            raise InfeasibleError.must("total", minimums, self.total, ",")
+        if self.total > most:
+            maximums = f"be at most the sum of the maximums ({most:,})"
+            raise InfeasibleError.must("total", maximums, self.total, ",")
+
+    def objective(self, sizes: IntArray | FloatArray) -> float:
+        """Σ f_i at the given sizes, without the finite population correction."""
+        return float(self.terms.values(np.asarray(sizes, dtype=float)).sum())

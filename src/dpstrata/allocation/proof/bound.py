@@ -1,0 +1,259 @@
+r"""The proof that a design is within a gap of the best possible, where exchanges prove nothing.
+
+With unequal costs or several targets no single exchange decides. But prices do bound: for any prices the
+strata can be minimised one by one, and what they reach together no design can beat (weak duality). With
+g the variance of a stratum's mean, w its weights, c its costs and λ, μ >= 0:
+
+.. math::
+    \text{within a budget:}\quad & \min_n \sum_i \left(w_i g_i(n) + \lambda c_i n\right) - \lambda B \\
+    \text{and with targets:}\quad & \min_n \sum_i \left((w_i + \textstyle\sum_d \mu_d w_{di})\, g_i(n)
+    + \lambda c_i n\right) - \lambda B - \sum_d \mu_d T_d \\
+    \text{for targets:}\quad & \min_n \sum_i \left(c_i n + \textstyle\sum_d \mu_d w_{di}\, g_i(n)\right)
+    - \sum_d \mu_d T_d .
+
+This module imports no solver; it finds the minimum of each stratum by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Literal
+
+import numpy as np
+
+from dpstrata.allocation.domains import Partition
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.terms import Terms
+from dpstrata.allocation.variances import mean_variances
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.survey.costs import total_cost
+from dpstrata.words.numbers import figure
+
+# Rounding of a sum of so many terms, relative to what is added up.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What no design of the same question can beat, and how close this one comes.
+
+    Attributes
+    ----------
+    optimal : bool
+        Whether no design is better at all.
+    measure : {"variance", "planned_variance", "cost", "total"}
+        What is as small as can be. The planned variance is a bound on the variance that is convex where the
+        number of answers is random.
+    value : float
+        What this design has of it.
+    lower_bound : float
+        What every design has of it at least.
+    searched : bool
+        Whether all candidates that the bound leaves were tried and none was better.
+    prices : tuple of float
+        The prices that prove the bound: of the budget, in variance for a unit of cost, then of each target
+        beside it, in variance of the whole for a unit of its own; or of each target alone, in cost for a unit
+        of variance.
+    """
+
+    optimal: bool
+    measure: Literal["variance", "planned_variance", "cost", "total"]
+    value: float
+    lower_bound: float
+    searched: bool
+    prices: tuple[float, ...]
+
+    @property
+    def gap(self) -> float:
+        """How much better another design could be at most."""
+        return 0.0 if self.optimal else max(self.value - self.lower_bound, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the value."""
+        return self.gap / self.value if self.value > 0 else 0.0
+
+    @property
+    def in_words(self) -> str:
+        """The proof in one sentence."""
+        least, measure = figure(self.lower_bound, 6), self.measure.replace("_", " ")
+        if self.optimal and self.searched and self.lower_bound < self.value:
+            return (
+                f"Proven optimal: prices prove that no design has a smaller {measure} than {least}, and "
+                "every candidate that they leave was tried."
+            )
+        if self.optimal:
+            return f"Proven optimal: prices prove that no design has a smaller {measure} than this one."
+        return (
+            f"Proven within {self.relative_gap:.2g} of the best: this design has a {measure} of "
+            f"{figure(self.value, 6)}, and prices prove that none has one below {least}."
+        )
+
+
+def certify_budget(
+    problem: Problem,
+    costs: FloatArray,
+    budget: float,
+    sizes: IntArray,
+    price: float,
+    *,
+    finite_population: bool,
+    searched: bool = False,
+    partitions: Sequence[Partition] = (),
+    target_prices: Sequence[float] = (),
+) -> Bound:
+    """Bound the variance of every design within a budget, with or without targets, by that of the prices."""
+    weights, lower, upper = problem.terms.coefficients**2, problem.lower, problem.upper
+    unit, priced, allowed = unit_terms(problem.terms), weights, 0.0
+
+    def variances(n: IntArray) -> FloatArray:
+        return mean_variances(problem, n, finite_population=finite_population)
+
+    if partitions:
+        priced = weights + combined_weights(partitions, target_prices)
+        allowed = float(np.dot(target_prices, _limits(partitions)))
+        free = _free_sizes(problem, unit, sizes)
+        lower = needed_sizes(problem, partitions, free, finite_population=finite_population)
+        upper = np.maximum(free, lower)
+    best = best_at_prices(unit, priced, price * costs, lower, upper, sizes)
+    value, spread = float((weights * variances(sizes)).sum()), float((priced * variances(best)).sum())
+    spent = float((costs * best).sum())
+    bound = spread + price * (spent - budget) - allowed
+    bound -= _ROUNDING * (float((priced * unit.values(best.astype(float))).sum()) + price * (spent + budget))
+    bound = min(max(bound - _ROUNDING * allowed, 0.0), value)
+    prices = tuple(float(each) for each in (price, *target_prices))
+    measure: Literal["variance", "planned_variance"] = (
+        "planned_variance" if problem.terms.random_answers else "variance"
+    )
+    return Bound(searched or value <= bound * (1 + 1e-11), measure, value, bound, searched, prices)
+
+
+def certify_targets(
+    problem: Problem,
+    costs: FloatArray | None,
+    partitions: Sequence[Partition],
+    sizes: IntArray,
+    prices: Sequence[float],
+    *,
+    finite_population: bool,
+    searched: bool = False,
+) -> Bound:
+    """Bound the cost of every design that meets all targets by that of ``prices``, one for each target."""
+    every = np.ones(len(sizes)) if costs is None else costs
+    weights = combined_weights(partitions, prices)
+    unit = unit_terms(problem.terms)
+    free = _free_sizes(problem, unit, sizes)
+    lower = needed_sizes(problem, partitions, free, finite_population=finite_population)
+    best = best_at_prices(unit, weights, every, lower, np.maximum(free, lower), sizes)
+    variances = mean_variances(problem, best, finite_population=finite_population)
+    spent, allowed = float((every * best).sum()), float(np.dot(prices, _limits(partitions)))
+    reached = float((weights * variances).sum())
+    bound = spent + reached - allowed - _ROUNDING * (spent + reached + allowed)
+    value = total_cost(every, sizes)
+    step = _smallest_step(every)
+    if step:  # what every design costs is a multiple of it
+        bound = math.ceil(bound / step - 1e-9) * step
+    bound = min(max(bound, float((every * lower).sum())), value)
+    optimal = searched or value <= bound * (1 + 1e-12)
+    measure: Literal["cost", "total"] = "total" if costs is None else "cost"
+    return Bound(optimal, measure, value, bound, searched, tuple(float(price) for price in prices))
+
+
+def _limits(partitions: Sequence[Partition]) -> FloatArray:
+    """Variances that the domains with a target may have, in the order of their prices."""
+    return np.concatenate([part.limits[np.isfinite(part.limits)] for part in partitions])
+
+
+def _free_sizes(problem: Problem, unit: Terms, guess: IntArray) -> IntArray:
+    """Sizes with the least variance of every stratum's mean."""
+    ones = np.ones(len(guess))
+    return best_at_prices(unit, ones, 0.0 * ones, problem.lower, problem.upper, guess)
+
+
+def needed_sizes(
+    problem: Problem, partitions: Sequence[Partition], most: IntArray, *, finite_population: bool
+) -> IntArray:
+    """Return how many people each stratum needs at least, even if all others were at their best.
+
+    Parameters
+    ----------
+    problem : Problem
+        Terms and bounds.
+    partitions : sequence of Partition
+        The domains with their targets.
+    most : array of int
+        Sizes with the least variance of every stratum's mean.
+    finite_population : bool
+        Whether variances count the finite population correction.
+    """
+
+    def variances(n: IntArray) -> FloatArray:
+        return mean_variances(problem, n, finite_population=finite_population)
+
+    least = variances(most)
+    allowed = np.full(len(most), np.inf)
+    for part in partitions:
+        room = part.limits * (1.0 + 1e-11) - part.sums(least)
+        allowed = np.minimum(allowed, np.maximum(room, 0.0)[part.codes] / part.weights + least)
+    low, high = problem.lower.copy(), np.maximum(most, problem.lower)
+    low = np.where(variances(low) <= allowed, low, low + 1)
+    high = np.where(low == problem.lower, low, high)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        enough = variances(middle) <= allowed
+        low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
+    return low
+
+
+def unit_terms(terms: Terms) -> Terms:
+    """Return the terms with every coefficient 1: the variances of the stratum means."""
+    return replace(terms, coefficients=np.ones(len(terms)), objective="trace")
+
+
+def combined_weights(partitions: Sequence[Partition], prices: Sequence[float] | FloatArray) -> FloatArray:
+    """Σ_d μ_d w_di: what the variance of each stratum's mean costs in all targets together."""
+    weights = np.zeros(len(partitions[0].codes))
+    start = 0
+    for part in partitions:
+        bound = np.isfinite(part.limits)
+        by_group = np.zeros(len(part.groups))
+        by_group[bound] = prices[start : start + int(bound.sum())]
+        weights += by_group[part.codes] * part.weights
+        start += int(bound.sum())
+    return weights
+
+
+def best_at_prices(
+    terms: Terms, weights: FloatArray, price: FloatArray, lower: IntArray, upper: IntArray, guess: IntArray
+) -> IntArray:
+    """Minimise weight·f(n) + price·n in every stratum by bisection: the first size not worth exceeding."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = np.where(weights > 0, price / weights, np.inf) + terms.origin
+    low, high = lower.copy(), upper.copy()
+    rows = np.arange(len(lower))
+    first = True
+    while rows.size:
+        middle = np.clip(guess[rows], low[rows], high[rows]) if first else (low[rows] + high[rows]) // 2
+        wanted = (terms.gain(middle.astype(float), rows) > worth[rows]) & (middle < upper[rows])
+        low[rows] = np.where(wanted, middle + 1, low[rows])
+        high[rows] = np.where(wanted, high[rows], middle)
+        if first:
+            # The guess is mostly right: one look at the person before it settles those.
+            before = np.maximum(middle - 1, 1)
+            needed = ~wanted & (terms.gain(before.astype(float), rows) > worth[rows])
+            low[rows] = np.where(needed & (middle > lower[rows]), middle, low[rows])
+            first = False
+        rows = rows[low[rows] < high[rows]]
+    return low
+
+
+def _smallest_step(costs: FloatArray) -> float:
+    """Greatest common divisor of the costs, if they are whole numbers; otherwise 0."""
+    if np.all(costs == costs[0]):
+        return float(costs[0])
+    if not np.all((costs == np.floor(costs)) & (costs < 2**53)):
+        return 0.0
+    return float(reduce(math.gcd, (int(cost) for cost in np.unique(costs))))

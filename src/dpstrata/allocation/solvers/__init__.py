@@ -1,0 +1,1 @@
+"""Ways to solve a problem: the exact solver, its relaxation, the paper's algorithm, exhaustive search."""

@@ -1,0 +1,37 @@
+"""What a solver returns."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dpstrata.allocation.proof.bound import Bound
+from dpstrata.numerics.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """Sizes that a solver found.
+
+    Attributes
+    ----------
+    sizes : array
+        Whole numbers, or real ones from the continuous solver.
+    relaxed_sizes : array or None
+        The optimal real sizes, where the solver passed through them.
+    price : float or None
+        λ: what one more person would take off the objective. It can be negative.
+    radius : float or None
+        Radius of the ball that Algorithm 1 searches.
+    """
+
+    sizes: IntArray | FloatArray
+    relaxed_sizes: FloatArray | None
+    price: float | None
+    radius: float | None = None
+
+
+class Bounded(NamedTuple):
+    """A design whose proof is a bound."""
+
+    sizes: IntArray
+    relaxed_sizes: FloatArray
+    bound: Bound

@@ -1,0 +1,102 @@
+"""The variance of an allocation, from sampling and from noise: the one place that composes noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.terms import Terms
+from dpstrata.allocation.turnout import expected_inverse, planning_decay
+from dpstrata.numerics.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceParts:
+    """The variance of an estimate, split by its cause.
+
+    Attributes
+    ----------
+    sampling : float
+        From asking some people and not others; with the finite population correction if it is on.
+    privacy : float
+        From the noise.
+    """
+
+    sampling: float
+    privacy: float
+
+    @property
+    def total(self) -> float:
+        """Both together."""
+        return self.sampling + self.privacy
+
+
+def variance_parts(problem: Problem, sizes: IntArray, *, finite_population: bool) -> VarianceParts:
+    """Split the variance at ``sizes`` into sampling and privacy."""
+    terms = problem.terms
+    weight = terms.coefficients**2
+    sampling, privacy = stratum_variances(problem, sizes, finite_population=finite_population)
+    return VarianceParts(sampling=float((weight * sampling).sum()), privacy=float((weight * privacy).sum()))
+
+
+def stratum_variances(
+    problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool, planned: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Variance of each stratum's mean at ``sizes``, from sampling and from privacy.
+
+    With ``planned``, as it is minimised: not below what is expected where the number of answers is random.
+    """
+    terms, n = problem.terms, sizes.astype(float)
+    divisors = _divisors(terms, n, planned=planned)
+    answers = divisors[0]
+    sampling = terms.sds**2 / answers
+    if finite_population:
+        sampling = sampling * ((terms.sizes - answers) / terms.sizes)
+    return sampling, _noise_of_means(terms, n, divisors)
+
+
+def release_variances(terms: Terms, n: FloatArray) -> FloatArray:
+    """Noise variance of what is noised once: an answer, or the mean of a stratum."""
+    if terms.release.noise_power == 1:
+        return terms.noise_variances(n)
+    return _noise_of_means(terms, n, _divisors(terms, n, planned=False))
+
+
+def _noise_of_means(terms: Terms, n: FloatArray, divisors: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Variance of each stratum's mean from all noise; see :func:`_divisors`."""
+    answers, noised = divisors
+    noise = terms.noise_variances(n) / noised
+    device = terms.release.device_variance
+    return noise + device / answers if device > 0 else noise
+
+
+def _divisors(terms: Terms, n: FloatArray, *, planned: bool) -> tuple[FloatArray, FloatArray]:
+    """Return what S² and the noise variance v are divided by in the variance of each stratum's mean.
+
+    The number of answers; for the noise its square where the mean is noised once. Where that number is
+    random, what gives the expected variance, or with ``planned`` the bound on it that is minimised.
+    """
+    rates, once = terms.response_rates, terms.release.noise_power == 2
+    if rates is None or terms.certain_answers:
+        answers = n if rates is None else n * rates
+        return answers, answers**2 if once else answers
+
+    def inverse(*, squared: bool) -> FloatArray:
+        if planned:
+            return planning_decay(rates, squared=squared).value(n) / rates
+        return expected_inverse(terms.sizes, rates, n, squared=squared)
+
+    answers = 1.0 / inverse(squared=False)
+    return answers, 1.0 / inverse(squared=True) if once else answers
+
+
+def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool) -> FloatArray:
+    """Variance of each stratum's mean at ``sizes``, as it is minimised."""
+    sampling, privacy = stratum_variances(problem, sizes, finite_population=finite_population, planned=True)
+    return sampling + privacy
+
+
+def planned_variance(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:
+    """Return the variance at ``sizes`` as it is minimised, with the finite population correction."""
+    variances = mean_variances(problem, sizes, finite_population=finite_population)
+    return float((problem.terms.coefficients**2 * variances).sum())

@@ -1,0 +1,135 @@
+"""Which mechanisms can protect the answers of a survey, which can be the best, and what each would give."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dpstrata.allocation.posing import terms_of
+from dpstrata.allocation.variances import variance_parts
+from dpstrata.errors import InputError
+from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism, mechanism_class
+from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.releases import RELEASES, kind_of
+from dpstrata.survey.releases.base import Release
+
+if TYPE_CHECKING:
+    from dpstrata.designs.record import Design
+    from dpstrata.privacy.mechanisms.base import Mechanism
+
+BEST = "best"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What one mechanism that was solved gives for the same question.
+
+    Attributes
+    ----------
+    mechanism : str
+        Its name.
+    total : int or None
+        People to invite; ``None`` where no design meets the question.
+    variance : float or None
+        Of the estimate, or the objective.
+    cost : float or None
+        Of the invitations, where they have costs.
+    """
+
+    mechanism: str
+    total: int | None
+    variance: float | None
+    cost: float | None
+
+    @property
+    def title(self) -> str:
+        """The mechanism as people call it."""
+        return mechanism_class(self.mechanism).title
+
+
+def valid_mechanisms(inputs: Inputs) -> dict[str, Mechanism]:
+    """Return the mechanisms that protect such answers, and keep such a promise, in the registry's order."""
+    valid = {}
+    for name in MECHANISMS:
+        try:
+            mechanism = get_mechanism(name, inputs.answers)
+        except InputError:
+            continue
+        fits = mechanism.needs_delta is not inputs.promise.any_mechanism
+        if fits and inputs.release.misfit(mechanism) is None:
+            valid[name] = mechanism
+    return valid
+
+
+def contenders(inputs: Inputs, least: float = 0.0, most: float = math.inf) -> list[str]:
+    """Name the valid mechanisms that can be the best, in the registry's order.
+
+    Left out is what has at least the variance of another at every local budget between ``least`` and
+    ``most``. With the same sample sizes nothing is then more precise with it, whatever is asked: all else in
+    f is the same. Documents of version 1 compare all valid mechanisms.
+    """
+    valid = valid_mechanisms(inputs)
+    left = list(valid)
+    if inputs.formulas == 1:
+        return left
+    for name, mechanism in valid.items():
+        if name in left:  # of two that are equal, the first stays
+            worse = mechanism.never_worse_than(least / inputs.questions, most / inputs.questions)
+            left = [other for other in left if other not in worse]
+    return left
+
+
+def better_mechanism(plan: Design) -> tuple[str, float] | None:
+    """Find the mechanism with which the same sample sizes give the least variance, if it is not the design's.
+
+    Returns
+    -------
+    (title, variance) or None
+        ``None`` where no other valid mechanism is better.
+    """
+    if not plan.inputs.promise.amplified:
+        return None
+    asked = replace(plan.inputs, mechanism=BEST, delta=0.0)  # whoever keeps epsilon keeps it with a delta too
+    budgets = plan.local_epsilons
+    names = contenders(asked, float(budgets.min()), float(budgets.max()))
+    title, variance = min(
+        (_with_inputs(plan, replace(asked, mechanism=name)) for name in names), key=lambda row: row[1]
+    )
+    return (title, variance) if variance < plan.variance * (1.0 - 1e-9) else None
+
+
+def better_release(plan: Design) -> tuple[Release, str, float] | None:
+    """Find the release worth suggesting with which the same sample sizes give the least variance.
+
+    With the design's own mechanism, or the best one that the release can use.
+
+    Returns
+    -------
+    (release, title, variance) or None
+        With the mechanism's title; ``None`` where no other release is better.
+    """
+    if plan.waves is not None:  # pilots learn from single answers
+        return None
+    others = [
+        kind for kind in map(kind_of, RELEASES) if kind.suggested and kind.name != plan.inputs.release.name
+    ]
+    if not others:
+        return None
+    best: tuple[Release, str, float] | None = None
+    least = plan.variance * (1.0 - 1e-9)
+    for kind in others:
+        inputs = kind.instead_of(plan.inputs)
+        fits = inputs.release.misfit(plan.mechanism) is None
+        for name in [inputs.mechanism] if fits else contenders(inputs):
+            title, variance = _with_inputs(plan, replace(inputs, mechanism=name))
+            if variance < least:
+                best, least = (inputs.release, title, variance), variance
+    return best
+
+
+def _with_inputs(plan: Design, inputs: Inputs) -> tuple[str, float]:
+    """Return the mechanism and the variance of the same sample sizes with other inputs; nothing is solved."""
+    problem = replace(plan.problem, terms=terms_of(inputs, plan.strata))
+    parts = variance_parts(problem, plan.sample_sizes, finite_population=inputs.finite_population)
+    return problem.terms.mechanism.title, parts.total

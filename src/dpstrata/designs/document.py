@@ -1,0 +1,87 @@
+"""The design document: what is written of a design, and its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.designs.migrations import inputs_as_of
+from dpstrata.files.writing import plain_cell
+from dpstrata.survey.inputs import FORMULAS
+from dpstrata.version import __version__
+
+if TYPE_CHECKING:
+    from dpstrata.designs.record import Design
+
+FORMAT = "dpstrata.design"
+# Version 1 is that of dpstrata 0.1.0. A document keeps its version, and with it its formulas, when it is
+# loaded and saved again.
+VERSIONS = tuple(range(1, FORMULAS + 1))
+COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon")
+
+
+def design_document(plan: Design) -> dict[str, Any]:
+    """Write a design as plain data that JSON can hold."""
+    parts = plan.variance_parts
+    proof = asdict(plan.certificate)
+    if "prices" in proof:
+        proof["prices"] = list(proof["prices"])
+    return {
+        "format": FORMAT,
+        "version": plan.inputs.formulas,
+        "created_with": __version__,
+        "inputs": inputs_as_of(plan.inputs, plan.inputs.formulas),
+        "strata": _stratum_rows(plan),
+        "total": plan.total,
+        "cost": plan.cost,
+        "variance": parts.total,
+        "standard_error": plan.standard_error,
+        "variance_parts": asdict(parts),
+        "certificate": proof,
+        "domains": [asdict(domain) for domain in plan.domains],
+        "outcome": None if plan.outcome is None else asdict(plan.outcome),
+        "choice": None if plan.choice is None else [asdict(row) for row in plan.choice],
+        "comparison": [
+            {
+                "design": row.design,
+                "sample_sizes": row.sample_sizes.tolist(),
+                "variance": row.variance,
+                "ratio": row.ratio,
+                "variance_without_privacy": row.variance_without_privacy,
+                "effective_sample_size": row.effective_sample_size,
+                "cost": row.cost,
+            }
+            for row in plan.compare()
+        ],
+        "privacy": dict(plan.privacy),
+        **({} if plan.waves is None else {"waves": asdict(plan.waves)}),
+    }
+
+
+def _stratum_rows(plan: Design) -> list[dict[str, Any]]:
+    columns = plan.columns()
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    for name, cells in plan.strata.extra.items():
+        for row, cell in zip(rows, cells, strict=True):
+            row.setdefault("extra", {})[name] = plain_cell(cell)
+    return rows
+
+
+def design_digest(plan: Design) -> str:
+    """SHA-256 of what was asked and what was decided: inputs, strata, sample sizes, mechanism, waves.
+
+    Everything else in the document follows from these. It is left out, so that neither the layout of the file
+    nor a processor that rounds a last digit otherwise changes the digest, and with it the sample of a key.
+    Nor does stating the default range of the answers, which can be made good after the draw.
+    """
+    content = {
+        "inputs": inputs_as_of(replace(plan.inputs, default_answers=False), 1),
+        "mechanism": plan.mechanism.name,
+        "strata": [
+            {name: cell for name, cell in row.items() if name not in COMPUTED} for row in _stratum_rows(plan)
+        ],
+        "waves": None if plan.waves is None else asdict(plan.waves),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,172 @@
+"""The shape of the design document, as Pydantic models: what its JSON may hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dpstrata.survey.option_models import Number, model_of
+from dpstrata.survey.options import LARGEST_TOTAL, RECORDED
+
+Count = Annotated[int, Field(ge=1, le=LARGEST_TOTAL)]
+Real = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class AnswersPart(_Part):
+    """The answers the survey allows."""
+
+    lower: Real
+    upper: Real
+    step: Real | None
+
+
+class InputsBase(_Part):
+    """Every argument of the design as given."""
+
+    default_answers: bool = False
+
+
+if TYPE_CHECKING:
+    InputsPart = InputsBase
+else:
+    InputsPart = model_of(
+        "InputsPart",
+        InputsBase,
+        RECORDED.values(),
+        forms={"answers": AnswersPart, "domains": dict[str, Number | dict[str, Number] | None]},
+        required=True,
+    )
+
+
+class StratumPart(_Part):
+    """One stratum: what is known of it and what was designed for it."""
+
+    stratum: str
+    size: Count
+    sd: Real
+    sd_source: Literal["public", "prior", "bound", "private_pilot", "confidential"]
+    sample_size: Count
+    relaxed_size: Real
+    local_epsilon: Real | None
+    noise_sd: Real
+    answer_epsilon: Real | None = None
+    coefficient: Real | None = None
+    cost: Real | None = None
+    min: int | None = None
+    max: Count | None = None
+    response_rate: Real | None = None
+    sd_epsilon: Real | None = None
+    capped: bool | None = None
+    central_epsilon: Real | None = None
+    extra: dict[str, str | int | float | bool | None] = {}
+
+
+class CertificatePart(_Part):
+    """The exchange inequality."""
+
+    optimal: bool
+    largest_gain: Real | None
+    smallest_loss: Real | None
+    margin: Real | None
+    tie: Literal["none", "equal", "open"]
+
+
+class BoundPart(_Part):
+    """What no design can beat, where exchanges prove nothing."""
+
+    optimal: bool
+    measure: Literal["variance", "planned_variance", "cost", "total"]
+    value: Real
+    lower_bound: Real
+    searched: bool
+    prices: list[Real]
+
+
+class DomainPart(_Part):
+    """A group of strata and the precision of its mean."""
+
+    column: str
+    group: str
+    strata: Count
+    population: Count
+    sample_size: Count
+    standard_error: Real
+    target: Real | None
+    shadow_price: Real | None
+
+
+class ComparisonPart(_Part):
+    """An allocation scored under the same privacy."""
+
+    design: str
+    sample_sizes: list[Count]
+    variance: Real
+    ratio: Real
+    variance_without_privacy: Real
+    effective_sample_size: Real | None
+    cost: Real | None
+
+
+class VariancePart(_Part):
+    """The variance by its cause."""
+
+    sampling: Real
+    privacy: Real
+
+
+class ChoicePart(_Part):
+    """What one mechanism would give."""
+
+    mechanism: str
+    total: Count | None
+    variance: Real | None
+    cost: Real | None
+
+
+class OutcomePart(_Part):
+    """How the total came about, where it was not simply given."""
+
+    best_total: Count
+    best_variance: Real
+    limit: Count | None
+    variance_at_limit: Real | None
+    target_variance: Real | None
+    variance_with_one_fewer: Real | None
+    budget: Real | None
+    cost: Real | None
+    least_cost: bool
+
+
+class WavesPart(_Part):
+    """What a pilot and the main wave spend and invite together."""
+
+    epsilon: Real
+    total: Count
+    pilot_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None
+
+
+class DesignDocument(_Part):
+    """A design, with everything needed to check it and to carry out the survey."""
+
+    format: Literal["dpstrata.design"]
+    version: Literal[1, 2]
+    created_with: str
+    inputs: InputsPart
+    strata: Annotated[list[StratumPart], Field(min_length=1)]
+    total: Count
+    cost: Real | None
+    variance: Real
+    standard_error: Real | None
+    variance_parts: VariancePart
+    certificate: CertificatePart | BoundPart
+    domains: list[DomainPart]
+    outcome: OutcomePart | None
+    choice: list[ChoicePart] | None
+    comparison: list[ComparisonPart]
+    privacy: dict[str, Any]
+    waves: WavesPart | None = None

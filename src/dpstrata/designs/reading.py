@@ -1,0 +1,191 @@
+"""Reading a design document: its shape, its proof and everything that follows from its inputs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from dpstrata.allocation.domains import find_partitions
+from dpstrata.allocation.posing import pose
+from dpstrata.designs.choice import Choice
+from dpstrata.designs.document import FORMAT, VERSIONS
+from dpstrata.designs.document_shape import BoundPart, DesignDocument, InputsPart, WavesPart
+from dpstrata.designs.migrations import upgraded
+from dpstrata.designs.outcome import Outcome
+from dpstrata.designs.waves import Waves
+from dpstrata.errors import DpstrataError, InputError
+from dpstrata.privacy.answers.base import parse_answers
+from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.releases import OPTION
+from dpstrata.survey.strata import Strata
+from dpstrata.version import __version__
+
+if TYPE_CHECKING:
+    from dpstrata.designs.record import Design
+
+_PRIVACY_FACTS = ("central", "local", "spent_on_deviations", "central_in_all", OPTION)
+
+
+def read_design(path: str | Path, kind: type[Design]) -> Design:
+    """Read a design document and check its proof again, without answering its question anew.
+
+    Parameters
+    ----------
+    path : path
+        A file written by :meth:`Design.save` or ``dpstrata design --out``.
+    kind : type
+        The class of designs, which uses this function and so cannot be imported here.
+
+    Returns
+    -------
+    Design
+        Equal to the one that was saved.
+
+    Raises
+    ------
+    InputError
+        If the file is not a design document, is of a newer version, or does not agree with itself.
+    """
+    path = Path(path)
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        raise InputError(f"{path} is not a JSON file.") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise InputError(f'{path} is not a design document: it must be an object with "format": "{FORMAT}".')
+    if data.get("version") not in VERSIONS:
+        raise InputError(
+            f"{path} must be a design document of version {' or '.join(map(str, VERSIONS))}, got version "
+            f"{data.get('version')!r}."
+        )
+    try:
+        document = DesignDocument.model_validate(upgraded(data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{path} is not a valid design document: {place}: {first['msg']}.") from None
+    return _rebuild(document, path, kind)
+
+
+def _rebuild(document: DesignDocument, path: Path, kind: type[Design]) -> Design:
+    """Pose the problem again from the document and check that its sizes solve it."""
+    rows = document.strata
+
+    def optional(name: str) -> list[Any] | None:
+        cells = [getattr(row, name) for row in rows]
+        return None if any(cell is None for cell in cells) else cells
+
+    try:
+        strata = Strata(
+            sizes=[row.size for row in rows],
+            sds=[row.sd for row in rows],
+            names=[row.stratum for row in rows],
+            coefficients=optional("coefficient"),
+            costs=optional("cost"),
+            mins=optional("min"),
+            maxs=optional("max"),
+            response_rates=optional("response_rate"),
+            sd_sources=[row.sd_source for row in rows],
+            sd_epsilons=optional("sd_epsilon"),
+            extra={name: [row.extra.get(name) for row in rows] for name in rows[0].extra},
+        )
+        inputs = _inputs(document.inputs, document.version)
+        problem = pose(inputs, strata, document.total)
+        outcome = None if document.outcome is None else Outcome(**document.outcome.model_dump())
+        bound = document.certificate if isinstance(document.certificate, BoundPart) else None
+        if bound is not None:
+            _check_prices(bound, strata, inputs, path)
+        plan = kind.certified(
+            strata,
+            inputs,
+            problem,
+            np.array([row.sample_size for row in rows], dtype=np.int64),
+            np.array([row.relaxed_size for row in rows], dtype=float),
+            outcome,
+            prices=None if bound is None else tuple(bound.prices),
+            searched=bound is not None and bound.searched,
+        )
+        if document.choice is not None:
+            plan = replace(plan, choice=tuple(Choice(**row.model_dump()) for row in document.choice))
+        if document.waves is not None:
+            plan = replace(plan, waves=_waves(document.waves, plan))
+    except DpstrataError as error:
+        raise InputError(f"{path} does not describe a possible design: {error}") from None
+    if plan.total != problem.total:
+        raise InputError(
+            f"{path}: the sample sizes must add up to the total, got {plan.total:,} and {problem.total:,}."
+        )
+    if bound is None and not plan.certificate.optimal:
+        raise InputError(f"{path}: the certificate does not hold for the sample sizes; the file was changed.")
+    relaxed = plan.relaxed_sizes
+    inside = (relaxed >= problem.lower - 1e-6) & (relaxed <= problem.upper + 1e-6)
+    off = 0.0 if bound is not None else abs(relaxed.sum() - problem.total)
+    if not inside.all() or off > 1e-6 * problem.total:
+        raise InputError(
+            f"{path}: the relaxed sizes do not fit the bounds and the total; the file was changed."
+        )
+    broken = inputs.goal.broken_by(plan)
+    if broken is not None:
+        raise InputError(f"{path}: {broken}; the file was changed.")
+    written, computed = document.model_dump(exclude_unset=True), upgraded(plan.to_dict())
+    if document.created_with != __version__:  # another version has other words for the same
+        for part in (written, computed):
+            part["privacy"] = {name: part["privacy"].get(name) for name in _PRIVACY_FACTS}
+    difference = first_difference(written, computed)
+    if difference:
+        raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
+    return plan
+
+
+def _waves(part: WavesPart, plan: Design) -> Waves:
+    """Read what two waves share, and require that this one keeps to it."""
+    waves = Waves(**part.model_dump())
+    epsilons = plan.strata.sd_epsilons
+    waves.require(
+        epsilon=plan.inputs.epsilon,
+        total=plan.total,
+        spent=0.0 if epsilons is None else float(epsilons.max()),
+    )
+    return waves
+
+
+def _check_prices(bound: BoundPart, strata: Strata, inputs: Inputs, path: Path) -> None:
+    """Require prices that can prove something: one for the budget or for each target, none negative."""
+    needed = 1 if inputs.goal.spends_budget and strata.costs is not None else 0
+    if inputs.targets:
+        needed += sum(int(np.isfinite(part.limits).sum()) for part in find_partitions(strata, inputs))
+    if len(bound.prices) != needed or needed == 0 or min(bound.prices) < 0:
+        raise InputError(
+            f"{path}: the prices of the certificate do not fit the question; the file was changed."
+        )
+
+
+def first_difference(written: Any, computed: Any, place: str = "") -> str | None:
+    """Return the place of the first value that does not follow from the inputs."""
+    if place == "created_with":
+        return None
+    if isinstance(written, dict) and isinstance(computed, dict) and set(written) == set(computed):
+        pairs = [(f"{place}.{key}" if place else key, written[key], computed[key]) for key in computed]
+    elif isinstance(written, list) and isinstance(computed, list | tuple) and len(written) == len(computed):
+        pairs = [(f"{place}.{i}", *pair) for i, pair in enumerate(zip(written, computed, strict=True))]
+    elif isinstance(written, float) and isinstance(computed, float):
+        # another machine may round the last digits of a logarithm differently
+        close = abs(written - computed) <= 1e-9 * max(abs(written), abs(computed))
+        return None if close else place
+    else:
+        return None if written == computed else place
+    return next((found for pair in pairs if (found := first_difference(pair[1], pair[2], pair[0]))), None)
+
+
+def _inputs(part: InputsPart, version: int) -> Inputs:
+    data = part.model_dump()
+    return Inputs(**{**data, "answers": parse_answers(data["answers"])}, formulas=version)

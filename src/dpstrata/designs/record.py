@@ -1,0 +1,433 @@
+"""The result: sample sizes with everything needed to defend them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dpstrata.allocation.comparison import Comparison, compare_designs
+from dpstrata.allocation.domains import Domain, describe_domains, find_partitions
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.proof.bound import Bound, certify_budget, certify_targets
+from dpstrata.allocation.proof.certificate import Certificate, certify
+from dpstrata.allocation.turnout import (
+    chance_of_empty_stratum,
+    chance_of_no_answer,
+    is_worth_a_warning,
+    minimum_against_empty,
+)
+from dpstrata.allocation.variances import VarianceParts, release_variances, stratum_variances, variance_parts
+from dpstrata.designs.choice import Choice, better_mechanism, better_release
+from dpstrata.designs.document import design_digest, design_document
+from dpstrata.designs.outcome import Outcome
+from dpstrata.designs.waves import Waves
+from dpstrata.errors import InputError, Sentence, option
+from dpstrata.numerics.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, read_only
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.survey.costs import total_cost
+from dpstrata.survey.goals import Budget
+from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.strata import Strata
+from dpstrata.words.designs import as_html, as_text
+from dpstrata.words.numbers import percent_up
+from dpstrata.words.statement import privacy_statement
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+    from dpstrata.survey.releases.base import Release
+
+FrameLibrary = Literal["pandas", "polars", "pyarrow"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """How many people to invite in each stratum, and what that promises and proves.
+
+    Made by :func:`dpstrata.design` and :func:`dpstrata.load_design`. Arrays are read-only and in the order
+    of the strata.
+
+    Attributes
+    ----------
+    strata : Strata
+        The population.
+    inputs : Inputs
+        What was asked for.
+    problem : Problem
+        The optimisation problem; ``dps.solve(plan.problem, method=...)`` solves it another way.
+    sample_sizes : array of int
+        People to invite.
+    relaxed_sizes : array of float
+        The best real numbers.
+    certificate : Certificate or Bound
+        The proof of optimality; with unequal costs or several targets, of a gap to it.
+    outcome : Outcome or None
+        How the total came about, where it was not simply given.
+    choice : tuple of Choice or None
+        What each mechanism that was solved gives, where the best was asked for; those that cannot be the best
+        are not solved.
+    waves : Waves or None
+        What it shares with the other wave, where it is one of two.
+    """
+
+    strata: Strata
+    inputs: Inputs
+    problem: Problem
+    sample_sizes: IntArray
+    relaxed_sizes: FloatArray
+    certificate: Certificate | Bound
+    outcome: Outcome | None = None
+    choice: tuple[Choice, ...] | None = None
+    waves: Waves | None = None
+
+    @classmethod
+    def certified(
+        cls,
+        strata: Strata,
+        inputs: Inputs,
+        problem: Problem,
+        sample_sizes: IntArray | FloatArray,
+        relaxed_sizes: FloatArray,
+        outcome: Outcome | None = None,
+        *,
+        prices: tuple[float, ...] | None = None,
+        searched: bool = False,
+    ) -> Design:
+        """Build a design and check its proof: the exchanges, or the bound that ``prices`` give."""
+        sizes = read_only(np.asarray(sample_sizes, dtype=np.int64))
+        proof: Certificate | Bound
+        correct = inputs.finite_population
+        if prices is None:
+            proof = certify(problem, sizes)
+        elif isinstance(goal := inputs.goal, Budget):
+            assert strata.costs is not None
+            proof = certify_budget(
+                problem,
+                strata.costs,
+                goal.budget,
+                sizes,
+                prices[0],
+                finite_population=correct,
+                searched=searched,
+                partitions=find_partitions(strata, inputs) if goal.targets else (),
+                target_prices=prices[1:],
+            )
+        else:
+            parts = find_partitions(strata, inputs)
+            proof = certify_targets(
+                problem, strata.costs, parts, sizes, prices, finite_population=correct, searched=searched
+            )
+        return cls(strata, inputs, problem, sizes, read_only(relaxed_sizes), proof, outcome)
+
+    # --- what was designed --------------------------------------------------------------------
+
+    @property
+    def total(self) -> int:
+        """People to invite in all strata together."""
+        return int(self.sample_sizes.sum())
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What noises an answer."""
+        return self.problem.terms.mechanism
+
+    @property
+    def sds(self) -> FloatArray:
+        """Standard deviations the design used."""
+        return self.problem.terms.sds
+
+    @property
+    def local_epsilons(self) -> FloatArray:
+        """Budget that the noised answers of one person spend together, in each stratum.
+
+        NaN for a promise that a secret sample does not strengthen: there is no such budget.
+        """
+        if not self.inputs.promise.amplified:
+            return read_only(np.full(len(self.strata), np.nan))
+        return read_only(self._budgets(ALL))
+
+    def local_epsilon(self, row: int) -> float:
+        """Budget of one stratum, without a look at the others; NaN as above."""
+        return float(self._budgets(np.array([row]))[0]) if self.inputs.promise.amplified else math.nan
+
+    def _budgets(self, rows: Rows) -> FloatArray:
+        budgets = self.problem.terms.budgets(self.sample_sizes[rows].astype(float), rows).e
+        cap = self.problem.terms.cap
+        return budgets if cap is None else np.minimum(budgets, cap)
+
+    @property
+    def capped(self) -> BoolArray:
+        """Whether the cap on the local budget binds, in each stratum."""
+        kinks = self.problem.terms.kinks
+        if kinks is None:
+            return read_only(np.zeros(len(self.strata), dtype=bool))
+        return read_only(self.sample_sizes < kinks)
+
+    @property
+    def central_epsilons(self) -> FloatArray:
+        """What the release spends, in each stratum: epsilon, or less where the cap binds; NaN as above."""
+        return read_only(self.problem.terms.central_epsilons(self.sample_sizes.astype(float)))
+
+    @property
+    def cost(self) -> float | None:
+        """What all invitations cost, if the strata say what one does."""
+        return None if self.strata.costs is None else total_cost(self.strata.costs, self.sample_sizes)
+
+    @property
+    def chance_of_empty_stratum(self) -> float:
+        """Chance that nobody answers in some stratum, so that it cannot be estimated; 0 if everyone does."""
+        return self.chance_of_empty_stratum_at(self.sample_sizes)
+
+    def chance_of_empty_stratum_at(self, sample_sizes: IntArray) -> float:
+        """Return the same for another allocation."""
+        rates = self.problem.terms.response_rates
+        return 0.0 if rates is None else chance_of_empty_stratum(self.strata.sizes, rates, sample_sizes)
+
+    @property
+    def response_in_words(self) -> str | None:
+        """How many people would answer, and how likely a stratum is left without any; ``None`` if all do."""
+        rates = self.problem.terms.response_rates
+        if rates is None:
+            return None
+        answers = float((rates * self.sample_sizes).sum())
+        chance = self.chance_of_empty_stratum
+        words = (
+            f"Counts are invitations, including substitutes and reserves; about {answers:,.0f} of "
+            f"{self.total:,} people would answer. The chance that nobody answers in some stratum, which then "
+            f"cannot be estimated, is {percent_up(chance)}."
+        )
+        if not is_worth_a_warning(chance):
+            return words
+        least = minimum_against_empty(self.strata.sizes, rates, self.problem.upper)
+        if least is None:
+            risky = int(np.argmax(chance_of_no_answer(self.strata.sizes, rates, self.problem.upper)))
+            return (
+                f"{words} No minimum within the bounds makes it 1%; merge small strata, such as "
+                f"{self.strata.name(risky)!r}, with others."
+            )
+        needed = int(np.minimum(np.maximum(least, self.problem.lower), self.problem.upper).sum())
+        more = f" (which takes {self.strata.counted(needed)})" if needed > self.total else ""
+        return Sentence(f"{words} With {option('min_per_stratum', least)}{more} it would be at most 1%.")
+
+    @property
+    def outcome_in_words(self) -> str | None:
+        """How the total came about and what others would give; ``None`` if there is nothing to say."""
+        if self.outcome is None:
+            return None
+        mean, unit = self.inputs.objective == "mean", self.strata.unit
+        return self.inputs.goal.outcome_in_words(self.outcome, self.total, mean=mean, unit=unit)
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """What every domain gets, the whole population first; empty if none was asked for."""
+        if self.inputs.domains is None:
+            return ()
+        prices = None
+        if isinstance(self.certificate, Bound):  # where a budget is spent, its own price comes first
+            prices = self.certificate.prices[int(self.inputs.goal.spends_budget) :]
+        return describe_domains(
+            find_partitions(self.strata, self.inputs),
+            stratum_variances(
+                self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
+            ),
+            self.sample_sizes,
+            prices,
+        )
+
+    @property
+    def noise_sds(self) -> FloatArray:
+        """Standard deviation of the noise of one answer, or under a curator of the mean, in each stratum."""
+        noise = release_variances(self.problem.terms, self.sample_sizes.astype(float))
+        return read_only(np.sqrt(noise))
+
+    @property
+    def variance_parts(self) -> VarianceParts:
+        """The variance, split into sampling and privacy."""
+        return variance_parts(
+            self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
+        )
+
+    @property
+    def variance(self) -> float:
+        """Variance of the estimated population mean; for other objectives the value of the objective."""
+        return self.variance_parts.total
+
+    @property
+    def standard_error(self) -> float | None:
+        """Root of the variance for the population mean, ``None`` for other objectives."""
+        return float(np.sqrt(self.variance)) if self.inputs.objective == "mean" else None
+
+    @property
+    def privacy(self) -> Mapping[str, Any]:
+        """The promise, what must stay secret for it to hold, and what it does not cover."""
+        spent = self.strata.sd_epsilons
+        return privacy_statement(
+            self.inputs,
+            self.local_epsilons,
+            central=self.central_epsilons[self.capped],
+            on_deviations=0.0 if spent is None else float(spent.max()),
+            everyone_answers=self.problem.terms.response_rates is None,
+            most_hidden=float((self.strata.sizes / self.sample_sizes).max()),
+            waves=self.waves,
+        )
+
+    @property
+    def compares_costs(self) -> bool:
+        """Whether other allocations are compared at the same cost, and not with as many people.
+
+        That is so where people cost differently and the question leaves their number open.
+        """
+        inputs = self.inputs
+        return inputs.formulas > 1 and not inputs.goal.counts_people and self.strata.costs_differ
+
+    def compare(self) -> tuple[Comparison, ...]:
+        """Score this design, Neyman, proportional and equal allocation under the same privacy.
+
+        The others invite as many people, or cost as much where people cost differently and the question is
+        not about their number.
+        """
+        return compare_designs(
+            self.problem,
+            self.sample_sizes,
+            finite_population=self.inputs.finite_population,
+            costs=self.strata.costs,
+            equal_cost=self.compares_costs,
+        )
+
+    def better_mechanism(self) -> tuple[str, float] | None:
+        """Title and variance of the noise with which the same sample sizes do best, if it is another one."""
+        return better_mechanism(self)
+
+    def better_release(self) -> tuple[Release, str, float] | None:
+        """Release, title of its noise and variance, where the same sample sizes do better with another."""
+        return better_release(self)
+
+    # --- as tables, documents and files -------------------------------------------------------
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One list per column of the table of strata, as in the design document."""
+        strata = self.strata
+        local = self.local_epsilons.tolist() if self.inputs.promise.amplified else [None] * len(strata)
+        columns: dict[str, list[Any]] = {
+            "stratum": list(strata.names),
+            "size": strata.sizes.tolist(),
+            "sd": self.sds.tolist(),
+            "sd_source": [strata.sd_source(row) for row in range(len(strata))],
+            "sample_size": self.sample_sizes.tolist(),
+            "relaxed_size": self.relaxed_sizes.tolist(),
+            "local_epsilon": local,
+            "noise_sd": self.noise_sds.tolist(),
+        }
+        if self.inputs.questions > 1 and self.inputs.promise.amplified:
+            columns["answer_epsilon"] = (self.local_epsilons / self.inputs.questions).tolist()
+        for column, values in (
+            ("coefficient", strata.coefficients),
+            ("cost", strata.costs),
+            ("min", strata.mins),
+            ("max", strata.maxs),
+            ("response_rate", strata.response_rates),
+            ("sd_epsilon", strata.sd_epsilons),
+        ):
+            if values is not None:
+                columns[column] = values.tolist()
+        if self.inputs.local_epsilon_cap is not None:
+            columns["capped"] = self.capped.tolist()
+            columns["central_epsilon"] = self.central_epsilons.tolist()
+        return columns
+
+    def table(self) -> dict[str, list[Any]]:
+        """Return the columns, then those of the strata that dpstrata does not know.
+
+        One of those with the name of a column of the design is called ``NAME_given``.
+        """
+        columns = self.columns()
+        for name, cells in self.strata.extra.items():
+            columns[f"{name}_given" if name in columns else name] = list(cells)
+        return columns
+
+    def to_frame(self, library: FrameLibrary | None = None) -> IntoDataFrame:
+        """Return the table of strata as a data frame.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Which kind; by default the first of them that is installed.
+        """
+        import importlib.util
+
+        import narwhals as nw
+
+        libraries: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
+        chosen = library or next((name for name in libraries if importlib.util.find_spec(name)), None)
+        if chosen is None or chosen not in libraries:
+            got = "none of them installed" if chosen is None else repr(chosen)
+            raise InputError(
+                f"to_frame needs one of {', '.join(libraries)}, got {got}.", argument="library", value=library
+            )
+        try:
+            frame: IntoDataFrame = nw.from_dict(self.table(), backend=chosen).to_native()
+        except ModuleNotFoundError:
+            raise InputError(
+                f"to_frame({chosen!r}) needs {chosen}: pip install {chosen}.",
+                argument="library",
+                value=library,
+            ) from None
+        return frame
+
+    @classmethod
+    def read(cls, path: str | Path) -> Design:
+        """Read a design document and check its proof again; :func:`dpstrata.load_design` also solves it anew.
+
+        Raises
+        ------
+        InputError
+            If the file is not a design document, is of a newer version, or does not agree with itself.
+        """
+        from dpstrata.designs.reading import read_design
+
+        return read_design(path, cls)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the design document as plain Python data."""
+        return design_document(self)
+
+    @property
+    def precision(self) -> float:
+        """What it is made as small as possible for: the standard error, or the value of another objective."""
+        return self.variance if self.standard_error is None else self.standard_error
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what was asked and decided, however the file is laid out and on whatever machine."""
+        return design_digest(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the design document (``.json``), or the table of strata (``.csv``, ``.parquet``, ``.xlsx``).
+
+        The file appears whole or not at all.
+
+        Raises
+        ------
+        InputError
+            If a file of another kind is there, or another design that was drawn or released.
+        """
+        from dpstrata.designs.saving import save_design
+
+        save_design(self, Path(path))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both make the same document."""
+        return isinstance(other, Design) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)

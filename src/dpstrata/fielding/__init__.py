@@ -1,0 +1,1 @@
+"""Carrying a design out: frames, the secret draw, noise, releases, the ledger, estimates."""

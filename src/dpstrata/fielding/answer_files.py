@@ -1,0 +1,92 @@
+"""Answers as people write them, read from files; no message shows one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.errors import InputError
+from dpstrata.fielding.frames.base import BETWEEN
+from dpstrata.files.tables import Table, read_table, require_columns, text_of
+from dpstrata.privacy.answers.base import Answers
+from dpstrata.words.numbers import has_two_readings, read_number
+
+if TYPE_CHECKING:
+    pass
+
+
+STRATUM, ANSWER = "stratum", "answer"
+
+
+_SHOWN = 5  # places in a message
+
+
+def read_noised(path: Path, stratum: str, answer: str) -> tuple[list[str], list[float]]:
+    """Read noised answers and the stratum of each."""
+    return read_people(path, stratum, (stratum,))[1], read_numbers(path, answer)
+
+
+def read_people(
+    path: Path, id: str, stratum: Sequence[str], *, sheet: str | None = None
+) -> tuple[list[str], list[str]]:
+    """Read ids and strata as text; several stratum columns are crossed."""
+    columns = _table(path, id, *stratum, sheet=sheet).columns
+    people, *parts = ([text_of(cell) for cell in columns[name]] for name in (id, *stratum))
+    return people, [BETWEEN.join(cells) for cells in zip(*parts, strict=True)]
+
+
+def read_numbers(path: Path, name: str) -> list[float]:
+    """Read a column of numbers; a message says where there is none, and never what is there."""
+    values = _read_cells(_table(path, name), name, read_number, "not a number")
+    return [value for value in values if value is not None]
+
+
+def read_answers(path: Path, name: str, answers: Answers, *, sheet: str | None = None) -> list[float | None]:
+    """Read answers as people write them, ``None`` for a blank; no message shows one."""
+    remedy = f"not {answers.written}; correct that, or leave the cell empty if the person did not answer"
+    return _read_cells(_table(path, name, sheet=sheet), name, answers.from_cell, remedy, blanks=True)
+
+
+def _read_cells(
+    table: Table, name: str, read: Callable[[Any], float | None], remedy: str, *, blanks: bool = False
+) -> list[float | None]:
+    """Read a column cell by cell, or say in which rows that cannot be done."""
+    cells = table.columns[name]
+    values = [None if text_of(cell) == "" else read(cell) for cell in cells]
+    failed = [
+        row
+        for row, value in enumerate(values)
+        if value is None and not (blanks and text_of(cells[row]) == "")
+    ]
+    texts = {row: cell for row, cell in enumerate(cells) if isinstance(cell, str)}
+    unclear = [row for row in failed if row in texts and has_two_readings(texts[row])]
+    commas, points = ([row for row, text in texts.items() if sign in text] for sign in ",.")
+    for rows, words in (
+        (
+            unclear,
+            "a comma before three digits can mean thousands or decimals; write no thousands separators, and "
+            "decimals with a point",
+        ),
+        (failed, remedy),
+        (
+            commas if points else [],
+            "decimal commas, and decimal points in other rows; write all numbers with the same sign",
+        ),
+    ):
+        if rows:
+            raise InputError(f"{table.source}: column {name!r}, {_places(table, rows)}: {words}.")
+    return values
+
+
+def _places(table: Table, rows: Sequence[int]) -> str:
+    """Say where rows are, the first few of many."""
+    first = ", ".join(map(table.place, rows[:_SHOWN]))
+    return first if len(rows) <= _SHOWN else f"{first} and {len(rows) - _SHOWN:,} more"
+
+
+def _table(path: Path, *names: str, sheet: str | None = None) -> Table:
+    """Read a table that must have these columns."""
+    table = read_table(path, sheet=sheet)
+    require_columns(table.source, table.columns, *names)
+    return table

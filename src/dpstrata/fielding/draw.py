@@ -1,0 +1,180 @@
+"""What an auditor needs of a draw: digests, counts, method and a commitment to the key, never the key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
+from dpstrata.fielding.frames.base import Frame, stratum_column
+from dpstrata.fielding.frames.files import file_digest
+from dpstrata.fielding.keys import commitment, read_key, read_or_make_key, survey_key
+from dpstrata.fielding.sample import Sample, draw_sample, require_sizes
+from dpstrata.files.tables import read_table, text_of
+from dpstrata.files.writing import (
+    remove_unfinished,
+    require_apart,
+    require_table_path,
+    write_atomically,
+    write_table,
+)
+from dpstrata.version import __version__
+
+FORMAT = "dpstrata.draw"
+FRAME_DIGEST_OF = "id and stratum, keyed"  # records of version 1: of the file, or on Spark of the rows
+
+
+def draw(
+    design: str | Path,
+    frame: Frame,
+    *,
+    out: str | Path,
+    key_file: str | Path,
+    record: str | Path | None = None,
+) -> dict[str, Any]:
+    """Draw the sample of a design from a frame, and write it with a record for the auditor.
+
+    Parameters
+    ----------
+    design : path
+        The design document.
+    frame : Frame
+        Everyone, each once.
+    out : path
+        The sample: ``.csv``, ``.parquet`` or ``.xlsx``, with the columns of the frame that were named.
+    key_file : path
+        Where the key is; it is made if it does not exist, readable by its owner alone. The same key gives the
+        same sample, so a draw that was interrupted can be repeated.
+    record : path, optional
+        The record, by default ``draw.json`` beside the sample.
+
+    Returns
+    -------
+    dict
+        The record.
+
+    Notes
+    -----
+    Who holds the key knows the sample. Publishing it undoes the amplification of whatever was released.
+    """
+    design, out, key_file = Path(design), Path(out), Path(key_file)
+    path = out.with_name("draw.json") if record is None else Path(record)
+    require_apart(design, *frame.files, key_file, out, path)
+    require_table_path(out)
+    remove_unfinished(key_file, out, path)  # they would hold a key or a sample
+    plan = Design.read(design)
+    summary = frame.summary()
+    summary.require_sound(frame.source)
+    names = plan.strata.names
+    counted = np.array([summary.sizes.get(name, 0) for name in names], dtype=np.int64)
+    unknown = {name: number for name, number in summary.sizes.items() if name not in set(names)}
+    require_sizes(counted, names, plan.strata.sizes, unknown)
+    key = read_or_make_key(key_file)
+    sample = _draw(plan, frame, key)
+    if out.exists() and not _is_sample(out, sample, frame):
+        raise InputError(f"{out} exists and is another sample; it is not replaced.", where=str(out))
+    if path.exists() and _facts(path)[:2] != (plan.digest, commitment(key)):
+        raise InputError(
+            f"{path} records another draw and is not replaced; draw into another folder.", where=str(path)
+        )
+    write_table(_columns(sample, frame), out, private=True)
+    written = {
+        "format": FORMAT,
+        "version": 2,
+        "created_with": __version__,
+        "design_digest": plan.digest,
+        "frame_digest": sample.frame_digest,
+        "frame_digest_of": FRAME_DIGEST_OF,
+        "sample_digest": _sample_digest(out, key),
+        "id": frame.id,
+        "stratum": list(frame.stratum),
+        "method": sample.method,
+        "key_commitment": commitment(key),
+        "strata": [
+            {"stratum": name, "size": int(size), "sample_size": int(n)}
+            for name, size, n in zip(plan.strata.names, plan.strata.sizes, plan.sample_sizes, strict=True)
+        ],
+    }
+    write_atomically(path, (json.dumps(written, indent=1, ensure_ascii=False) + "\n").encode())
+    return written
+
+
+def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_file: str | Path) -> None:
+    """Check that a sample is the one that design, frame and key give, and what its record says of them.
+
+    Raises
+    ------
+    InputError
+        If it is not; nobody is named.
+    """
+    plan, sample, key = Design.read(design), Path(sample), read_key(Path(key_file))
+    frame.summary().require_sound(frame.source)
+    drawn = _draw(plan, frame, key)
+    if not _is_sample(sample, drawn, frame):
+        raise InputError(f"{sample} is not the sample that design, frame and key give.", where=str(sample))
+    record = sample.with_name("draw.json")
+    check_record(plan, sample=sample, key=key, record=record)
+    kind, digest = _facts(record)[3:]
+    known = {FRAME_DIGEST_OF: drawn.frame_digest} if kind == FRAME_DIGEST_OF else dict([frame.digest()])
+    if known.get(kind, digest) != digest:
+        raise InputError(f"{record} records another frame than {frame.source}.", where=str(record))
+
+
+def check_record(plan: Design, *, sample: Path, key: bytes, record: Path) -> None:
+    """Require that a sample is the one of its record, for this design and this key."""
+    if _facts(record)[:3] != (plan.digest, commitment(key), _sample_digest(sample, key)):
+        raise InputError(
+            f"{sample} is not the sample that {record.name} records for this design and key.",
+            where=str(sample),
+        )
+
+
+def _facts(record: Path) -> tuple[str, str, str, str, str]:
+    """Read what a record says of design, key, sample and frame."""
+    try:
+        data = json.loads(record.read_text(encoding="utf-8"))
+        if data["format"] != FORMAT or data["version"] not in (1, 2):
+            raise ValueError
+        names = ("design_digest", "key_commitment", "sample_digest", "frame_digest_of", "frame_digest")
+        design, key, sample, kind, frame = (str(data[name]) for name in names)
+    except FileNotFoundError:
+        raise InputError(
+            f"{record} does not exist: a sample needs the record of its draw beside it.",
+            where=str(record),
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(f"{record} is not the record of a draw.", where=str(record)) from None
+    return design, key, sample, kind, frame
+
+
+def _sample_digest(path: Path, key: bytes) -> str:
+    """Digest of a sample that tells nothing without the key; who could be in a small one can be tried out."""
+    return hashlib.blake2b(
+        bytes.fromhex(file_digest(path)), key=survey_key(key, "sample"), digest_size=32
+    ).hexdigest()
+
+
+def _is_sample(path: Path, sample: Sample, frame: Frame) -> bool:
+    """Whether a file holds these people in these strata, in any order."""
+    given, right = read_table(path).columns, _columns(sample, frame)
+    if not set(right) <= set(given):
+        return False
+    pairs = (
+        sorted(zip(*(map(text_of, columns[name]) for name in right), strict=True))
+        for columns in (given, right)
+    )
+    return next(pairs) == next(pairs)
+
+
+def _draw(plan: Design, frame: Frame, key: bytes) -> Sample:
+    return draw_sample(plan, frame, survey_key(key, plan.digest))
+
+
+def _columns(sample: Sample, frame: Frame) -> dict[str, list[Any]]:
+    """Return the sample as columns: the ids, and the stratum as one column."""
+    return {frame.id: sample.ids, stratum_column(frame.stratum): sample.strata}

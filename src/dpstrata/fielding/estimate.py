@@ -1,0 +1,64 @@
+"""Noised answers as they come, in a file or on Spark, and the estimates from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpstrata.designs.record import Design
+from dpstrata.fielding.answer_files import ANSWER, STRATUM
+from dpstrata.fielding.estimators import Estimation
+from dpstrata.fielding.frames import Engine
+from dpstrata.fielding.ledger import check_release
+from dpstrata.fielding.releases import fielding_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def estimate(
+    design: Design | str | Path,
+    answers: str | Path | DataFrame,
+    *,
+    stratum: str = STRATUM,
+    answer: str = ANSWER,
+    engine: Engine = "duckdb",
+) -> Estimation:
+    """Estimate means and the total from noised answers, with intervals that contain sampling and privacy.
+
+    Parameters
+    ----------
+    design : Design or path
+        The design, or its document.
+    answers : path, str or Spark data frame
+        What :func:`dpstrata.privatize` wrote, or a table of other making with the stratum and the noised
+        answer of everyone; for a curator one noised mean a stratum and the number of its ``answers``.
+    stratum, answer : str
+        Names of the columns.
+    engine : {"duckdb", "spark"}
+        With ``spark``, answers are the name of a table or a path that Spark reads.
+
+    Returns
+    -------
+    Estimation
+        The whole, the total, the domains and the strata, and what is to be said of them.
+
+    Raises
+    ------
+    InputError
+        If a ledger beside the answers or the design knows the file as the release of another design.
+    """
+    plan = design if isinstance(design, Design) else Design.read(Path(design))
+    fielding = fielding_of(plan)
+    document = None if isinstance(design, Design) else Path(design)
+    if isinstance(answers, str | Path) and engine == "duckdb":
+        columns = fielding.read(Path(answers), stratum, answer)
+        check_release(plan, Path(answers), document)
+        return fielding.estimate(plan, *columns)
+    from dpstrata.fielding.frames.spark import read_spark
+
+    if not isinstance(answers, str | Path):
+        return fielding.estimate_on_spark(plan, answers, stratum, answer)
+    data = read_spark(str(answers))
+    check_release(plan, Path(answers), document)
+    return fielding.estimate_on_spark(plan, data, stratum, answer)

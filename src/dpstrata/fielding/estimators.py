@@ -1,0 +1,282 @@
+"""Estimates from what is known of every stratum, with intervals that contain sampling and privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, repeat
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.allocation.domains import find_partitions
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
+from dpstrata.fielding.grid_noise import rows_by_name
+from dpstrata.fielding.response import check_response
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.words.estimates import estimates_table, estimation_sentences, estimation_table
+from dpstrata.words.tables import shown_as_html, shown_as_text
+
+FEW = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean or the total, with its precision.
+
+    Attributes
+    ----------
+    column, group : str
+        What it is the mean of: ``all``, a stratum, or a domain; or ``total``.
+    estimate, standard_error : float
+        The estimate and its standard error, from sampling and privacy together.
+    lower, upper : float
+        Interval at the design's confidence.
+    degrees_of_freedom : float
+        Of the t distribution behind it (Satterthwaite); infinite where no variance had to be estimated.
+    invited, answers : int
+        How many people were to be asked, and how many noised answers there are.
+    """
+
+    column: str
+    group: str
+    estimate: float
+    standard_error: float
+    lower: float
+    upper: float
+    degrees_of_freedom: float
+    invited: int
+    answers: int
+
+    def _repr_html_(self) -> str:
+        return shown_as_html([estimates_table([self])])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates(Sequence[Estimate]):
+    """Estimates as columns, made into records where they are looked at: there may be many strata.
+
+    Attributes
+    ----------
+    columns, groups : sequence of str
+        What each is the mean of.
+    estimates, standard_errors, lower, upper, degrees_of_freedom : array
+        As in :class:`Estimate`.
+    invited, answers : array of int
+        As in :class:`Estimate`.
+    """
+
+    columns: Sequence[str]
+    groups: Sequence[str]
+    estimates: FloatArray
+    standard_errors: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    degrees_of_freedom: FloatArray
+    invited: IntArray
+    answers: IntArray
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @overload
+    def __getitem__(self, at: int) -> Estimate: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Estimate, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Estimate | tuple[Estimate, ...]:
+        """Return one of them, or several."""
+        if isinstance(at, slice):
+            return tuple(self)[at]
+        return Estimate(self.columns[at], self.groups[at], *(figure[at].item() for figure in self._figures))
+
+    def _repr_html_(self) -> str:
+        return shown_as_html([estimates_table(self)])
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return map(Estimate, self.columns, self.groups, *(figure.tolist() for figure in self._figures))
+
+    @property
+    def _figures(self) -> tuple[npt.NDArray[Any], ...]:
+        precision = (self.estimates, self.standard_errors, self.lower, self.upper, self.degrees_of_freedom)
+        return (*precision, self.invited, self.answers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimation:
+    """Everything that was estimated.
+
+    Attributes
+    ----------
+    whole : Estimate
+        The population mean; times the population it is the total.
+    strata, domains : sequence of Estimate
+        Every stratum, and the domains of the design.
+    floored : tuple of str
+        Strata whose noised answers vary less than the noise alone: their spread is taken as zero.
+    single : tuple of str
+        Strata with one answer, whose spread is taken from the design.
+    few : tuple of str
+        Strata with 2 to 9 answers, too few to rely on an interval of their own.
+    population : int
+        How many people there are.
+    of : str
+        What the means are of: "mean", or "mean of answers clipped to" the range of a design that clips them.
+    notes : tuple of str
+        What is to be said of the promise, in sentences: where fewer people answered than it counts on.
+    confidence : float
+        Level of the intervals.
+    counts_people : bool
+        Whether the total is a number of people: of those who answer yes.
+    """
+
+    whole: Estimate
+    strata: Sequence[Estimate]
+    domains: Sequence[Estimate]
+    floored: tuple[str, ...]
+    single: tuple[str, ...]
+    few: tuple[str, ...]
+    population: int
+    of: str = "mean"
+    notes: tuple[str, ...] = ()
+    confidence: float = 0.95
+    counts_people: bool = False
+
+    @property
+    def rows(self) -> tuple[Estimate, ...]:
+        """The means: of the whole, the domains, the strata."""
+        return (self.whole, *self.domains, *self.strata)
+
+    @property
+    def total(self) -> Estimate:
+        """The population total."""
+        whole, people = self.whole, self.population
+        return replace(
+            whole,
+            column="total",
+            estimate=whole.estimate * people,
+            standard_error=whole.standard_error * people,
+            lower=whole.lower * people,
+            upper=whole.upper * people,
+        )
+
+    def __repr__(self) -> str:
+        return shown_as_text([estimation_table(self)], estimation_sentences(self))
+
+    def _repr_html_(self) -> str:
+        return shown_as_html([estimation_table(self)], estimation_sentences(self))
+
+
+class StratumParts(NamedTuple):
+    """What is known of every stratum."""
+
+    means: FloatArray
+    counts: IntArray
+    sampling: FloatArray
+    """Variance of the answers."""
+    privacy: FloatArray
+    """Variance of the mean that comes from noise."""
+    freedom: FloatArray
+
+
+def combine(
+    plan: Design,
+    parts: StratumParts,
+    *,
+    floored: tuple[str, ...],
+    single: tuple[str, ...],
+    few: tuple[str, ...],
+) -> Estimation:
+    """Put the strata together to the whole, the domains and themselves.
+
+    Of the variance (s² − v)/m·(1 − m/N) + v/m of a stratum only the part with s² had to be estimated, so only
+    that enters the degrees of freedom.
+    """
+    sizes, names = plan.strata.sizes, plan.strata.names
+    fraction = parts.counts / sizes if plan.inputs.finite_population else np.zeros(len(sizes))
+    variances = parts.sampling / parts.counts * (1.0 - fraction) + parts.privacy
+    doubtful = (parts.sampling / parts.counts + parts.privacy) * (1.0 - fraction)
+
+    def combined(column: str, groups: Sequence[str], codes: IntArray) -> Estimates:
+        def added(values: FloatArray | IntArray) -> FloatArray:
+            sums = np.bincount(codes, weights=values, minlength=len(groups))
+            return sums.astype(float, copy=False)
+
+        weight = sizes / added(sizes)[codes]
+        return with_intervals(
+            ([column] * len(groups), groups),
+            added(weight * parts.means),
+            added(weight**2 * variances),
+            added((weight**2 * doubtful) ** 2 / parts.freedom),
+            (added(plan.sample_sizes), added(parts.counts)),
+            plan.inputs.confidence,
+        )
+
+    partitions = find_partitions(plan.strata, plan.inputs)
+    domains = chain(*(combined(part.column or "all", part.groups, part.codes) for part in partitions[1:]))
+    strata = combined("stratum", names, np.arange(len(names)))
+    (whole,) = combined("all", ["all"], partitions[0].codes)
+    response = check_response(plan, parts.counts)
+    said = None if response is None else response.in_words
+    return Estimation(
+        whole,
+        strata,
+        tuple(domains),
+        floored,
+        single,
+        few,
+        plan.strata.population,
+        plan.inputs.mean_in_words,
+        () if said is None else (said,),
+        plan.inputs.confidence,
+        plan.inputs.answers.counts_people,
+    )
+
+
+def with_intervals(
+    names: tuple[Sequence[str], Sequence[str]],
+    estimates: FloatArray,
+    variances: FloatArray,
+    doubts: FloatArray,
+    people: tuple[FloatArray, FloatArray],
+    confidence: float,
+) -> Estimates:
+    """Put intervals around estimates.
+
+    Parameters
+    ----------
+    names : (sequence of str, sequence of str)
+        The column of each, and its group.
+    estimates, variances : array
+        The estimates and their variances.
+    doubts : array
+        Sums of the squares of each variance's parts, each over its degrees of freedom (Satterthwaite).
+    people : (array, array)
+        How many were invited, and how many answered; whole numbers.
+    confidence : float
+        Level of the intervals.
+    """
+    from scipy import stats
+
+    degrees = np.full(len(estimates), math.inf)
+    np.divide(variances**2, doubts, out=degrees, where=doubts > 0)
+    errors = np.sqrt(variances)
+    reach = stats.t.ppf(0.5 + confidence / 2, degrees) * errors  # normal for infinite degrees
+    invited, answered = (numbers.astype(np.int64) for numbers in people)
+    return Estimates(
+        *names, estimates, errors, estimates - reach, estimates + reach, degrees, invited, answered
+    )
+
+
+def places(plan: Design, strata: Sequence[str]) -> IntArray:
+    """Return the places of strata in a design, all of which it must have."""
+    place = rows_by_name(plan.strata)
+    codes = np.fromiter(map(place.get, strata, repeat(-1)), dtype=np.int64, count=len(strata))
+    unknown = {str(strata[i]) for i in np.flatnonzero(codes < 0).tolist()}
+    if unknown:
+        raise InputError(f"the design has no stratum {min(unknown)!r}.")
+    return codes

@@ -1,0 +1,120 @@
+"""Frames: lists of everyone in the population, in files or on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from dpstrata.errors import InputError, option
+from dpstrata.fielding.frames.base import Frame
+from dpstrata.fielding.frames.files import DATABASE_ENDINGS, FileFrame
+from dpstrata.files.tables import eager_frame, require_excel, require_file
+from dpstrata.survey.strata import Strata
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+    from pyspark.sql import DataFrame
+
+Engine = Literal["duckdb", "spark"]
+
+
+def open_frame(
+    people: str | Path | DataFrame | IntoFrame,
+    *,
+    id: str,
+    stratum: str | Sequence[str],
+    table: str | None = None,
+    sheet: str | None = None,
+    engine: Engine = "duckdb",
+) -> Frame:
+    """Describe a frame; nothing is read yet.
+
+    Parameters
+    ----------
+    people : path, str or data frame
+        ``.csv``, ``.parquet``, Excel, or a DuckDB database (``.duckdb``, with ``table``); or a data frame of
+        pandas, Polars, Arrow or anything narwhals knows. For Spark a data frame, the name of a table, or a
+        path (``.parquet``, ``.csv``, or a folder of Parquet).
+    id : str
+        Column that identifies a person.
+    stratum : str or sequence of str
+        Column or columns that say where they belong; several are crossed.
+    table : str, optional
+        Table of a DuckDB database.
+    sheet : str, optional
+        Sheet of an Excel file; by default the first. Title rows above its header are left out.
+    engine : {"duckdb", "spark"}
+        What reads a path; a data frame stays where it is.
+    """
+    columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
+    if not columns:
+        raise InputError(f"{option('stratum')} must name at least one column, got none.")
+    if id in columns or (len(columns) > 1 and id == "stratum"):
+        raise InputError(
+            f"{option('id')} and {option('stratum')} must be different columns, got {id!r} for both.",
+            value=id,
+        )
+    if isinstance(people, str | Path) and engine == "duckdb":
+        require_file(people)
+        if table is not None and Path(people).suffix.lower() not in DATABASE_ENDINGS:
+            raise InputError(
+                f"{option('table')} is for a DuckDB database, got {Path(people).name!r}.",
+                value=table,
+                where=str(people),
+            )
+        require_excel(people, sheet)
+        return FileFrame(id, columns, Path(people), table, sheet)
+    if sheet is not None:
+        raise InputError(f"{option('sheet')} is for an Excel file, got another frame.", value=sheet)
+    if table is not None:
+        raise InputError(
+            f"{option('table')} is for DuckDB databases; give Spark the name of the table itself.",
+            value=table,
+        )
+    if not isinstance(people, str | Path) and not hasattr(people, "mapInArrow"):
+        from dpstrata.fielding.frames.memory import MemoryFrame
+
+        return MemoryFrame(id, columns, eager_frame(people))
+    from dpstrata.fielding.frames.spark import open_spark_frame
+
+    return open_spark_frame(people, id, columns)
+
+
+def frame_strata(
+    frame: Frame, *, sd_column: str | None = None, sd_source: Literal["public", "prior"] | None = None
+) -> Strata:
+    """Count the strata of a frame.
+
+    Parameters
+    ----------
+    frame : Frame
+        Everyone, each once.
+    sd_column : str, optional
+        A numeric column whose standard deviation in each stratum stands for that of the answers. It must be
+        public or prior knowledge, never the confidential answers.
+    sd_source : {"public", "prior"}
+        Which of the two it is; recorded in every design.
+
+    Raises
+    ------
+    InputError
+        If strata or ids are missing or people are listed twice, with their numbers.
+    """
+    if (sd_column is None) != (sd_source is None):
+        raise InputError(
+            f"{option('sd_column')} and {option('sd_source')} go together, a column and whether it is public "
+            "or prior; got one."
+        )
+    if sd_source is not None and sd_source not in ("public", "prior"):
+        raise InputError.must("sd_source", "be 'public' or 'prior'", sd_source)
+    summary = frame.summary()
+    summary.require_sound(frame.source)
+    names = list(summary.sizes)
+    sds = None
+    if sd_column is not None:
+        spread = frame.spreads(sd_column)
+        sds = np.array([spread[name] for name in names])
+    return Strata([summary.sizes[name] for name in names], sds, names, sd_sources=sd_source)

@@ -1,0 +1,166 @@
+"""What every frame can do, on whatever engine: count its strata, and be sifted for a sample."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpstrata.errors import InputError
+from dpstrata.fielding.frames.spelling import warn_of_spellings
+from dpstrata.files.tables import require_columns
+
+BETWEEN = " | "  # of the values of several stratum columns
+WHITESPACE = "".join(
+    map(chr, filter(lambda code: chr(code).isspace(), range(0x3001)))
+)  # as str.strip() has it
+
+Sift = Callable[[Iterable[Any]], Iterator[Any]]
+"""From Arrow batches of everyone (``id``, ``stratum``) to batches of those who may be in the sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame(ABC):
+    """Where everyone is listed, and which columns say who they are and where they belong.
+
+    Attributes
+    ----------
+    id : str
+        Column that identifies a person: whole numbers or text.
+    stratum : tuple of str
+        Columns whose values, crossed, are the strata: text, whole numbers, booleans or dates.
+    """
+
+    id: str
+    stratum: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def source(self) -> str:
+        """What messages call it."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that must not be written over."""
+        return ()
+
+    @abstractmethod
+    def summary(self) -> FrameSummary:
+        """Count people by stratum, and what is wrong: missing strata, missing ids, people listed twice."""
+
+    @abstractmethod
+    def spreads(self, column: str) -> dict[str, float]:
+        """Return the standard deviation of a column in every stratum, 0 where it has one person."""
+
+    @abstractmethod
+    def sift(self, sift: Sift) -> Iterator[Any]:
+        """Run everyone through ``sift`` where the data are, and bring back what it keeps."""
+
+    def digest(self) -> tuple[str, str]:
+        """Return what a plain digest is of, ``file`` or ``rows``, and the digest.
+
+        Records of version 1 hold it, and are compared with it. It gives the frame away to whoever can try out
+        what is missing, so nothing new holds one.
+        """
+        return "", ""
+
+    def require_kinds(self, kinds: dict[str, str], known: str) -> None:
+        """Require the columns, of kinds that every engine writes as the same text.
+
+        Parameters
+        ----------
+        kinds : dict
+            The engine's name for the kind of every column.
+        known : str
+            Pattern of the names of text, whole numbers and booleans.
+        """
+        for column in (self.id, *self.stratum):
+            self.require_column(column, kinds)
+            kind = kinds[column].lower()
+            if not re.fullmatch(known, kind) or (column == self.id and kind == "boolean"):
+                raise InputError(
+                    "ids must be text or whole numbers, strata text, whole numbers or booleans, got "
+                    f"{kind} in column {column!r} of {self.source}."
+                )
+
+    def require_column(self, column: str, known: Iterable[str]) -> None:
+        """Require that the frame has a column."""
+        require_columns(self.source, known, column)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSummary:
+    """How many people a frame lists, and what is wrong with it.
+
+    Attributes
+    ----------
+    sizes : dict
+        People by stratum.
+    without_stratum, without_id, listed_twice : int
+        People without a stratum or an id, and ids that stand there more than once.
+    ambiguous : int
+        People whose values, once crossed, could not be told apart again.
+    spellings : dict
+        Ids that differ from another only in spelling, by kind, with ``""`` for all of them.
+    """
+
+    sizes: dict[str, int]
+    without_stratum: int
+    without_id: int
+    listed_twice: int
+    ambiguous: int = 0
+    spellings: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, a phrase each."""
+        return [
+            f"{number:,} {words}"
+            for number, words in (
+                (self.without_stratum, "without a stratum"),
+                (self.without_id, "without an id"),
+                (self.listed_twice, "listed more than once, who would lose more than was promised"),
+                (self.ambiguous, f"in strata that are crossed and hold {BETWEEN.strip()!r} themselves"),
+            )
+            if number
+        ]
+
+    def require_sound(self, source: str) -> None:
+        """Raise if anything is wrong, and warn if someone may be listed under two spellings."""
+        if not self.sizes and not self.problems:
+            raise InputError(f"{source} lists nobody.", where=source)
+        if self.problems:
+            raise InputError(
+                f"{source} must list everyone once, with id and stratum, got {' and '.join(self.problems)}.",
+                where=source,
+            )
+        warn_of_spellings(self.spellings, source, stacklevel=3)
+
+
+def stratum_column(columns: Sequence[str]) -> str:
+    """Name the column that holds the stratum in a sample: crossed ones are one column there."""
+    return columns[0] if len(columns) == 1 else "stratum"
+
+
+def summarize(
+    counts: Iterable[tuple[str | None, int]],
+    *,
+    without_id: int,
+    repeats: tuple[int, dict[str, int]],
+    ambiguous: int,
+) -> FrameSummary:
+    """Put together what an engine counted; people without a stratum come under ``None``."""
+    found = dict(counts)
+    sizes = {name: int(found[name]) for name in sorted(name for name in found if name is not None)}
+    return FrameSummary(sizes, int(found.get(None, 0)), int(without_id), repeats[0], ambiguous, repeats[1])
+
+
+def require_numbers(column: str, unreadable: int) -> None:
+    """Require that a column holds a number for everyone."""
+    if unreadable:
+        raise InputError(
+            f"column {column!r} must be a number for everyone, got none for {unreadable:,} people."
+        )

@@ -1,0 +1,301 @@
+"""Frames in files and DuckDB databases, read by DuckDB in batches, never as a whole."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import tempfile
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpstrata.errors import InputError, MissingExtraError, option
+from dpstrata.fielding.frames.base import (
+    BETWEEN,
+    WHITESPACE,
+    Frame,
+    FrameSummary,
+    Sift,
+    require_numbers,
+    summarize,
+)
+from dpstrata.fielding.frames.spelling import find_repeats, plain_ids
+from dpstrata.files.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table, text_of
+
+DATABASE_ENDINGS = (".duckdb", ".db", ".sqlite", ".sqlite3")  # SQLite is known, to say what to do
+_SQLITE = b"SQLite format 3\0"
+_BATCH = 1 << 16
+_SETTINGS = {
+    "temp_file_encryption": True,  # what does not fit in memory is encrypted on disk, and its key is not kept
+    "autoinstall_known_extensions": False,  # nothing is fetched from anywhere
+    "autoload_known_extensions": False,
+}
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # in 63 bits
+_KINDS = r"varchar|enum\(.*\)|uuid|boolean|u?(tiny|small|big|huge)int|u?integer|decimal\(\d+,0\)"
+
+
+@dataclass(frozen=True, slots=True)
+class DuckFrame(Frame):
+    """A frame that DuckDB reads, wherever it is."""
+
+    def sift(self, sift: Sift) -> Iterator[Any]:
+        """Run everyone through ``sift``, batch by batch."""
+        with self._query("SELECT {id} AS id, {stratum} AS stratum FROM frame") as result:
+            yield from sift(result.to_arrow_reader(_BATCH))
+
+    def summary(self) -> FrameSummary:
+        """Count people by stratum, and what is wrong: missing strata, missing ids, people listed twice."""
+        ((people, nobody),) = self._rows(
+            "SELECT count(*) FILTER (WHERE NOT ({no_id})), count(*) FILTER (WHERE {no_id}) FROM frame"
+        )
+        repeats = find_repeats(people, self._distinct, self._listed)
+        ambiguous = 0
+        if len(self.stratum) > 1:
+            parted = " OR ".join(f"contains({_text(column)}, '{BETWEEN.strip()}')" for column in self.stratum)
+            ((ambiguous,),) = self._rows(f"SELECT count(*) FROM frame WHERE {parted}")
+        counts: list[Any] = self._rows("SELECT {stratum} AS stratum, count(*) FROM frame GROUP BY 1")
+        return summarize(counts, without_id=nobody, repeats=repeats, ambiguous=ambiguous)
+
+    def _distinct(self, kinds: Sequence[str]) -> int:
+        """Count ids, without some kinds of differences in spelling."""
+        ((number,),) = self._rows(
+            "SELECT count(DISTINCT {plain_id}) FROM frame WHERE NOT ({no_id})", spellings=kinds
+        )
+        return int(number)
+
+    def _listed(self) -> tuple[int, int]:
+        """Count different ids, and those that are listed more than once."""
+        ((different, twice),) = self._rows(
+            "SELECT count(*), count(*) FILTER (WHERE number > 1) FROM "
+            "(SELECT count(*) AS number FROM frame WHERE NOT ({no_id}) GROUP BY {id})"
+        )
+        return int(different), int(twice)
+
+    def spreads(self, column: str) -> dict[str, float]:
+        """Return the standard deviation of a column in every stratum, 0 where it has one person."""
+        number = (
+            f"TRY_CAST({_text(column)} || '' AS DOUBLE)"  # as it is, readers of CSV would try it themselves
+        )
+        value = f"CASE WHEN isfinite({number}) THEN {number} END"
+        rows = self._rows(
+            f"SELECT {{stratum}} AS stratum, coalesce(stddev_samp({value}), 0), "
+            f"count(*) - count({value}) FROM frame GROUP BY 1",
+            column,
+        )
+        require_numbers(column, sum(number for _, _, number in rows))
+        return {name: float(sd) for name, sd, _ in rows if name is not None}
+
+    def _rows(self, sql: str, *columns: str, spellings: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        with self._query(sql, *columns, spellings=spellings) as result:
+            return list(result.fetchall())
+
+    @contextmanager
+    def _query(self, sql: str, *columns: str, spellings: Sequence[str] = ()) -> Iterator[Any]:
+        """Ask about ``frame``; ``{id}``, ``{no_id}`` and ``{stratum}`` stand for its columns.
+
+        ``{plain_id}`` stands for the id without some differences in spelling; a whole number has none.
+        """
+        duckdb = _duckdb()
+        with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
+            connection = duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": folder})
+            try:
+                self._attach(connection, (self.id, *self.stratum, *columns))
+                kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE frame").fetchall()}
+                self.require_kinds(kinds, _KINDS)
+                for column in columns:
+                    self.require_column(column, kinds)
+                whole = kinds[self.id] in _WHOLE
+                person = _quote(self.id) if whole else _text(self.id)
+                names = {
+                    "id": person,
+                    "no_id": _is_empty(self.id),
+                    "stratum": self._stratum(),
+                    "plain_id": person if whole else f"plain({person})",
+                }
+                if spellings:
+                    connection.create_function(
+                        "plain", lambda ids: plain_ids(ids, spellings), ["VARCHAR"], "VARCHAR", type="arrow"
+                    )
+                for name, expression in names.items():
+                    sql = sql.replace(f"{{{name}}}", expression)
+                yield connection.sql(sql)
+            except duckdb.Error as error:
+                raise InputError(
+                    f"{self.source} cannot be read as a frame: {_reason(error)}.", where=self.source
+                ) from None
+            finally:
+                connection.close()
+
+    def _stratum(self) -> str:
+        texts = [_text(column) for column in self.stratum]
+        missing = " OR ".join(map(_is_empty, self.stratum))
+        joined = f" || '{BETWEEN}' || ".join(texts)
+        return f"CASE WHEN {missing} THEN NULL ELSE {joined} END"
+
+    @abstractmethod
+    def _attach(self, connection: Any, columns: Sequence[str]) -> None:
+        """Make everyone known as ``frame``, with these columns at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFrame(DuckFrame):
+    """A frame in a file.
+
+    Attributes
+    ----------
+    path : path
+        CSV, Parquet, Excel, or a DuckDB database.
+    table : str, optional
+        Table of a DuckDB database.
+    sheet : str, optional
+        Sheet of an Excel file.
+    """
+
+    path: Path
+    table: str | None = None
+    sheet: str | None = None
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return str(self.path)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that must not be written over."""
+        return (self.path,)
+
+    def digest(self) -> tuple[str, str]:
+        """Return the digest of the file, as records of version 1 hold it."""
+        return "file", file_digest(self.path)
+
+    def _attach(self, connection: Any, columns: Sequence[str]) -> None:
+        """Make the file known as ``frame``."""
+        if not self.path.exists():
+            raise InputError(f"{self.path} does not exist.", where=str(self.path))
+        if set(str(self.path)) & set("*?["):
+            raise InputError(
+                f"a frame's name must not hold *, ? or [, which stand for other names, got {self.path}."
+            )
+        ending = self.path.suffix.lower()
+        path = str(self.path).replace("'", "''")
+        if ending in TEXT_ENDINGS:
+            self._require_single_columns()
+            options = "all_varchar = true, header = true, quote = '\"', escape = '\"'"
+            connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_csv('{path}', {options})")
+        elif ending == ".parquet":
+            connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_parquet('{path}')")
+        elif ending in EXCEL_ENDINGS:
+            import pyarrow
+
+            cells = read_table(self.path, sheet=self.sheet).columns
+            for name in (self.id, *self.stratum):
+                if any(isinstance(cell, float) and cell % 1 for cell in cells.get(name, ())):
+                    raise InputError(
+                        f"ids and strata must not be fractions, got some in column {name!r} of {self.path}."
+                    )
+            texts = {
+                name: pyarrow.array([text_of(cell) or None for cell in column], pyarrow.string())
+                for name, column in cells.items()
+            }
+            connection.register("frame", pyarrow.table(texts))
+        elif ending in DATABASE_ENDINGS:
+            self._attach_database(connection, path)
+        else:
+            endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *DATABASE_ENDINGS[:2])
+            raise InputError(f"a frame must end in {', '.join(endings)}, got {self.path.name!r}.")
+
+    def _attach_database(self, connection: Any, path: str) -> None:
+        """Make a table of a database known as ``frame``, or say which tables there are."""
+        if _is_sqlite(self.path):
+            raise InputError(
+                f"{self.path} is a SQLite database; a frame must be a DuckDB database or a file. Export the "
+                "table as CSV.",
+                where=str(self.path),
+            )
+        connection.execute(f"ATTACH '{path}' AS source (READ_ONLY, TYPE duckdb)")
+        tables = [
+            name
+            for (name,) in connection.execute(
+                "SELECT table_name FROM information_schema.tables "
+                "WHERE table_catalog = 'source' AND table_schema = 'main' ORDER BY table_name"
+            ).fetchall()
+        ]
+        there = f"it has {', '.join(map(repr, tables)) or 'none'}"
+        if self.table is None:
+            raise InputError(
+                f"{self.path} is a database: name the table that lists the people ({option('table')}); "
+                f"{there}.",
+                where=str(self.path),
+            )
+        if self.table.casefold() not in map(str.casefold, tables):
+            raise InputError(f"{self.path} has no table {self.table!r}; {there}.", where=str(self.path))
+        connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{_quote(self.table)}")
+
+    def _require_single_columns(self) -> None:
+        """Refuse a CSV file in which a column that is needed stands twice; DuckDB would rename one."""
+        try:
+            with open(self.path, newline="", encoding="utf-8-sig", errors="replace") as file:
+                header = file.readline()
+        except OSError as error:
+            raise InputError(
+                f"{self.path} cannot be read: {error.strerror or error}.", where=str(self.path)
+            ) from None
+        for delimiter in ",;\t|":
+            names = next(csv.reader([header], delimiter=delimiter), [])
+            for column in (self.id, *self.stratum):
+                if names.count(column) > 1:
+                    raise InputError(f"{self.path} has several columns {column!r}.", where=str(self.path))
+
+
+def file_digest(path: str | Path) -> str:
+    """SHA-256 of a file."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
+
+
+def _reason(error: Exception) -> str:
+    """Say why DuckDB cannot read the file; most of its messages can hold values of rows."""
+    duckdb, words = _duckdb(), str(error).lower()
+    if "not a valid duckdb database" in words:
+        return "it is not a DuckDB database"
+    if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+        return str(error).splitlines()[0][:120]
+    if "utf-8" in words or "utf8" in words or "encod" in words:
+        return "it is not UTF-8 text; save it as UTF-8"
+    return "it is not readable, or its rows differ in length"
+
+
+def _is_sqlite(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:  # DuckDB says why
+        return False
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(column: str) -> str:
+    return f"trim(CAST({_quote(column)} AS VARCHAR), '{WHITESPACE}')"
+
+
+def _is_empty(column: str) -> str:
+    return f"coalesce({_text(column)}, '') = ''"
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+        import pyarrow  # noqa: F401 - batches are Arrow's
+    except ImportError:
+        raise MissingExtraError("frames need", "survey") from None
+    return duckdb

@@ -1,0 +1,406 @@
+"""The ledger: what was spent on the people of a frame, written before anything is released.
+
+A release spends its central budget on everyone in the frame, asked or not, so the ledger adds up releases,
+not respondents. One ledger is for one population. An entry is *pending* from before noise is drawn until its
+file is in place, then *released*. It counts from when its noise is drawn, whatever becomes of the file. Those
+who answered are recognised by a digest under the ledger's own key, whichever key drew them; nobody is named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from dpstrata.designs.record import Design
+from dpstrata.errors import DpstrataWarning, InputError, option
+from dpstrata.fielding.frames.files import file_digest
+from dpstrata.fielding.joint import delta_of_repeats, loss_of_repeats
+from dpstrata.fielding.keys import commitment, survey_key
+from dpstrata.fielding.response import ROUNDING, planned_shares
+from dpstrata.files.writing import write_atomically
+from dpstrata.numerics.arrays import FloatArray
+from dpstrata.privacy.promises import Spent
+from dpstrata.words.numbers import six_digits_up
+
+FORMAT = "dpstrata.ledger"
+_MOST = 1e9  # of any loss; far beyond what protects
+_MOST_ROUNDS = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One release.
+
+    Attributes
+    ----------
+    design_digest, key_commitment : str
+        Which design, and which key drew its sample.
+    output : str
+        Path of the file.
+    output_digest : str or None
+        SHA-256 of the file, from when its noise is drawn.
+    status : {"pending", "released"}
+        How far it came.
+    spent : Spent
+        What it adds to what everyone in the frame has spent.
+    people : tuple of str
+        Keyed digests of those who answered; see :class:`Recognition`.
+    question : str
+        The column that was noised: a design for several questions is released once for each.
+    round : int
+        0 for the first time that a sample is released, one more each time its budget is spent again.
+    pilot : bool
+        Whether it is the first of two waves.
+    recognition : str or None
+        Commitment to the key of these digests; ``None`` if it is that of the draw, as 0.1.0 had it.
+    shares : tuple of float
+        Largest share of the willing people of each stratum who answered, over all releases of the sample so
+        far; empty where that is no more than the design counts on.
+    """
+
+    design_digest: str
+    key_commitment: str
+    output: str
+    output_digest: str | None
+    status: Literal["pending", "released"]
+    spent: Spent
+    people: tuple[str, ...]
+    question: str
+    round: int = 0
+    pilot: bool = False
+    recognition: str | None = None
+    shares: tuple[float, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether its noise was drawn, so that it may have been seen, wherever its file is now."""
+        return self.status == "released" or self.output_digest is not None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recognition:
+    """Those who answer now, and the keys by which the entries of a ledger recognise them.
+
+    Attributes
+    ----------
+    people : sequence of str
+        Their ids.
+    key : bytes
+        The ledger's own.
+    draw_key : bytes
+        That of their draw; 0.1.0 recognised people by it.
+    """
+
+    people: Sequence[str] = field(repr=False)
+    key: bytes = field(repr=False)
+    draw_key: bytes = field(repr=False)
+
+    def of(self, entry: Entry) -> tuple[str, ...] | None:
+        """Return what they would be in an entry, in their own order; nothing if its key is another."""
+        if entry.recognition == commitment(self.key):
+            key = self.key
+        elif entry.recognition is None and entry.key_commitment == commitment(self.draw_key):
+            key = survey_key(self.draw_key, "ledger")
+        else:
+            return None
+        return tuple(keyed_digest(key, person) for person in self.people)
+
+
+class Ledger:
+    """The entries of one ledger file.
+
+    Parameters
+    ----------
+    path : path
+        The file; it need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.entries: list[Entry] = []
+        if not path.exists():
+            return
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if data["format"] != FORMAT or data["version"] not in (1, 2):
+                raise ValueError
+            self.entries = [_read(entry) for entry in data["entries"]]
+            if not all(_is_sound(entry) for entry in self.entries):
+                raise ValueError
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise InputError(f"{path} is not a ledger of dpstrata.", where=str(path)) from None
+
+    def of_sample(self, entry: Entry) -> list[Entry]:
+        """Return the releases that count of the sample of an entry."""
+        same = (entry.design_digest, entry.key_commitment)
+        return [k for k in self.entries if k.counts and (k.design_digest, k.key_commitment) == same]
+
+    def begin(
+        self,
+        entry: Entry,
+        plan: Design,
+        *,
+        again: bool,
+        shares: FloatArray | None = None,
+        accept_response: bool = False,
+    ) -> int:
+        """Write a pending entry, unless more would be spent than was announced without ``again``.
+
+        Releases of one design for several questions share its budget. A main wave was announced with its
+        pilot. A pending entry of the same release, whose noise was never drawn, is taken up again.
+
+        Parameters
+        ----------
+        entry : Entry
+            What is about to be released; its round and what it adds are found here.
+        plan : Design
+            Its design.
+        again : bool
+            Whether more may be spent.
+        shares : array, optional
+            The largest credible share of the willing people of each stratum who answered, over all releases
+            of the sample; by default what the design counts on.
+        accept_response : bool
+            Whether another question may cost more because other people answered it.
+        """
+        # What was to be this file and never got its noise is not this file; it spent nothing.
+        self.entries = [known for known in self.entries if known.counts or known.output != entry.output]
+        counted = [known for known in self.entries if known.counts]
+        own = [known for known in counted if known.design_digest == entry.design_digest]
+        others = [known for known in counted if known.design_digest != entry.design_digest]
+        if others and not again and not _is_announced(others, plan):
+            raise InputError(
+                f"everyone in the frame has spent {_added(others).in_words} before, last in "
+                f"{Path(others[-1].output).name}, and this release spends more on top of it. Pass "
+                f"{option('again', True)} to release anyway; surveys of other people belong in another "
+                "folder."
+            )
+        planned = planned_shares(plan)
+        shares = planned if shares is None else shares
+        entry = _with_round(entry, own, plan, again=again, shares=shares, accept_response=accept_response)
+        if plan.inputs.promise.amplified and np.any(shares > planned * (1 + ROUNDING)):
+            entry = replace(entry, shares=tuple(shares.tolist()))
+        self.entries.append(entry)
+        self._write()
+        return len(self.entries) - 1
+
+    def in_place(self, entry: Entry, who: Recognition) -> int | None:
+        """Find the pending entry of this very release whose file is in place; it only has to be said."""
+        same = ("design_digest", "key_commitment", "question")
+        for i, known in enumerate(self.entries):
+            if (
+                known.status == "pending"
+                and all(getattr(known, name) == getattr(entry, name) for name in same)
+                and Path(known.output).name == Path(entry.output).name  # the folder may have been moved
+                and sorted(who.of(known) or ()) == sorted(known.people)
+                and known.output_digest == file_digest(entry.output)
+            ):
+                return i
+        return None
+
+    def expect(self, i: int, output_digest: str) -> None:
+        """Write down what the file of an entry will be, before it is put in place."""
+        self.entries[i] = replace(self.entries[i], output_digest=output_digest)
+        self._write()
+
+    def finish(self, i: int) -> None:
+        """Mark an entry as released."""
+        self.entries[i] = replace(self.entries[i], status="released")
+        self._write()
+
+    def spent(self) -> Spent:
+        """Return what everyone in the frame has spent in all."""
+        return _added(entry for entry in self.entries if entry.counts)
+
+    def known_before(self, who: Recognition, *, but: int) -> tuple[int, int]:
+        """Return how many of these people answered in another release, and in how many nobody can be told."""
+        known, untold = np.zeros(len(who.people), dtype=bool), 0
+        for entry in (entry for i, entry in enumerate(self.entries) if i != but and entry.counts):
+            digests, answered = who.of(entry), set(entry.people)
+            if digests is None:
+                untold += 1
+            else:
+                known |= [digest in answered for digest in digests]
+        return int(known.sum()), untold
+
+    def _write(self) -> None:
+        data = {"format": FORMAT, "version": 2, "entries": [_written(entry) for entry in self.entries]}
+        write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
+
+
+def check_release(plan: Design, noised: Path, design: Path | None) -> None:
+    """Refuse noised answers that a ledger knows as those of another design; warn if it knows others of this.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    noised : path
+        The answers; a ledger may lie beside them.
+    design : path or None
+        Its document; a ledger may lie beside it.
+    """
+    if not noised.is_file():
+        return
+    folders = {path.resolve().parent for path in (noised, design) if path is not None}
+    entries = [
+        entry for folder in folders for entry in Ledger(folder / "ledger.json").entries if entry.counts
+    ]
+    own = sorted({Path(entry.output).name for entry in entries if entry.design_digest == plan.digest})
+    digest = file_digest(noised) if entries else None
+    designs = {entry.design_digest for entry in entries if entry.output_digest == digest}
+    if designs and plan.digest not in designs:
+        raise InputError(
+            f"{noised} must hold noised answers of this design, got those of another one by the ledger.",
+            where=str(noised),
+        )
+    if own and not designs:
+        warnings.warn(
+            DpstrataWarning(
+                f"{noised} differs from what the ledger records as released for this design "
+                f"({', '.join(own)}); make sure that it holds the noised answers of this design, unchanged."
+            ),
+            stacklevel=3,
+        )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock beside a file, so that two releases cannot pass each other; it ends with the process."""
+    import fcntl
+
+    lock = path.with_name(f"{path.name}.lock")
+    try:
+        file = open(lock, "w")  # noqa: SIM115 - closed below, whatever happens inside
+    except OSError as error:
+        raise InputError(f"{lock} cannot be written: {error.strerror or error}.", where=str(lock)) from None
+    with file:  # the file stays: whoever waits for it must not hold one that is gone
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"another release with the ledger {path} is under way; wait for it to end."
+            ) from None
+        yield
+
+
+def keyed_digest(key: bytes, person: object) -> str:
+    """Return what a person is recognised by: nothing without the key."""
+    return hashlib.blake2b(
+        str(person).encode(), digest_size=16, key=key, person=b"dpstrata ledger"
+    ).hexdigest()
+
+
+def _is_announced(others: list[Entry], plan: Design) -> bool:
+    """Whether these releases are one pilot, with the budget that its main design says it spent."""
+    digest = None if plan.waves is None else plan.waves.pilot_digest
+    stated, spent = plan.strata.sd_epsilons, _added(others)
+    return (
+        digest is not None
+        and stated is not None
+        and all(known.pilot and known.design_digest == digest and known.round == 0 for known in others)
+        and spent.epsilon <= float(stated.min())
+        and replace(spent, epsilon=0.0) == Spent()
+    )
+
+
+def _with_round(
+    entry: Entry, own: list[Entry], plan: Design, *, again: bool, shares: FloatArray, accept_response: bool
+) -> Entry:
+    """Find which time this is that the budget of a sample is spent, and require ``again`` for a new one.
+
+    What a release adds is what all releases of the sample lose together, less what is counted already.
+    """
+    promise = plan.inputs.promise
+    drawn = [known for known in own if known.key_commitment == entry.key_commitment]
+    now = max((known.round for known in drawn), default=-1)
+    counted = _added(drawn)
+    asked = {known.question for known in drawn if known.round == now}
+    if drawn and entry.question not in asked and len(asked) < plan.inputs.questions:
+        # The budget is shared; more is lost only where fewer, or other people, answered than before.
+        entry = replace(entry, round=now, spent=Spent())
+        if not promise.amplified:
+            return entry
+        loss = loss_of_repeats(plan, now + 1, shares)
+        if loss > max(counted.epsilon, promise.central_epsilon) * (1 + ROUNDING) and not accept_response:
+            raise InputError(
+                "not the same people answered this question as the ones before, which shows who was drawn: "
+                f"up to epsilon = {six_digits_up(loss)} is lost instead of {six_digits_up(counted.epsilon)}. "
+                "Release only people who answered every question, or pass "
+                f"{option('accept_response', True)} to release anyway and count it."
+            )
+        return _adding(entry, counted, loss, delta_of_repeats(plan, now + 1, shares))
+    if own and not again:
+        repeated = [known for known in own if known.question == entry.question]
+        reason = f"this design is for {plan.inputs.questions} questions, and as many were released before"
+        if repeated:
+            name = Path(repeated[-1].output).name
+            reason = f"this design was released before, as {name}"
+            if repeated[-1].status == "pending":
+                reason = (
+                    f"an earlier attempt was cut short after the noise of {name} was drawn, so it counts as "
+                    "released (if you still have that file, put it back and run the same again)"
+                )
+        raise InputError(
+            f"{reason}; noising the same people again costs everyone "
+            f"{'far more than it did' if promise.amplified else 'more'}, and answers that come "
+            f"later would reveal late respondents. Pass {option('again', True)} to release anyway."
+        )
+    if not promise.amplified:  # the sample hides nobody, so that every release adds what it is
+        return replace(entry, round=now + 1)
+    loss, delta = loss_of_repeats(plan, now + 2, shares), delta_of_repeats(plan, now + 2, shares)
+    return _adding(replace(entry, round=now + 1), counted, loss, delta)
+
+
+def _adding(entry: Entry, counted: Spent, epsilon: float, delta: float) -> Entry:
+    """Let an entry add what is missing to what its sample loses in all."""
+    left = max(epsilon - counted.epsilon, 0.0), max(delta - counted.delta, 0.0)
+    return replace(entry, spent=replace(entry.spent, epsilon=left[0], delta=left[1]))
+
+
+def _added(entries: Iterable[Entry]) -> Spent:
+    return Spent.added(entry.spent for entry in entries)
+
+
+def _read(data: Mapping[str, Any]) -> Entry:
+    """Take an entry as it is written: losses by their names beside the rest, epsilon and delta always."""
+    names = {part.name for part in fields(Spent)}
+    losses = {name: data[name] for name in names & {"epsilon", "delta", *data}}
+    rest = {name: value for name, value in data.items() if name not in names}
+    lists = {name: tuple(data.get(name, ())) for name in ("people", "shares")}
+    return Entry(**{**rest, **lists}, spent=Spent(**losses))
+
+
+def _written(entry: Entry) -> dict[str, Any]:
+    """Write an entry as 0.1.0 did: epsilon and delta before the people, other losses after the pilot."""
+    spent, data = asdict(entry.spent), dict[str, Any]()
+    first = {name: spent.pop(name) for name in ("epsilon", "delta")}
+    for name, value in asdict(entry).items():
+        data |= first if name == "spent" else {name: value}
+        data |= spent if name == "pilot" else {}
+    return data
+
+
+def _is_sound(entry: Entry) -> bool:
+    losses = asdict(entry.spent).values()
+    texts = (entry.design_digest, entry.key_commitment, entry.output, entry.question)
+    return (
+        all(type(loss) in (int, float) and 0 <= loss <= _MOST for loss in losses)  # no NaN either
+        and type(entry.round) is int
+        and 0 <= entry.round <= _MOST_ROUNDS
+        and all(isinstance(person, str) for person in entry.people)
+        and all(type(share) in (int, float) and 0 <= share <= 1 for share in entry.shares)
+        and entry.status in ("pending", "released")
+        and all(isinstance(text, str) for text in texts)
+        and all(text is None or isinstance(text, str) for text in (entry.output_digest, entry.recognition))
+    )

@@ -1,0 +1,62 @@
+"""Noise for real answers: exact, from secure randomness, at the budgets of a design."""
+
+from __future__ import annotations
+
+import numpy.typing as npt
+
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
+from dpstrata.fielding.releases import fielding_of
+from dpstrata.numerics.arrays import FloatArray
+
+
+def noise_answer(plan: Design, stratum: str, answer: float) -> float:
+    """Noise one answer, as a respondent's device would before anyone sees it.
+
+    The answer is put on a grid so fine that it cannot be seen beside the noise (at random up or down, so that
+    nothing is biased), noised with whole numbers from secure randomness, and scaled back. Randomized response
+    and piecewise noise are debiased. With several questions this is one of the answers, at its share of the
+    budget. Where the design says ``clip=True``, an answer outside its range counts as the nearer end of it.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    stratum : str
+        Name of the respondent's stratum.
+    answer : float
+        What they answered.
+
+    Returns
+    -------
+    float
+        The noised answer. Its mean is the answer; it may lie outside the range.
+
+    Raises
+    ------
+    InputError
+        For an unknown stratum, an answer that is not a number, outside the range or off the grid of the
+        design, and designs in which a curator noises means; no message shows the answer.
+
+    Notes
+    -----
+    Each call spends the budget of one answer. Noising the same answer twice spends it twice.
+    """
+    return float(noise_answers(plan, stratum, [answer])[0])
+
+
+def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
+    """Noise answers of different people of one stratum; see :func:`noise_answer`.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    stratum : str
+        Name of their stratum.
+    answers : array
+        One answer of each.
+    """
+    if not isinstance(plan, Design):
+        raise InputError(f"noise needs a Design, got {type(plan).__name__}.")
+    return fielding_of(plan).noise_answers(plan, stratum, answers)

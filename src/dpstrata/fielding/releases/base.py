@@ -1,0 +1,67 @@
+"""What a form of release must do in the field."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from dpstrata.designs.record import Design
+from dpstrata.fielding.estimators import Estimation
+from dpstrata.numerics.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Fielding(ABC):
+    """How answers are noised, what is published of them, and how it is estimated from."""
+
+    @abstractmethod
+    def noise_answers(self, plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
+        """Noise answers of different people of one stratum before anyone sees them, if it is done at all.
+
+        Raises
+        ------
+        InputError
+            If single answers are not noised.
+        """
+
+    @abstractmethod
+    def noised(
+        self, plan: Design, answers: Mapping[str, Sequence[Any]], progress: Callable[[int], None]
+    ) -> dict[str, list[Any]]:
+        """Make the table that is published, column by column, from answers that can all be released.
+
+        Parameters
+        ----------
+        plan : Design
+            The design.
+        answers : mapping
+            Answers by stratum, at least one in each.
+        progress : callable
+            To be called with the number of answers noised since the last call.
+        """
+
+    @abstractmethod
+    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+        """Read a published table from a file, column by column.
+
+        Parameters
+        ----------
+        path : path
+            The table.
+        stratum, answer : str
+            Names of its columns.
+        """
+
+    @abstractmethod
+    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+        """Estimate from the columns of a published table, as :meth:`read` has them."""
+
+    @abstractmethod
+    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
+        """Estimate from a published table on Spark."""

@@ -1,0 +1,255 @@
+"""Tables as they come: CSV, Parquet, Excel or a data frame, read into plain columns of cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.errors import InputError, MissingExtraError, StrataError, option
+from dpstrata.words.numbers import read_number
+
+if TYPE_CHECKING:
+    from narwhals import DataFrame
+    from narwhals.typing import IntoFrame
+
+TEXT_ENDINGS = (".csv", ".tsv", ".txt")
+EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
+DATA_FRAME = "the data frame"  # what messages call one
+_MOST_LISTED = 20  # columns in a message
+_ADDRESS = re.compile(r"(?!file:)(?:jdbc:)?[a-z][\w+.-]+:/|.*\b(password|pwd)\s*=", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of cells, and how to name a row when something is wrong with it.
+
+    Cells that are text may hold numbers, with a decimal sign still to be found out.
+    """
+
+    source: str
+    columns: dict[str, list[Any]]
+    place: Callable[[int], str]
+
+
+def text_of(cell: Any) -> str:
+    """Read a cell as text: nothing is empty, and a number made of a name loses its '.0'."""
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+
+
+def require_file(path: str | Path) -> None:
+    """Refuse the address of a database, which may hold a password and is no file."""
+    if _ADDRESS.match(str(path)):
+        raise InputError(
+            "a table must be a file, got an address. Export the table as CSV or Parquet, and give that file."
+        )
+
+
+def require_excel(path: str | Path, sheet: str | None) -> None:
+    """Refuse a sheet of a file that has none."""
+    if sheet is not None and Path(path).suffix.lower() not in EXCEL_ENDINGS:
+        raise InputError(f"{option('sheet')} is for an Excel file, got {Path(path).name!r}.", value=sheet)
+
+
+def require_columns(source: str, known: Iterable[str], *names: str) -> None:
+    """Require columns of a table; a message lists those that it has."""
+    there = list(known)
+    for name in names:
+        if name not in there:
+            raise InputError(f"{source} has no column {name!r}; {columns_in_words(there)}.", where=source)
+
+
+def columns_in_words(names: Sequence[str]) -> str:
+    """List the columns of a table, unless they look like a row of answers under no header.
+
+    Examples
+    --------
+    >>> columns_in_words(["person", "region"])
+    "it has 'person', 'region'"
+    >>> columns_in_words(["anna", "north", "1"])
+    'its first row looks like data, so it may lack a header'
+    """
+    if any(
+        read_number(name) is not None or name.casefold() in ("yes", "no", "true", "false") for name in names
+    ):
+        return "its first row looks like data, so it may lack a header"
+    listed = ", ".join(map(repr, names[:_MOST_LISTED])) or "none"
+    return f"it has {listed}" + (f" and {len(names) - _MOST_LISTED:,} more" * (len(names) > _MOST_LISTED))
+
+
+def read_table(path: Path, *, name: str | None = None, sheet: str | None = None) -> Table:
+    """Read a table file; its ending says its kind.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    name : str, optional
+        What its reader calls it; by default its path.
+    sheet : str, optional
+        Sheet of an Excel file; by default the first. Title rows above its header are left out.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is of no known kind.
+    MissingExtraError
+        If its kind needs the extra ``files``.
+    """
+    require_file(path)
+    name = str(path) if name is None else name
+    ending = path.suffix.lower()
+    require_excel(path, sheet)
+    try:
+        if ending in TEXT_ENDINGS:
+            return _read_text(path, name)
+        if ending == ".parquet":
+            return _read_parquet(path, name)
+        if ending in EXCEL_ENDINGS:
+            return _read_excel(path, name, sheet)
+    except FileNotFoundError:
+        raise InputError(f"{name} does not exist.", where=name) from None
+    except IsADirectoryError:
+        raise InputError(f"{name} is a folder, not a file.", where=name) from None
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror or error}.", where=name) from None
+    raise InputError(
+        f"a table must end in {', '.join((*TEXT_ENDINGS, '.parquet', *EXCEL_ENDINGS))}, "
+        f"got {Path(name).name!r}.",
+        where=name,
+    )
+
+
+def table_from_frame(frame: IntoFrame) -> Table:
+    """Take a table from any data frame that narwhals knows."""
+    eager = eager_frame(frame)
+    columns = {str(name): _known_missing(eager[name].to_list()) for name in eager.columns}
+    return Table(DATA_FRAME, columns, lambda row: f"row {row + 1}")
+
+
+def eager_frame(frame: IntoFrame) -> DataFrame[Any]:
+    """Take a data frame of any library that narwhals knows, computed if it was not yet."""
+    import narwhals as nw
+
+    try:
+        native = nw.from_native(frame)
+        eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+        if len(set(eager.columns)) < len(eager.columns):
+            raise nw.exceptions.DuplicateError
+    except TypeError:
+        raise InputError(
+            f"a data frame must be of pandas, Polars, Arrow or another library that narwhals knows, "
+            f"got {type(frame).__name__}."
+        ) from None
+    except nw.exceptions.NarwhalsError:
+        raise InputError(f"{DATA_FRAME} must have one column of each name.") from None
+    return eager
+
+
+def _known_missing(cells: list[Any]) -> list[Any]:
+    """Replace pandas' own marks for a missing value, which cannot even be compared, by ``None``."""
+    return [None if type(cell).__name__ in ("NAType", "NaTType") else cell for cell in cells]
+
+
+def _read_text(path: Path, name: str) -> Table:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{name} must be UTF-8 text; in Excel save it as 'CSV UTF-8'.", where=name) from None
+    if "\0" in text:
+        raise InputError(f"{name} must be UTF-8 text, got a binary file.", where=name)
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = max(",;\t", key=header.count)
+    try:
+        reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+        rows, lines = [], []
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                rows.append(row)
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        raise InputError(
+            f"{name} is not a readable CSV file: line {reader.line_num}: {error}.", where=name
+        ) from None
+    return _table_of_rows(name, rows, lambda row: f"line {lines[row + 1]}")
+
+
+def _read_parquet(path: Path, name: str) -> Table:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingExtraError("Parquet files need", "files") from None
+    try:
+        arrow = parquet.ParquetFile(path).read()
+    except pyarrow.ArrowInvalid:
+        raise InputError(f"{name} is not a readable Parquet file.", where=name) from None
+    doubles = sorted({each for each in arrow.column_names if arrow.column_names.count(each) > 1})
+    if doubles:
+        raise InputError(f"{name}: column {doubles[0]!r} stands twice.", where=name)
+    columns = {str(each): arrow.column(each).to_pylist() for each in arrow.column_names}
+    return Table(name, columns, lambda row: f"row {row + 1}")
+
+
+def _read_excel(path: Path, name: str, sheet: str | None) -> Table:
+    try:
+        import python_calamine
+    except ImportError:
+        raise MissingExtraError("Excel files need", "files") from None
+    if not path.exists():
+        raise FileNotFoundError
+    try:
+        book = python_calamine.CalamineWorkbook.from_path(path)
+        known = sheet in book.sheet_names
+        cells = book.get_sheet_by_name(sheet) if known else book.get_sheet_by_index(0)
+    except (python_calamine.CalamineError, ValueError):
+        raise InputError(f"{name} is not a readable Excel file.", where=name) from None
+    if sheet is not None and not known:
+        listed = ", ".join(map(repr, book.sheet_names))
+        raise InputError(f"{name} has no sheet {sheet!r}; it has {listed}.", value=sheet, where=name)
+    first = (cells.start or (0, 0))[0] + 1
+    rows, lines = [], []
+    for number, row in enumerate(cells.to_python(skip_empty_area=True), start=first):
+        if any(cell != "" for cell in row):
+            rows.append([None if cell == "" else cell for cell in row])
+            lines.append(number)
+    header = _header_row(rows)
+    return _table_of_rows(name, rows[header:], lambda row: f"row {lines[header + row + 1]}")
+
+
+def _header_row(rows: Sequence[Sequence[Any]]) -> int:
+    """Find the header under title rows, which fill one cell, or less than half as many as the fullest row."""
+    filled = [sum(cell is not None for cell in row) for row in rows]
+    most = max(filled, default=0)
+    titles = max(1, (most - 1) // 2) if most > 1 else 0
+    return next((row for row, number in enumerate(filled) if number > titles), 0)
+
+
+def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place: Callable[[int], str]) -> Table:
+    """Turn a header row and data rows into columns; every row must be as long as the header."""
+    if not rows:
+        raise InputError(
+            f"{source} must have a header row and at least one row, got an empty file.", where=source
+        )
+    header = [str(cell if cell is not None else "").strip() for cell in rows[0]]
+    while header and not header[-1]:
+        header.pop()
+    problems = []
+    doubles = {name for name in header if header.count(name) > 1}
+    problems += [f"column {name!r} stands twice in the header." for name in sorted(doubles)]
+    width = len(header)
+    for index, row in enumerate(rows[1:]):
+        if len(row) < width or any(cell not in (None, "") for cell in row[width:]):
+            problems.append(f"{place(index)}: a row must have {width} cells like the header, got {len(row)}.")
+    if problems:
+        raise StrataError(problems, source=source)
+    columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(header) if name}
+    return Table(source, columns, place)

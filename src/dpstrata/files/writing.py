@@ -1,0 +1,213 @@
+"""Writing designs to files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import hashlib
+import io
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    pass
+
+_UNFINISHED = ".part"
+_LONGEST = 10**15  # Excel keeps 15 digits
+
+
+def write_table(columns: dict[str, list[Any]], path: Path, *, private: bool = False) -> None:
+    """Write a table, by the ending of ``path``; JSON has one object a row."""
+    if path.suffix.lower() == ".json":
+        rows = [
+            dict(zip(columns, map(plain_cell, row), strict=True))
+            for row in zip(*columns.values(), strict=True)
+        ]
+        content = (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode()
+    else:
+        content = table_content(columns, path)
+    write_atomically(path, content, private=private)
+
+
+def require_apart(*paths: Path | None) -> None:
+    """Require that no file would be written over another; ``None`` stands for a file that is not given."""
+    given = [path for path in paths if path is not None]
+    resolved = [os.path.realpath(path) for path in given]
+    for i, path in enumerate(resolved):
+        if path in resolved[:i]:
+            raise InputError(f"{given[i]} is given for two different files.")
+
+
+def require_table_path(path: Path) -> None:
+    """Refuse at once an ending that no table could be written to, and read from, later."""
+    if path.suffix.lower() not in (".csv", ".parquet", ".xlsx"):
+        raise InputError(f"this table is written to .csv, .parquet or .xlsx, got {path.name!r}.")
+
+
+def table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
+    """Return a table as the bytes of a file, by the ending of ``path``."""
+    match path.suffix.lower():
+        case ".csv":
+            return _csv(columns)
+        case ".parquet":
+            return _parquet(columns)
+        case ".xlsx":
+            return _excel(columns)
+    raise InputError(f"a result is written to .json, .csv, .parquet or .xlsx, got {path.name!r}.")
+
+
+def write_atomically(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write ``content`` beside ``path`` and move it there, so that no half-written file is ever seen.
+
+    Parameters
+    ----------
+    path : path
+        Where to; a file that is there is replaced.
+    content : bytes
+        What.
+    private : bool
+        Whether only its owner may read it.
+    """
+    try:
+        with _beside(path, content, 0o600 if private else 0o666 & ~_umask()) as temporary:
+            os.replace(temporary, path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.", where=str(path)) from None
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read and that must not exist yet, whole or not at all."""
+    try:
+        with _beside(path, content, 0o600) as temporary:
+            os.link(temporary, path)
+    except FileExistsError:
+        raise InputError(f"{path} exists already and is never overwritten.", where=str(path)) from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.", where=str(path)) from None
+
+
+def require_room(path: Path, size: int) -> None:
+    """Refuse now if a file of this size could not be written, by writing as much beside it for a moment."""
+    try:
+        with _beside(path, bytes(size), 0o600):
+            pass
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.", where=str(path)) from None
+
+
+def recover_unfinished(path: Path, digest: str) -> None:
+    """Put a file in place that a writer who was killed has left beside it, if it is whole: by its SHA-256."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*{_UNFINISHED}"):
+        if hashlib.sha256(part.read_bytes()).hexdigest() == digest:
+            os.replace(part, path)
+            return
+
+
+def remove_unfinished(*paths: Path) -> None:
+    """Remove what writers of these files that were killed have left beside them."""
+    for path in paths:
+        try:
+            for name in os.listdir(path.parent):
+                if name.startswith(f".{path.name}.") and name.endswith(_UNFINISHED):
+                    path.with_name(name).unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{path.parent} cannot be used: {error.strerror or error}.", where=str(path.parent)
+            ) from None
+
+
+@contextmanager
+def _beside(path: Path, content: bytes, mode: int) -> Iterator[str]:
+    """Write a temporary file beside ``path``, let it be put in place, and see it to the disk."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        yield temporary
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _csv(columns: dict[str, list[Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()
+
+
+def _parquet(columns: dict[str, list[Any]]) -> bytes:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingExtraError("Parquet files need", "files") from None
+    arrays = {}
+    for name, cells in columns.items():
+        try:
+            arrays[name] = pyarrow.array(cells)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):  # cells of several kinds: write them as text
+            arrays[name] = pyarrow.array([None if cell is None else str(cell) for cell in cells])
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.table(arrays), sink)
+    return bytes(sink.getvalue())
+
+
+def _excel(columns: dict[str, list[Any]]) -> bytes:
+    try:
+        import openpyxl
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE as FORBIDDEN
+    except ImportError:
+        raise MissingExtraError("Excel files need", "files") from None
+    rows: list[list[Any]] = [list(columns)]
+    rows += [[_excel_value(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
+    if any(isinstance(cell, str) and FORBIDDEN.search(cell) for row in rows for cell in row):
+        raise InputError("Excel files hold no control characters, got one in a name; write .csv instead.")
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("design")
+    for row in rows:
+        cells = [WriteOnlyCell(sheet, cell) for cell in row]
+        for cell in cells:
+            if isinstance(cell.value, str):
+                cell.data_type = "s"  # what looks like a formula or an error stays text
+        sheet.append(cells)
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+def _excel_value(cell: Any) -> str | int | float | bool | None:
+    """Keep what Excel can hold; a number too long for it becomes text."""
+    value = plain_cell(cell)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if whole and abs(int(value or 0)) > _LONGEST else value
+
+
+def plain_cell(cell: Any) -> str | int | float | bool | None:
+    """Keep what any file can hold; write the rest (dates, infinities) as text, NaN as nothing."""
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None if math.isnan(cell) else str(cell)
+    return cell if cell is None or isinstance(cell, str | int | bool) else str(cell)

@@ -1,1 +1,0 @@
-"""What is being designed: strata, answers, the problem and its terms, certificate, baselines, the design."""

@@ -1,0 +1,1 @@
+"""Array types, the walk over blocks, and products in twice the working precision."""

@@ -1,0 +1,298 @@
+"""What if: someone's own allocation, and many designs at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.allocation.posing import bounds_of
+from dpstrata.allocation.proof.bound import Bound, certify_budget
+from dpstrata.allocation.proof.certificate import Certificate, certify
+from dpstrata.allocation.variances import VarianceParts, planned_variance, release_variances, variance_parts
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import IntArray, read_only
+from dpstrata.planning.best import design_as_asked
+from dpstrata.planning.design import read_survey
+from dpstrata.planning.goal_search import require_costs
+from dpstrata.survey.costs import fits_budget, total_cost
+from dpstrata.survey.goals import QUESTIONS, has_targets
+from dpstrata.survey.options import OPTIONS
+from dpstrata.survey.strata import Strata
+from dpstrata.words.designs import RANDOM_ANSWERS
+from dpstrata.words.numbers import figure, money, percent_up, round_up
+from dpstrata.words.tables import SHOWN_STRATA, TextTable, as_plain_text, not_shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """An allocation that someone already has, scored under the same privacy as the best one.
+
+    Attributes
+    ----------
+    sample_sizes : array of int
+        The allocation.
+    variance_parts : VarianceParts
+        Its variance by cause.
+    certificate : Certificate or Bound
+        Whether it is optimal for its total, and if not, what moving one person would gain; where people cost
+        differently, how close it comes to the best of the same cost.
+    best : Design
+        The best design with the same total, or of the same cost where people cost differently.
+    budget : float or None
+        The most that the allocation may cost, if that was given.
+    """
+
+    sample_sizes: IntArray
+    variance_parts: VarianceParts
+    certificate: Certificate | Bound
+    best: Design
+    budget: float | None = None
+
+    @property
+    def total(self) -> int:
+        """People invited in all strata together."""
+        return int(self.sample_sizes.sum())
+
+    @property
+    def cost(self) -> float | None:
+        """What they cost, if the strata say what one does."""
+        costs = self.best.strata.costs
+        return None if costs is None else total_cost(costs, self.sample_sizes)
+
+    @property
+    def within_budget(self) -> bool | None:
+        """Whether the budget pays for them; ``None`` without one."""
+        costs = self.best.strata.costs
+        if self.budget is None or costs is None:
+            return None
+        return fits_budget(costs, self.sample_sizes, self.budget)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the estimate; for objectives other than ``mean`` the value of the objective."""
+        return self.variance_parts.total
+
+    @property
+    def standard_error(self) -> float | None:
+        """Root of the variance for the population mean, ``None`` for other objectives."""
+        return math.sqrt(self.variance) if self.best.inputs.objective == "mean" else None
+
+    @property
+    def ratio(self) -> float:
+        """What is minimised over that of the best design; 1 is best.
+
+        The variance, or where the number of answers is random the planned variance.
+        """
+        best = self._planned(self.best.sample_sizes)
+        return self._planned(self.sample_sizes) / best if best > 0 else 1.0
+
+    def _planned(self, sizes: IntArray) -> float:
+        correct = self.best.inputs.finite_population
+        return planned_variance(self.best.problem, sizes, finite_population=correct)
+
+    @property
+    def chance_of_empty_stratum(self) -> float:
+        """Chance that nobody answers in some stratum, so that it cannot be estimated; 0 if everyone does."""
+        return self.best.chance_of_empty_stratum_at(self.sample_sizes)
+
+    def table(self) -> dict[str, list[Any]]:
+        """Return one list per column, a row for each stratum."""
+        terms = self.best.problem.terms
+        n = self.sample_sizes.astype(float)
+        return {
+            "stratum": list(self.best.strata.names),
+            "size": self.best.strata.sizes.tolist(),
+            "sample_size": self.sample_sizes.tolist(),
+            "best_sample_size": self.best.sample_sizes.tolist(),
+            "local_epsilon": terms.budgets(n).e.tolist()
+            if self.best.inputs.promise.amplified
+            else [math.nan] * len(n),
+            "noise_sd": np.sqrt(release_variances(terms, n)).tolist(),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores as plain data."""
+        return {
+            "total": self.total,
+            "cost": self.cost,
+            "budget": self.budget,
+            "within_budget": self.within_budget,
+            "sample_sizes": self.sample_sizes.tolist(),
+            "variance": self.variance,
+            "standard_error": self.standard_error,
+            "variance_parts": asdict(self.variance_parts),
+            "certificate": asdict(self.certificate),
+            "best_sample_sizes": self.best.sample_sizes.tolist(),
+            "best_variance": self.best.variance,
+            "ratio": self.ratio,
+            "chance_of_empty_stratum": self.chance_of_empty_stratum,
+        }
+
+    def text_table(self) -> TextTable:
+        """Return the allocation beside the best one, for the eye."""
+        columns = self.table()
+        rows = [
+            (name, f"{size:,}", f"{given:,}", f"{best:,}", round_up(e, 3) if e == e else "none", figure(sd))
+            for name, size, given, best, e, sd in zip(*columns.values(), strict=True)
+        ]
+        left = len(rows) - SHOWN_STRATA
+        return TextTable(
+            f"{self.best.strata.counted(self.total)} as given, beside the best allocation {self._as_large}",
+            ("stratum", "size", "given", "best", "local epsilon", "noise sd"),
+            rows[:SHOWN_STRATA],
+            not_shown(left, "strata"),
+        )
+
+    def sentences(self) -> list[str]:
+        """Say how good the allocation is."""
+        name = "standard error" if self.standard_error is not None else "objective"
+        given, best = (
+            math.sqrt(value) if self.standard_error is not None else value
+            for value in (self.variance, self.best.variance)
+        )
+        measure = "planned variance" if self.best.problem.terms.random_answers else "variance"
+        return [
+            f"Your allocation has a {name} of {figure(given)}, the best one {self._as_large} {figure(best)}. "
+            f"Its {measure} is {self.ratio:.4g} times that of the best.",
+            *([] if self.best.response_in_words is None else [self._response_in_words()]),
+            *([] if self.cost is None else [self._cost_in_words(self.cost)]),
+            self.certificate.in_words,
+        ]
+
+    def _response_in_words(self) -> str:
+        given, best = self.chance_of_empty_stratum, self.best.chance_of_empty_stratum
+        return (
+            f"The chance that nobody answers in some stratum, which then cannot be estimated, is "
+            f"{percent_up(given)}; for the best allocation it is {percent_up(best)}. {RANDOM_ANSWERS}"
+        )
+
+    @property
+    def _as_large(self) -> str:
+        return "for the same cost" if self.best.strata.costs_differ else "with the same total"
+
+    def _cost_in_words(self, cost: float) -> str:
+        if self.budget is None:
+            return f"They cost {money(cost)}."
+        if self.within_budget:
+            return f"They cost {money(cost)}, within the budget of {money(self.budget)}."
+        over = money(cost - self.budget)
+        return f"They cost {money(cost)}, which is {over} more than the budget of {money(self.budget)}."
+
+    def __repr__(self) -> str:
+        return "\n".join([as_plain_text(self.text_table()), "", *self.sentences()])
+
+
+def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Evaluation:
+    """Score an allocation under the same privacy as :func:`design` would give it.
+
+    Parameters
+    ----------
+    strata : Strata
+        The population.
+    sample_sizes : array of int
+        People to invite in each stratum, within the bounds of the options.
+    **options
+        As for :func:`design`, without ``total`` and the other questions. A ``budget`` is compared with what
+        the allocation costs.
+
+    Returns
+    -------
+    Evaluation
+        Beside the best design with the same total; where people cost differently, of the same cost.
+
+    Raises
+    ------
+    InputError
+        If the sizes do not fit strata and bounds.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
+    >>> round(dps.evaluate(strata, [50, 50, 50, 50], epsilon=1).ratio, 3)
+    1.186
+    """
+    sizes = _as_sizes(sample_sizes, strata)
+    questions = ({*QUESTIONS, "expected_mean"} - {"budget"}) & set(options)
+    if questions:
+        name = min(questions)
+        raise InputError(
+            f"evaluate takes the total from {option('sample_sizes')}, got {option(name)} too.",
+            argument=name,
+            value=options[name],
+        )
+    budget = options.pop("budget", None)
+    if has_targets(OPTIONS["domains"].taken(options.get("domains"))):
+        raise InputError(
+            f"evaluate shows what {option('domains')} get and takes no targets for them; name the columns "
+            "alone.",
+            value=options["domains"],
+        )
+    strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
+    if budget is not None:
+        require_costs(strata)
+        budget = replace(inputs, total=None, budget=budget).budget
+    _require_inside(sizes, strata, *bounds_of(inputs, strata))
+    if strata.costs_differ and strata.costs is not None:
+        inputs = replace(inputs, total=None, budget=total_cost(strata.costs, sizes))
+    best = design_as_asked(strata, inputs, warn=False)
+    parts = variance_parts(best.problem, sizes, finite_population=best.inputs.finite_population)
+    return Evaluation(sizes, parts, _proof(best, sizes), best, budget)
+
+
+def _proof(best: Design, sizes: IntArray) -> Certificate | Bound:
+    """Say how good sizes are beside the best design of the same total, or of the same cost."""
+    found = best.certificate
+    if not isinstance(found, Bound):
+        return certify(best.problem, sizes)
+    assert best.strata.costs is not None
+    assert best.inputs.budget is not None
+    proof = certify_budget(
+        best.problem,
+        best.strata.costs,
+        best.inputs.budget,
+        sizes,
+        found.prices[0],
+        finite_population=best.inputs.finite_population,
+    )
+    # What trying everything has shown of the best design holds for sizes that are as good.
+    searched = found.searched and proof.value <= found.value * (1 + 1e-12)
+    return replace(proof, searched=searched, optimal=proof.optimal or searched)
+
+
+def _require_inside(sizes: IntArray, strata: Strata, lower: IntArray, upper: IntArray) -> None:
+    outside = np.flatnonzero((sizes < lower) | (sizes > upper))
+    if outside.size:
+        i = int(outside[0])
+        raise InputError(
+            f"{option('sample_sizes')} must lie between {lower[i]:,} and {upper[i]:,}, "
+            f"got {sizes[i]:,} in stratum {strata.name(i)!r}.",
+            value=int(sizes[i]),
+            where=f"stratum {strata.name(i)!r}",
+        )
+
+
+def _as_sizes(sample_sizes: npt.ArrayLike, strata: Strata) -> IntArray:
+    """Take anything that is one whole number for each stratum."""
+    wanted = f"{option('sample_sizes')} must be {len(strata)} whole numbers, one for each stratum"
+    try:
+        sizes = np.asarray(sample_sizes, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{wanted}, got others.") from None
+    if sizes.ndim != 1 or len(sizes) != len(strata):
+        raise InputError(f"{wanted}, got {sizes.size}.")
+    wrong = np.flatnonzero(~((sizes == np.floor(sizes)) & (sizes >= 1) & (sizes <= strata.sizes)))
+    if wrong.size:
+        i = int(wrong[0])
+        raise InputError(
+            f"{option('sample_sizes')} must be whole numbers from 1 to the size of the stratum "
+            f"({strata.sizes[i]:,}), got {sizes[i]:.15g} in stratum {strata.name(i)!r}.",
+            value=float(sizes[i]),
+            where=f"stratum {strata.name(i)!r}",
+        )
+    return read_only(sizes.astype(np.int64))

@@ -1,0 +1,79 @@
+"""Reading a design document back, with everything in it checked, the answer to its question too."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from dpstrata.allocation.proof.bound import Bound
+from dpstrata.designs.reading import first_difference
+from dpstrata.designs.record import Design
+from dpstrata.errors import DpstrataError, InputError
+from dpstrata.planning.best import design_with_best
+from dpstrata.planning.goal_search import design_for
+
+
+def load_design(path: str | Path) -> Design:
+    """Read a design document, check its proof again, and answer its question again.
+
+    Parameters
+    ----------
+    path : path
+        A file written by :meth:`Design.save` or ``dpstrata design --out``.
+
+    Returns
+    -------
+    Design
+        Equal to the one that was saved.
+
+    Raises
+    ------
+    InputError
+        If the file is not a design document, is of a newer version, does not agree with itself, or its
+        design does not answer its question.
+
+    Notes
+    -----
+    What cannot be checked is what was told: sizes, standard deviations and where they come from, costs,
+    response rates.
+    """
+    plan = Design.read(path)
+    try:
+        again = design_for(plan.strata, plan.inputs, plan.problem)
+    except DpstrataError as error:
+        raise InputError(
+            f"{path} does not describe a possible design: {error.sentence.marked}", where=str(path)
+        ) from None
+    if isinstance(plan.certificate, Bound):
+        _check_bound(plan, again, path)
+    elif plan.sample_sizes.tolist() != again.sample_sizes.tolist():
+        raise InputError(
+            f"{path}: the sample sizes do not answer the question; the file was changed.", where=str(path)
+        )
+    told, right = (None if each.outcome is None else asdict(each.outcome) for each in (plan, again))
+    if isinstance(plan.certificate, Bound) and told and right:
+        told["cost"] = right["cost"] = plan.cost  # another machine may find another design within the gap
+    difference = first_difference(told, right, "outcome")
+    if plan.choice is not None and not difference:
+        choice = design_with_best(plan.strata, plan.inputs).choice or ()
+        told_rows, right_rows = ([asdict(row) for row in each] for each in (plan.choice, choice))
+        difference = first_difference(told_rows, right_rows, "choice")
+    if difference:
+        raise InputError(f"{path} contradicts itself at {difference}; the file was changed.", where=str(path))
+    return plan
+
+
+def _check_bound(plan: Design, again: Design, path: str | Path) -> None:
+    """Require that a claim to have tried everything is borne out by trying again."""
+    proof, other = plan.certificate, again.certificate
+    assert isinstance(proof, Bound)
+    if not isinstance(other, Bound):
+        raise InputError(
+            f"{path}: the certificate is not of the kind that the question has; the file was changed.",
+            where=str(path),
+        )
+    outcome = plan.outcome
+    if outcome is not None and outcome.cost != plan.cost:
+        raise InputError(f"{path} contradicts itself at outcome.cost; the file was changed.", where=str(path))
+    if proof.searched and not (other.optimal and proof.value <= other.value * (1 + 1e-12)):
+        raise InputError(
+            f"{path}: the design is not the best that there is; the file was changed.", where=str(path)
+        )

@@ -1,0 +1,193 @@
+"""What happens to a design if the standard deviations it was told were wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.solvers.exact import solve_exactly
+from dpstrata.allocation.variances import stratum_variances, variance_parts
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.words.numbers import figure
+from dpstrata.words.tables import SHOWN_STRATA, TextTable, as_plain_text
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What a design gives if the standard deviations are not what it was told.
+
+    Attributes
+    ----------
+    scenario : str
+        What is different.
+    factor : float
+        How many times larger the true standard deviations are; less where the answer range allows no more.
+    variance : float
+        Of the design as it is.
+    best_variance : float
+        Of the best design of as many people, whatever they cost, for the true ones.
+    """
+
+    scenario: str
+    factor: float
+    variance: float
+    best_variance: float
+
+    @property
+    def ratio(self) -> float:
+        """What not knowing better costs: the first variance over the second."""
+        return self.variance / self.best_variance if self.best_variance > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sensitivity:
+    """How a design depends on the standard deviations it was told.
+
+    Attributes
+    ----------
+    plan : Design
+        The design.
+    factor : float
+        By how much they may be wrong.
+    scenarios : tuple of Scenario
+        All larger, all smaller, and each of the strata that matter most, larger and smaller alone.
+    shares : array
+        Share of each stratum in the variance of the design.
+    if_larger, if_smaller : array
+        Variance of the design if that stratum's standard deviation alone is larger or smaller by the factor.
+    order : array of int
+        The strata, the one that matters most first.
+    """
+
+    plan: Design
+    factor: float
+    scenarios: tuple[Scenario, ...]
+    shares: FloatArray
+    if_larger: FloatArray
+    if_smaller: FloatArray
+    order: IntArray
+
+    def table(self) -> dict[str, list[Any]]:
+        """Return one list per column, a row for each stratum, the one that matters most first."""
+        strata = self.plan.strata
+        return {
+            "stratum": [strata.name(i) for i in self.order.tolist()],
+            "share_of_variance": self.shares[self.order].tolist(),
+            "variance_if_larger": self.if_larger[self.order].tolist(),
+            "variance_if_smaller": self.if_smaller[self.order].tolist(),
+        }
+
+    def text_tables(self) -> list[TextTable]:
+        """Return the scenarios and the strata that matter most, for the eye."""
+        scenarios = [
+            (row.scenario, figure(row.variance), figure(row.best_variance), f"{row.ratio:.4f} times")
+            for row in self.scenarios
+        ]
+        strata = [
+            (name, f"{share:.1%}", figure(larger), figure(smaller))
+            for name, share, larger, smaller in zip(*self.table().values(), strict=True)
+        ]
+        left = len(strata) - SHOWN_STRATA
+        return [
+            TextTable(
+                f"Standard deviations wrong by a factor of {self.factor:g}",
+                ("if the true ones are", "variance", "best possible", "what not knowing costs"),
+                scenarios,
+            ),
+            TextTable(
+                "The strata, the one that matters most first",
+                ("stratum", "share of variance", "variance if larger", "if smaller"),
+                strata[:SHOWN_STRATA],
+                f"{left:,} more strata are not shown." if left > 0 else "",
+            ),
+        ]
+
+    def __repr__(self) -> str:
+        return "\n\n".join(as_plain_text(table) for table in self.text_tables())
+
+
+def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensitivity:
+    """Show what happens to the variance if the standard deviations were wrong by a factor.
+
+    Parameters
+    ----------
+    plan : Design
+        The design. Its sample sizes and noise stay as they are.
+    factor : float
+        How many times larger or smaller they may be, > 1. None can be larger than the answer range allows.
+    strata : int
+        For how many of the strata that matter most the best design is found again, >= 0.
+
+    Returns
+    -------
+    Sensitivity
+        The variance in each case, beside what the best design of the same total would give.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
+    >>> doubt = dps.sensitivity(dps.design(strata, epsilon=1.0, total=200), factor=2)
+    >>> [(row.scenario, round(row.ratio, 3)) for row in doubt.scenarios[:2]]
+    [('all larger', 1.027), ('all smaller', 1.025)]
+    >>> doubt.table()["stratum"][0]
+    '1'
+    """
+    if not isinstance(plan, Design):
+        raise InputError(f"sensitivity needs a Design, got {type(plan).__name__}.")
+    numbers = (int, float, np.integer, np.floating)
+    if isinstance(factor, bool) or not isinstance(factor, numbers) or not 1.0 < factor < 1e6:
+        raise InputError(f"{option('factor')} must be a number above 1, got {factor!r}.", value=factor)
+    if isinstance(strata, bool) or not isinstance(strata, int | np.integer) or strata < 0:
+        raise InputError(f"{option('strata')} must be a whole number >= 0, got {strata!r}.", value=strata)
+    factor = float(factor)
+    correct, sizes, problem = plan.inputs.finite_population, plan.sample_sizes, plan.problem
+    most = plan.inputs.answers.largest_sd(problem.terms.sizes)
+    larger = np.minimum(plan.sds * factor, np.maximum(most, plan.sds))
+    smaller = plan.sds / factor
+    weight = problem.terms.coefficients**2
+
+    def by_stratum(sds: FloatArray) -> FloatArray:
+        sampling, privacy = stratum_variances(with_sds(problem, sds), sizes, finite_population=correct)
+        return weight * (sampling + privacy)
+
+    now, up, down = by_stratum(plan.sds), by_stratum(larger), by_stratum(smaller)
+    total = plan.variance
+    order = np.argsort(-(up - down), kind="stable")
+
+    def scenario(name: str, sds: FloatArray, times: float) -> Scenario:
+        changed = with_sds(problem, sds)
+        best = np.asarray(solve_exactly(changed).sizes, dtype=np.int64)
+        given, least = (
+            variance_parts(changed, allocation, finite_population=correct).total
+            for allocation in (sizes, best)
+        )
+        return Scenario(name, times, given, min(given, least))
+
+    scenarios = [scenario("all larger", larger, factor), scenario("all smaller", smaller, 1 / factor)]
+    for i in order[:strata].tolist():
+        for words, sds in (("larger", larger), ("smaller", smaller)):
+            one = plan.sds.copy()
+            one[i] = sds[i]
+            times = float(one[i] / plan.sds[i]) if plan.sds[i] > 0 else 1.0
+            scenarios.append(scenario(f"{plan.strata.name(i)} {words}", one, times))
+    return Sensitivity(
+        plan,
+        factor,
+        tuple(scenarios),
+        read_only(now / total if total > 0 else np.zeros(len(now))),
+        read_only(total + up - now),
+        read_only(total + down - now),
+        read_only(order),
+    )
+
+
+def with_sds(problem: Problem, sds: FloatArray) -> Problem:
+    """Pose the same problem with other standard deviations; the coefficients stay."""
+    objective = "custom" if problem.terms.objective == "unit_free" else problem.terms.objective
+    return replace(problem, terms=replace(problem.terms, sds=sds, objective=objective))

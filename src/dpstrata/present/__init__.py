@@ -1,0 +1,1 @@
+"""Designs and results for the eye, beyond text: charts and reports."""

@@ -1,0 +1,1 @@
+"""Charts, each one Vega-Lite definition for notebook, report and page."""

@@ -1,0 +1,349 @@
+"""The charts of one plan: how precise it is, what that depends on, and what each stratum spends.
+
+Rows come from the caller, so that drawing never plans.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
+from dpstrata.numerics.arrays import FloatArray
+from dpstrata.present.charts.chart import Chart
+from dpstrata.present.charts.parts import (
+    BARS,
+    FILLS,
+    STRATUM,
+    colour_scale,
+    draw,
+    layered,
+    lines,
+    names_lie_down,
+    titled,
+)
+from dpstrata.present.charts.plot import MOST_BARS
+from dpstrata.privacy.promises import never_amplified
+from dpstrata.words.designs import TITLES
+from dpstrata.words.numbers import counted, money, plain_number
+
+BUDGET_CLASSES = 30
+CURRENT = {"type": "point", "filled": True, "style": "current", "tooltip": True}
+_WIDE_ENOUGH = 0.3  # share of the width that a note inside the shade needs
+
+
+def precision_chart(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    best: int | None,
+    total: int,
+    value: float | None = None,
+    unit: str = "interview",
+) -> Chart:
+    """Draw the standard error, or the objective, against the number of interviews.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``total``, ``design`` (the name of the line) and ``standard_error``; where that is ``None``, as
+        for objectives other than ``mean``, with ``variance``. The first row names the line of this plan.
+    best : int or None
+        The number of interviews beyond which more of them hurt; ``None`` if more never do.
+    total : int
+        The plan's own number.
+    value : float, optional
+        The plan's own standard error (or objective). It may lie above the line if the plan was made for a
+        cost or for several targets; if left out, the line must have a row for the total.
+    unit : {"interview", "invitation"}
+        What the total counts.
+
+    Examples
+    --------
+    >>> rows = [{"total": n, "standard_error": e, "design": "this design"}
+    ...         for n, e in ((100, 0.031), (200, 0.029), (400, 0.033))]
+    >>> chart = precision_chart(rows, best=200, total=100)
+    >>> [layer["mark"]["type"] for layer in chart.spec["layer"]]
+    ['rect', 'line', 'rule', 'text', 'text', 'point']
+    """
+    drawn, measure = _measured(rows, "total")
+    own = _own_point(drawn, "total", total, value)
+    first, last = (choose(row["total"] for row in drawn) for choose in (min, max))
+    log_x = last > 5 * first
+    hurts = best is not None and first <= best < last
+    notes = [
+        f"The dot is this plan: {counted(total, unit)}.",
+        *([f"Beyond {best:,} {unit}s, more of them hurt (shaded)."] if hurts else []),
+    ]
+    chart = lines(
+        drawn,
+        x=("total", f"{unit}s"),
+        y=("value", measure),
+        series=("design", "allocation"),
+        title=f"{measure.capitalize()} by the number of {unit}s",
+        subtitle=" ".join(notes),
+        log_x=log_x,
+        log_y=_spans(drawn, 8),
+    )
+    x, y = (chart.spec["encoding"][axis] for axis in "xy")
+    x.setdefault("axis", {})["format"] = ",d"
+    below, above = [], []
+    if hurts and best is not None:
+        here, end = {"total": best, "end": last}, {"field": "end"}
+        share = _share_right_of(best, first, last, log=log_x)
+        left = share < 0.5  # then the label of the rule has more room to its left
+        below = [_layer([here], {"type": "rect", "style": "beyond"}, {"x": x, "x2": end})]
+        above = [
+            _layer([here], {"type": "rule", "style": "limit"}, {"x": x}),
+            _note(f"best: {best:,}", [here], {"x": x}, y=12, left=left),
+        ]
+        if share >= _WIDE_ENOUGH:
+            above.append(_note(f"more {unit}s hurt", [here], {"x": x}, y=12 if left else 30))
+    above.append(_layer([own], CURRENT, {"x": x, "y": y}))
+    return layered(chart, below=below, above=above)
+
+
+def epsilon_chart(rows: Sequence[Mapping[str, Any]], *, epsilon: float, value: float | None = None) -> Chart:
+    """Draw the standard error, or the objective, against epsilon.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``epsilon`` and ``standard_error`` (or ``variance``), and ``design`` if there are several lines;
+        the first row names the line of this plan.
+    epsilon : float
+        The plan's own.
+    value : float, optional
+        The plan's own standard error (or objective); if left out, the line must have a row for its epsilon.
+
+    Examples
+    --------
+    >>> rows = [{"epsilon": e, "standard_error": s} for e, s in ((0.5, 0.04), (1.0, 0.03), (2.0, 0.025))]
+    >>> chart = epsilon_chart(rows, epsilon=1.0)
+    >>> chart.spec["layer"][0]["encoding"]["x"]["scale"]["type"]
+    'log'
+    """
+    drawn, measure = _measured(rows, "epsilon")
+    own = _own_point(drawn, "epsilon", epsilon, value)
+    chart = lines(
+        drawn,
+        x=("epsilon", "epsilon (smaller protects more)"),
+        y=("value", measure),
+        series=("design", "allocation"),
+        title=f"{measure.capitalize()} by the privacy promise",
+        subtitle=f"The dot is this plan: epsilon = {plain_number(float(epsilon))}.",
+        log_y=_spans(drawn, 8),
+    )
+    encoding = chart.spec["encoding"]
+    if len({row["design"] for row in drawn}) == 1:  # one line needs no legend
+        encoding["color"]["legend"] = None
+        encoding["strokeDash"]["legend"] = None
+    x, y = encoding["x"], encoding["y"]
+    x["axis"] = {**x.get("axis", {}), "format": "~g"}
+    above = [
+        _layer([own], {"type": "rule", "style": "limit"}, {"x": x}),
+        _layer([own], CURRENT, {"x": x, "y": y}),
+    ]
+    return layered(chart, above=above)
+
+
+def parts_chart(plan: Design) -> Chart:
+    """Split the variance of a design and of its rivals into sampling and privacy.
+
+    Parameters
+    ----------
+    plan : Design
+        The design; its rivals invite as many people, or cost as much, under the same privacy.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> [row["cause"] for row in parts_chart(plan).spec["layer"][0]["data"]["values"]][:2]
+    ['sampling', 'privacy']
+    """
+    measure = "variance" if plan.inputs.objective == "mean" else "objective"
+    compared = plan.compare()
+    rows = [
+        {"allocation": TITLES[row.design], "cause": cause, "part": part}
+        for row in compared
+        for cause, part in (
+            ("sampling", row.variance_without_privacy),
+            ("privacy", max(row.variance - row.variance_without_privacy, 0.0)),
+        )
+    ]
+    ends = [
+        {
+            "allocation": TITLES[row.design],
+            "part": row.variance,
+            "label": f"{row.variance:#.3g}"
+            if row.standard_error is None
+            else f"standard error {row.standard_error:#.3g}",
+        }
+        for row in compared
+    ]
+    place = {"field": "allocation", "type": "nominal", "sort": None, "title": None}
+    amount: dict[str, Any] = {
+        "field": "part",
+        "type": "quantitative",
+        "title": "variance of the estimated mean" if measure == "variance" else measure,
+        "stack": "zero",
+        "axis": {"format": "~g", "tickCount": 6, "labelFlush": 30},  # pixels: half of 0.00007 and more
+        # room for the labels at the ends of the bars
+        "scale": {"domain": [0, 1.45 * max(row.variance for row in compared) or 1.0], "nice": False},
+    }
+    colours = colour_scale(["sampling", "privacy"], "caused by", field="cause", colours=FILLS)
+    order = {"field": "cause", "type": "nominal", "sort": "descending"}  # sampling first
+    chart = draw(
+        rows,
+        BARS,
+        {"y": place, "x": amount, "color": colours, "order": order},
+        titled(
+            "Where the error comes from",
+            (
+                f"A cost of {money(plan.cost)}"
+                if plan.compares_costs and plan.cost is not None
+                else plan.strata.counted(plan.total).capitalize()
+            )
+            + ", the same privacy for all",
+        ),
+        height=180,
+    )
+    label = {"type": "text", "style": "note", "align": "left", "dx": 6}
+    note = {"y": place, "x": {**amount, "stack": None}, "text": {"field": "label"}}
+    return layered(chart, above=[_layer(ends, label, note)])
+
+
+def budgets_chart(plan: Design) -> Chart:
+    """Show what one noised answer spends in each stratum, and the cap on it if there is one.
+
+    Bars for each stratum; beyond 40 strata, how many strata spend how much.
+
+    Parameters
+    ----------
+    plan : Design
+        The design; its promise must be one of epsilon, since others have no local budget.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> budgets_chart(plan).spec["layer"][0]["encoding"]["y"]["title"]
+    'local epsilon'
+    """
+    if not plan.inputs.promise.amplified:
+        raise InputError(f"local budgets are drawn for a promise of epsilon, got one of {never_amplified()}.")
+    budgets = plan.local_epsilons / plan.inputs.questions
+    release = plan.inputs.release
+    cap = plan.inputs.local_epsilon_cap
+    names = list(plan.strata.names)
+    heading = titled(
+        f"What {release.published_one} may spend",
+        f"Whoever sees it and knows {release.to_know} learns at most this much",
+    )
+    if len(names) > MOST_BARS:
+        chart, axis, amount = _budget_classes(budgets, heading)
+    else:
+        rows = [
+            {"stratum": name, "budget": float(e)} for name, e in zip(names, budgets.tolist(), strict=True)
+        ]
+        room = {"domain": [0, 1.1 * max(budgets.max(), cap or 0.0)], "nice": False}
+        amount = {"field": "budget", "type": "quantitative", "title": "local epsilon", "scale": room}
+        amount["axis"] = {"tickCount": 6}
+        if names_lie_down(names):
+            axis = "x"
+            chart = draw(rows, BARS, {"y": STRATUM, axis: amount}, heading, height=max(120, 24 * len(names)))
+        else:
+            axis = "y"
+            across = {**STRATUM, "axis": {"labelAngle": 0}}
+            chart = draw(rows, BARS, {"x": across, axis: amount}, heading, height=240)
+    chart.spec["mark"] = {**BARS, "color": FILLS[0]}
+    above = []
+    if cap is not None:
+        here = {amount["field"]: cap}
+        place = {axis: {name: part for name, part in amount.items() if name != "bin"}}
+        above.append(_layer([here], {"type": "rule", "style": "limit"}, place))
+        text = f"cap {plain_number(cap)}"
+        # a note at the right end of the axis would leave the picture
+        above.append(_note(text, [here], place, y=-6 if axis == "x" else None, left=axis == "x"))
+    return layered(chart, above=above)
+
+
+def _budget_classes(budgets: FloatArray, heading: dict[str, Any]) -> tuple[Chart, str, dict[str, Any]]:
+    """Count the strata by what they spend."""
+    low, high = float(budgets.min()), float(budgets.max())
+    span = max(high - low, 1e-3 * high)
+    counts, edges = np.histogram(budgets, bins=BUDGET_CLASSES, range=(low, low + span))
+    rows = [
+        {"budget": float(a), "end": float(b), "strata": int(n)}
+        for a, b, n in zip(edges[:-1], edges[1:], counts, strict=True)
+        if n
+    ]
+    amount = {
+        "field": "budget",
+        "type": "quantitative",
+        "title": "local epsilon",
+        "bin": "binned",
+        "scale": {"zero": False, "nice": True},
+        "axis": {"tickCount": 6},
+    }
+    encoding = {
+        "x": amount,
+        "x2": {"field": "end"},
+        "y": {"field": "strata", "type": "quantitative", "title": "strata"},
+    }
+    return draw(rows, BARS, encoding, heading, height=240), "x", amount
+
+
+def _measured(rows: Sequence[Mapping[str, Any]], x: str) -> tuple[list[dict[str, Any]], str]:
+    """Keep what is drawn: standard errors if every row has one, otherwise the objective."""
+    if not rows:
+        raise InputError("a chart needs at least one row of data.")
+    mean = all(row.get("standard_error") is not None for row in rows)
+    field = "standard_error" if mean else "variance"
+    drawn = [{x: row[x], "value": row[field], "design": row.get("design", "this design")} for row in rows]
+    order = list(dict.fromkeys(row["design"] for row in drawn))
+    drawn.sort(key=lambda row: (order.index(row["design"]), row[x]))
+    return drawn, "standard error" if mean else "objective"
+
+
+def _own_point(drawn: Sequence[dict[str, Any]], x: str, place: float, value: float | None) -> dict[str, Any]:
+    """Make the plan's own point, or find it on its line, the first one."""
+    line = drawn[0]["design"]
+    if value is not None:
+        return {x: place, "value": value, "design": line}
+    own = next((row for row in drawn if row[x] == place and row["design"] == line), None)
+    if own is None:
+        raise InputError(f"the rows must hold the plan's own {x}, got none with {x}={place:g}.")
+    return own
+
+
+def _spans(drawn: Sequence[Mapping[str, Any]], factor: float) -> bool:
+    values = [float(row["value"]) for row in drawn]
+    return min(values) > 0 and max(values) > factor * min(values)
+
+
+def _share_right_of(value: float, first: float, last: float, *, log: bool) -> float:
+    """Share of the width of an axis beyond a value."""
+    if log:
+        value, first, last = math.log(value), math.log(first), math.log(last)
+    return (last - value) / (last - first)
+
+
+def _layer(rows: Sequence[dict[str, Any]], mark: dict[str, Any], encoding: dict[str, Any]) -> dict[str, Any]:
+    return {"data": {"values": list(rows)}, "mark": mark, "encoding": encoding}
+
+
+def _note(
+    text: str, rows: Sequence[dict[str, Any]], place: dict[str, Any], *, y: int | None, left: bool = False
+) -> dict[str, Any]:
+    """Write a note beside a place on an axis."""
+    mark: dict[str, Any] = {"type": "text", "style": "note", "text": text}
+    mark |= {"align": "right" if left else "left", "dx": -6 if left else 6}
+    if y is None:  # above a level line, at its right end
+        mark |= {"align": "right", "dx": 0, "dy": -8}
+        return _layer(rows, mark, {**place, "x": {"value": "width"}})
+    return _layer(rows, mark, {**place, "y": {"value": y}})

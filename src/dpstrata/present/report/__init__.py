@@ -1,0 +1,1 @@
+"""The report of a design: one page for a methodologist and a privacy officer."""

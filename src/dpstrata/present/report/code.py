@@ -1,0 +1,210 @@
+"""The Python and the command line that give a design again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from dpstrata.designs.record import Design
+from dpstrata.files.writing import plain_cell
+from dpstrata.privacy.answers.base import Answers
+from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.options import RECORDED
+from dpstrata.words.numbers import plain_number
+
+MOST_INLINE = 40
+_COLUMNS = {
+    "coefficient": "coefficients",
+    "cost": "costs",
+    "min": "mins",
+    "max": "maxs",
+    "response_rate": "response_rates",
+    "sd_epsilon": "sd_epsilons",
+}
+
+_MAIN_WAVE = """import csv
+
+import dpstrata as dps
+
+with open("noised.csv", newline="") as file:
+    rows = list(csv.DictReader(file))
+strata, answers = [row["stratum"] for row in rows], [float(row["answer"]) for row in rows]
+plan = dps.main_design(dps.load_design("pilot.json"), strata, answers)"""
+
+
+def strata_columns(plan: Design) -> dict[str, list[Any]]:
+    """Return the strata of a design as the columns of a strata file.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> strata_columns(plan)["size"]
+    [700, 900]
+    """
+    known = plan.columns()
+    columns = {
+        name: known[name] for name in ("stratum", "size", "sd", "sd_source", *_COLUMNS) if name in known
+    }
+    return columns | {name: [plain_cell(cell) for cell in cells] for name, cells in plan.strata.extra.items()}
+
+
+def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
+    """Return the arguments of :func:`dpstrata.design` that are not its defaults.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        What the design was asked for.
+    best : bool
+        Whether its mechanism was chosen as the best one.
+    """
+    options = {
+        name: value
+        for name, each in RECORDED.items()
+        if (value := getattr(inputs, name)) != each.default
+        and not (name == "answers" and inputs.default_answers)
+    }
+    if best:
+        options.pop("mechanism", None)  # the default
+    return options
+
+
+def python_code(plan: Design, *, strata: str = "strata.csv", out: str | None = "design.json") -> str:
+    """Write the Python that makes a design from a strata file.
+
+    Parameters
+    ----------
+    plan : Design
+        The design. That of a pilot's main wave is made from the pilot and its noised answers instead.
+    strata : str
+        The strata file.
+    out : str or None
+        Where the design document goes; ``None`` to leave that line out.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> print(python_code(dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=200)))
+    import dpstrata as dps
+    <BLANKLINE>
+    strata = dps.Strata.from_file("strata.csv")
+    plan = dps.design(strata, epsilon=1, total=200)
+    plan.save("design.json")
+    """
+    return _program(f"strata = dps.Strata.from_file({_quoted(strata)})", plan, out)
+
+
+def python_code_with_strata(plan: Design, *, out: str | None = "design.json") -> str:
+    """Write the Python that makes a design with its strata in it, for up to 40 of them.
+
+    Beyond that they are read from a file, ``strata.csv``, which :func:`strata_columns` has the content of.
+    """
+    if len(plan.strata) > MOST_INLINE:
+        return python_code(plan, out=out)
+    columns = strata_columns(plan)
+    arguments = {"sizes": "size", "sds": "sd", "names": "stratum", "sd_sources": "sd_source"}
+    arguments |= {argument: column for column, argument in _COLUMNS.items()}
+    lines = [
+        f"    {argument}={_literal(columns[column])},"
+        for argument, column in arguments.items()
+        if column in columns
+    ]
+    if plan.strata.extra:
+        extra = {name: [plain_cell(cell) for cell in cells] for name, cells in plan.strata.extra.items()}
+        lines.append(f"    extra={_literal(extra)},")
+    return _program("\n".join(["strata = dps.Strata(", *lines, ")"]), plan, out)
+
+
+def command_line(plan: Design, *, strata: str = "strata.csv", out: str | None = "design.json") -> str:
+    """Write the command that makes a design from a strata file, for a POSIX shell.
+
+    That of a pilot's main wave is made from the pilot and its noised answers.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> command_line(dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=200))
+    'dpstrata design strata.csv --epsilon=1 --total=200 --out=design.json'
+    """
+    save = [] if out is None else [f"--out={out}"]
+    if plan.waves is not None and not plan.waves.first:
+        return shlex.join(["dpstrata", "main-design", "pilot.json", "noised.csv", *save])
+    path = f"./{strata}" if strata.startswith("-") else strata
+    words = ["dpstrata", "design" if plan.waves is None else "pilot", path]
+    for name, value in _arguments(plan).items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif name == "domains":
+            words += [f"--domains={text}" for text in _domains(value)]
+        else:
+            words.append(f"--{flag}={_option(value)}")
+    return shlex.join([*words, *save])
+
+
+def _arguments(plan: Design) -> dict[str, Any]:
+    """Return the arguments of the function that makes a design: of a pilot, what both waves have too."""
+    given = given_options(plan.inputs, best=plan.choice is not None)
+    if plan.waves is None:
+        return given
+    own = {"pilot_epsilon": given["epsilon"], "pilot_total": given["total"]}
+    return given | {"epsilon": plan.waves.epsilon, "total": plan.waves.total} | own
+
+
+def _program(make_strata: str, plan: Design, out: str | None) -> str:
+    save = [] if out is None else [f"plan.save({_quoted(out)})"]
+    if plan.waves is not None and not plan.waves.first:
+        return "\n".join([_MAIN_WAVE, *save])
+    function = "design" if plan.waves is None else "pilot"
+    given = [f"{name}={_literal(value)}" for name, value in _arguments(plan).items()]
+    arguments = ", ".join(["strata", *given])
+    return "\n".join(
+        ["import dpstrata as dps", "", make_strata, f"plan = dps.{function}({arguments})", *save]
+    )
+
+
+def _literal(value: Any) -> str:
+    """Write a value as Python; numbers with all their digits."""
+    match value:
+        case Answers():
+            return value.code
+        case str():
+            return _quoted(value)
+        case float():
+            return plain_number(value)
+        case list() | tuple():
+            return f"[{', '.join(map(_literal, value))}]"
+        case Mapping():
+            return f"{{{', '.join(f'{_literal(key)}: {_literal(cell)}' for key, cell in value.items())}}}"
+    return repr(value)
+
+
+def _quoted(text: str) -> str:
+    """Write a text as Python in double quotes, in ASCII, so that nothing in it can hide or break the line."""
+    if any(ord(character) >= 0xD800 for character in text):
+        return ascii(text)  # JSON would write two halves of one character
+    return json.dumps(text).replace("\x7f", "\\x7f")
+
+
+def _option(value: Any) -> str:
+    match value:
+        case Answers():
+            return value.text
+        case float():
+            return plain_number(value)
+    return str(value)
+
+
+def _domains(domains: Mapping[str, Any]) -> list[str]:
+    texts = []
+    for column, target in domains.items():
+        if isinstance(target, Mapping) and target:
+            texts += [f"{column}:{group}={plain_number(value)}" for group, value in target.items()]
+        elif isinstance(target, float):
+            texts.append(f"{column}={plain_number(target)}")
+        else:
+            texts.append(column)
+    return texts

@@ -1,0 +1,91 @@
+"""Small pieces of HTML; whatever comes from outside is escaped here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from dpstrata.present.charts.chart import Chart, fit_text
+from dpstrata.words.tables import TextTable
+
+LONGEST = 120
+_MOST_KEPT_TOGETHER = 16  # rows of a table that is not broken over two pages
+
+
+def text(value: object) -> str:
+    """Escape text; what HTML cannot hold becomes a replacement character, very long text is cut."""
+    plain = str(value)
+    if len(plain) > LONGEST:
+        plain = f"{plain[: LONGEST - 1]}…"
+    return long_text(plain)
+
+
+def long_text(value: str) -> str:
+    """Escape text of any length."""
+    return escape(fit_text(value))
+
+
+def paragraphs(sentences: Iterable[str], *, kind: str = "") -> str:
+    """Write a paragraph for each sentence."""
+    attribute = f' class="{kind}"' if kind else ""
+    return "".join(f"<p{attribute}>{long_text(sentence)}</p>" for sentence in sentences)
+
+
+def bullets(entries: Sequence[str]) -> str:
+    """Write a list."""
+    return f"<ul>{''.join(f'<li>{long_text(entry)}</li>' for entry in entries)}</ul>"
+
+
+def table(content: TextTable, *, columns_of_text: int = 1) -> str:
+    """Write a table whose first columns are text and whose others are numbers.
+
+    It scrolls sideways where there is no room, also by keyboard.
+    """
+    header = "".join(
+        f'<th scope="col"{_side(i, columns_of_text)}>{text(cell)}</th>'
+        for i, cell in enumerate(content.header)
+    )
+    body = "".join(f"<tr>{_cells(row, columns_of_text)}</tr>" for row in content.rows)
+    note = f'<p class="note">{long_text(content.note)}</p>' if content.note else ""
+    title = long_text(content.title)
+    kind = "wide" if len(content.rows) > _MOST_KEPT_TOGETHER else "wide kept"
+    return (
+        f'<div class="{kind}" role="region" tabindex="0" aria-label="{title}"><table>'
+        f"<caption>{title}</caption><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>{note}"
+    )
+
+
+def _cells(row: Sequence[str], columns_of_text: int) -> str:
+    first, *others = row
+    # bdi: a name in a right-to-left script does not reorder the row around it
+    return f'<th scope="row"><bdi>{text(first)}</bdi></th>' + "".join(
+        f"<td{_side(i, columns_of_text)}>{text(cell)}</td>" for i, cell in enumerate(others, start=1)
+    )
+
+
+def _side(column: int, columns_of_text: int) -> str:
+    return "" if column < columns_of_text else ' class="n"'
+
+
+def code(content: str, label: str) -> str:
+    """Write a program or a command."""
+    return (
+        f'<pre tabindex="0" role="region" aria-label="{text(label)}"><code>{long_text(content)}</code></pre>'
+    )
+
+
+def figure(chart: Chart, words: str) -> str:
+    """Draw a chart in place, with words for those who do not see it."""
+    label = long_text(words)
+    picture = chart.svg().replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    # it scrolls sideways where there is no room, also by keyboard
+    return (
+        '<figure class="chart"><div class="wide" tabindex="0" role="group" aria-label="Chart">'
+        f"{picture}</div>"
+        f"<figcaption>{label}</figcaption></figure>"
+    )
+
+
+def section(key: str, title: str, *parts: str) -> str:
+    """Write a section with its heading."""
+    return f'<section aria-labelledby="{key}"><h2 id="{key}">{text(title)}</h2>{"".join(parts)}</section>'

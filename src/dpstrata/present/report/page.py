@@ -1,0 +1,258 @@
+"""The report: one HTML file that a methodologist and a privacy officer can both sign."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from dpstrata.designs.neyman_equivalent import Match, match_neyman
+from dpstrata.designs.record import Design
+from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
+from dpstrata.present.charts.plot import plot
+from dpstrata.present.report import tables
+from dpstrata.present.report.cautions import cautions
+from dpstrata.present.report.code import MOST_INLINE, command_line, python_code_with_strata
+from dpstrata.present.report.markup import bullets, code, figure, long_text, paragraphs, section, table, text
+from dpstrata.present.report.words import (
+    headline,
+    neyman_cost_in_words,
+    neyman_in_words,
+    odds_in_words,
+    question_in_words,
+    why_a_proof,
+)
+from dpstrata.words.designs import comparison_table, domain_table, outcome_sentences
+from dpstrata.words.numbers import counted
+
+TITLE = "Survey design under differential privacy"
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """What other numbers of interviews and other promises would give, as rows of two charts.
+
+    Attributes
+    ----------
+    precision : sequence of dict
+        Rows for :func:`dpstrata.present.charts.plan.precision_chart`.
+    best : int or None
+        The number of interviews beyond which more hurt; ``None`` if more never do.
+    epsilons : sequence of dict or None
+        Rows for :func:`dpstrata.present.charts.plan.epsilon_chart`; ``None`` for other promises.
+    """
+
+    precision: Sequence[dict[str, Any]]
+    best: int | None
+    epsilons: Sequence[dict[str, Any]] | None
+
+
+def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
+    """Write the report of a design as one HTML page, with no script and nothing from outside."""
+    match = match_neyman(plan)
+    style = resources.files("dpstrata.present.report").joinpath("report.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    people = counted(plan.strata.population, "person")
+    under = f"{counted(len(plan.strata), 'stratum')}, {people}, {plan.inputs.promise.in_words}"
+    body = [
+        f"<header><h1>{text(title)}</h1>",
+        f'<p class="under">{long_text(under)}</p>',
+        f'<p class="headline">{long_text(headline(plan, match))}</p>',
+        f"{paragraphs(cautions(plan), kind='caution')}</header><main>",
+        section("question", "The question", _question(plan)),
+        section("allocation", "The allocation", _allocation(plan)),
+        section("proof", "The certificate", _proof(plan)),
+        section("neyman", "What Neyman's allocation would have given", _neyman(plan, match)),
+        section("precision", "What precision depends on", _curves(plan, curves)),
+        section("promise", "The privacy promise", _promise(plan)),
+        section("noise", "The noise in each stratum", _noise(plan)),
+        section("deviations", "Where the standard deviations come from", _deviations(plan)),
+        section("again", "Making it again", _again(plan)),
+        section("signatures", "Signatures", _signatures(plan)),
+        "</main>",
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;; '
+        f'style-src &#39;sha256-{digest}&#39;">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer">'
+        f"<title>{text(title)}</title><style>{style}</style></head><body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _question(plan: Design) -> str:
+    return paragraphs([question_in_words(plan.inputs, plan.strata.unit)]) + table(
+        tables.options_table(plan), columns_of_text=2
+    )
+
+
+def _allocation(plan: Design) -> str:
+    parts = plan.variance_parts
+    share = parts.privacy / parts.total if parts.total > 0 else 0.0
+    return "".join(
+        [
+            paragraphs(
+                [
+                    *outcome_sentences(plan),
+                    f"{share:.1%} of the variance comes from privacy, the rest from sampling.",
+                ]
+            ),
+            table(tables.allocation_table(plan), columns_of_text=2),
+            table(domain_table(plan)) if plan.domains else "",
+            figure(
+                plot(plan),
+                f"{plan.strata.counted(plan.total).capitalize()} by stratum, beside the allocations of "
+                "Neyman and in proportion to size.",
+            ),
+        ]
+    )
+
+
+def _proof(plan: Design) -> str:
+    return paragraphs([plan.certificate.in_words, why_a_proof(plan)]) + table(tables.certificate_table(plan))
+
+
+def _neyman(plan: Design, match: Match) -> str:
+    costs = neyman_cost_in_words(plan, match)
+    words = [neyman_in_words(plan, match), *([costs] if costs else [])]
+    explained = (
+        "Neyman's allocation is the best one where nothing is noised. The effective size is the number of "
+        f"{plan.strata.unit}s without noise, allocated by Neyman, that would be as precise."
+    )
+    chart = figure(
+        parts_chart(plan),
+        "Variance from sampling and from privacy, for this design and for the usual allocations "
+        + ("of the same cost." if plan.compares_costs else f"of as many {plan.strata.unit}s."),
+    )
+    return (
+        paragraphs(words)
+        + table(comparison_table(plan), columns_of_text=2)
+        + paragraphs([explained], kind="note")
+        + chart
+    )
+
+
+def _curves(plan: Design, curves: Curves) -> str:
+    limited = bool((plan.problem.upper < plan.strata.sizes).any())
+    unit = plan.strata.unit
+    drawn = [
+        figure(
+            precision_chart(
+                curves.precision, best=curves.best, total=plan.total, value=plan.precision, unit=unit
+            ),
+            f"Precision against the number of {unit}s, each allocated as well as possible, under the same "
+            "privacy. "
+            + (
+                f"More {unit}s never hurt here{', up to the maximums of the strata' if limited else ''}."
+                if curves.best is None
+                else f"Beyond {counted(curves.best, unit)} more of them lose secrecy, so each answer needs "
+                "more noise than the additional answers are worth."
+            ),
+        )
+    ]
+    if curves.epsilons is not None:
+        epsilon = plan.inputs.promise.central_epsilon
+        drawn.append(
+            figure(
+                epsilon_chart(curves.epsilons, epsilon=epsilon, value=plan.precision),
+                f"Precision against epsilon, with {plan.strata.counted(plan.total)}.",
+            )
+        )
+    return "".join(drawn) + table(tables.curve_table(curves.precision, "total", f"{unit}s"))
+
+
+def _promise(plan: Design) -> str:
+    privacy = plan.privacy
+    beliefs = tables.beliefs_table(plan)
+    return "".join(
+        [
+            paragraphs([odds_in_words(plan), privacy["in_words"]]),
+            "" if beliefs is None else table(beliefs),
+            paragraphs(
+                [
+                    f"What is protected: {privacy['unit']}. Two populations must look alike if one becomes "
+                    f"the other when you {privacy['neighbours']}."
+                ]
+            ),
+            "<h3>What must hold for it</h3>",
+            bullets(privacy["assumptions"]),
+            "<h3>What is public</h3>",
+            bullets(privacy["public"]),
+            "<h3>What must stay secret</h3>",
+            bullets(privacy["secret"]),
+            "<h3>What is not protected</h3>",
+            bullets(privacy["not_protected"]),
+        ]
+    )
+
+
+def _noise(plan: Design) -> str:
+    parts = [paragraphs([tables.noise_in_words(plan)]), table(tables.noise_table(plan))]
+    if plan.inputs.promise.amplified:
+        cap = plan.inputs.local_epsilon_cap
+        parts.append(
+            figure(
+                budgets_chart(plan),
+                "Local epsilon in each stratum" + ("." if cap is None else f", with the cap of {cap:g}."),
+            )
+        )
+    return "".join(parts)
+
+
+def _deviations(plan: Design) -> str:
+    explained = (
+        "A design may rest only on standard deviations that are public, known before, or bounds. One that is "
+        "computed from the confidential answers gives something about them away, and must have had a privacy "
+        "budget of its own. If they are wrong the promise still holds; the design is then less precise than "
+        "stated."
+    )
+    return paragraphs([explained]) + table(tables.sources_table(plan), columns_of_text=2)
+
+
+def _again(plan: Design) -> str:
+    where = (
+        "In Python, from the design document of the pilot and its noised answers:"
+        if plan.waves is not None and not plan.waves.first
+        else "In Python, with the strata in it:"
+        if len(plan.strata) <= MOST_INLINE
+        else "In Python, from the strata file strata.csv (the design document holds the same strata):"
+    )
+    return "".join(
+        [
+            table(tables.versions_table(plan), columns_of_text=2),
+            paragraphs([where]),
+            code(python_code_with_strata(plan), "Python"),
+            paragraphs(["On the command line, from files:"]),
+            code(command_line(plan), "Command line"),
+            paragraphs(
+                [
+                    "To check a design document (its proof, and that it answers its question) and to write "
+                    "this report from it; plan.digest is the digest above:"
+                ]
+            ),
+            code("dpstrata report design.json --out report.html", "Command line that writes the report"),
+            code(
+                'import dpstrata as dps\n\nplan = dps.load_design("design.json")\nprint(plan.digest)',
+                "Python that checks a document",
+            ),
+        ]
+    )
+
+
+def _signatures(plan: Design) -> str:
+    blanks = "".join(
+        f'<div class="blank"></div><p class="note">{what}</p>' for what in ("Signature", "Name", "Date")
+    )
+    lines = "".join(
+        f'<div class="signature"><p>{text(who)}</p>{blanks}</div>'
+        for who in ("For the survey methodology", "For privacy protection")
+    )
+    said = (
+        "We have read this report. The assumptions above hold, and what must stay secret will be kept so. "
+        f"This is for the design whose SHA-256 begins with {plan.digest[:16]}."
+    )
+    return paragraphs([said]) + f'<div class="signatures">{lines}</div>'

@@ -1,0 +1,103 @@
+"""The report of a design, with the curves that need planning: as text, as HTML file, as PDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.files.writing import write_atomically
+from dpstrata.planning.curves import epsilon_rows, precision_rows
+from dpstrata.present.charts.chart import require_charts
+from dpstrata.present.report.page import TITLE, Curves, make_page
+
+if TYPE_CHECKING:
+    from dpstrata.designs.record import Design
+
+_STRATA_TIMES_POINTS = 80_000
+
+
+def report_html(plan: Design, *, title: str = TITLE) -> str:
+    """Write the report of a design as one HTML page that needs nothing else.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    title : str
+        Heading of the report.
+
+    Returns
+    -------
+    str
+        The page: no script, no request to anywhere, charts drawn in it. It needs the extra ``charts``.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> "Proven optimal." in dps.report_html(plan, title="Pilot")
+    True
+    """
+    require_charts()
+    points = max(min(40, _STRATA_TIMES_POINTS // len(plan.strata)), 12)
+    rows, best = precision_rows(plan, points=points)
+    epsilons = epsilon_rows(plan, points=points) if plan.inputs.promise.amplified else None
+    return make_page(plan, Curves(rows, best, epsilons), title=title)
+
+
+def write_report(plan: Design, path: str | Path, *, title: str = TITLE) -> None:
+    """Write the report of a design to a file that appears whole or not at all.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    path : path
+        Where to: ``.html``, or ``.pdf`` with the extra ``pdf``.
+    title : str
+        Heading of the report.
+
+    Raises
+    ------
+    InputError
+        If the file has another ending or cannot be written.
+    MissingExtraError
+        If an extra is missing.
+    """
+    path = Path(path)
+    check_report_path(path)
+    page = report_html(plan, title=title)
+    write_atomically(path, _pdf(page) if path.suffix.lower() == ".pdf" else page.encode())
+
+
+def check_report_path(path: Path) -> None:
+    """Refuse at once a path that no report could be written to later."""
+    if path.suffix.lower() not in (".html", ".htm", ".pdf"):
+        raise InputError(f"a report is written to .html or .pdf, got {path.name!r}.")
+    if path.suffix.lower() == ".pdf":
+        _engine()
+    require_charts()
+
+
+def _engine() -> Any:
+    try:
+        import weasyprint
+    except ImportError:
+        raise MissingExtraError("PDF reports need", "pdf") from None
+    except OSError:
+        raise InputError(
+            "PDF reports need the library Pango on this machine (package libpango-1.0-0 or pango), which was "
+            "not found; install it, or write .html and print that to PDF."
+        ) from None
+    return weasyprint
+
+
+def _pdf(page: str) -> bytes:
+    """Print a page, which may ask for nothing from outside."""
+    weasyprint = _engine()
+    return bytes(weasyprint.HTML(string=page, url_fetcher=_refuse).write_pdf())
+
+
+def _refuse(url: str, **_: Any) -> Any:
+    raise ValueError("a report has everything in it")

@@ -1,0 +1,263 @@
+"""The tables of the report, cut where a reader would stop reading."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpstrata.allocation.proof.bound import Bound
+from dpstrata.designs.record import Design
+from dpstrata.present.report.words import OBJECTIVES, three_digits
+from dpstrata.privacy.promises import PROMISES
+from dpstrata.privacy.promises.pure import beliefs
+from dpstrata.survey.options import RECORDED
+from dpstrata.survey.releases import OPTION
+from dpstrata.version import __version__
+from dpstrata.words.numbers import figure, plain_number, round_up
+from dpstrata.words.tables import TextTable
+
+SHOWN = 200
+SOURCES = {
+    "public": "published, so known to anyone",
+    "prior": "known or assumed before the survey",
+    "bound": "the largest that such answers can have, or another upper bound",
+    "private_pilot": "from a pilot with a privacy budget of its own",
+    "confidential": "computed from confidential answers, at a stated budget",
+}
+_OPTIONAL = {"coefficient": "coefficient", "cost": "cost", "min": "min", "max": "max"}
+
+
+_IN_WORDS = {
+    *PROMISES,
+    *("mechanism", OPTION, "answers", "clip", "questions", "objective", "local_epsilon_cap"),
+    *("min_per_stratum", "min_fraction", "max_fraction", "finite_population"),
+}
+
+
+def options_table(plan: Design) -> TextTable:
+    """List everything that was asked for."""
+    inputs = plan.inputs
+    rows = [
+        ("privacy promise", inputs.promise.in_words),
+        ("noise", plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")),
+        ("who noises", inputs.release.who_noises),
+        ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
+        ("questions to each person", f"{inputs.questions:,}"),
+        ("made as small as possible", OBJECTIVES[inputs.objective]),
+    ]
+    bounds = {
+        "most that one noised answer may spend": inputs.local_epsilon_cap,
+        "fewest people in a stratum": inputs.min_per_stratum if inputs.min_per_stratum > 1 else None,
+        "smallest sampling rate": inputs.min_fraction or None,
+        "largest sampling rate": inputs.max_fraction if inputs.max_fraction < 1 else None,
+    }
+    rows += [(what, plain_number(float(value))) for what, value in bounds.items() if value is not None]
+    rows.append(("finite population correction", "yes" if inputs.finite_population else "no"))
+    others = (each for each in RECORDED.values() if each.group != "goal" and each.name not in _IN_WORDS)
+    rows += [
+        (each.name.replace("_", " "), str(value))
+        for each in others
+        if (value := getattr(inputs, each.name)) != each.default
+    ]
+    return TextTable("What was asked for", ("option", "value"), rows)
+
+
+def allocation_table(plan: Design) -> TextTable:
+    """Show the strata and how many people are invited in each, beside Neyman's allocation."""
+    columns = plan.columns()
+    rates = plan.strata.response_rates
+    optional = [name for name in _OPTIONAL if name in columns]
+    neyman = next(row.sample_sizes for row in plan.compare() if row.design == "neyman")
+    rows: list[tuple[str, ...]] = [
+        (
+            plan.strata.name(i),
+            plan.strata.sd_source(i).replace("_", " "),
+            f"{plan.strata.sizes[i]:,}",
+            figure(plan.sds[i]),
+            *(f"{columns[name][i]:,.10g}" for name in optional),
+            *(() if rates is None else (f"{rates[i]:.4g}",)),
+            f"{plan.sample_sizes[i]:,}",
+            f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
+            f"{neyman[i]:,}",
+        )
+        for i in range(min(len(plan.strata), SHOWN))
+    ]
+    blank = [""] * (len(optional) + (rates is not None))
+    shares = f"{plan.total:,}", f"{plan.total / plan.strata.population:.3%}", f"{int(neyman.sum()):,}"
+    rows.append(("all", "", f"{plan.strata.population:,}", "", *blank, *shares))
+    header = ("stratum", "sd from", "people", "sd", *optional, *(() if rates is None else ("response rate",)))
+    return TextTable(
+        "The strata, and the people invited in each",
+        (*header, "invited", "sampling rate", "Neyman"),
+        rows,
+        _left_out(plan),
+    )
+
+
+def noise_table(plan: Design) -> TextTable:
+    """Show budget and noise of each stratum."""
+    inputs = plan.inputs
+    capped, several = inputs.local_epsilon_cap is not None, inputs.questions > 1 and inputs.promise.amplified
+    local, noise, central = plan.local_epsilons, plan.noise_sds, plan.central_epsilons
+    bound = plan.capped
+    rows = [
+        (
+            plan.strata.name(i),
+            f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
+            *((round_up(float(local[i]), 3),) if inputs.promise.amplified else ()),
+            *((round_up(float(local[i]) / inputs.questions, 3),) if several else ()),
+            figure(noise[i]),
+            *(("yes" if bound[i] else "no", round_up(float(central[i]), 3)) if capped else ()),
+        )
+        for i in range(min(len(plan.strata), SHOWN))
+    ]
+    header = (
+        *("stratum", "sampling rate"),
+        *(("local epsilon",) if inputs.promise.amplified else ()),
+        *(("local epsilon of one answer",) if several else ()),
+        f"noise sd of {inputs.release.noise_sd_of}",
+        *(("capped", "central epsilon") if capped else ()),
+    )
+    return TextTable("Budgets, rounded upwards, and noise", header, rows, _left_out(plan))
+
+
+def noise_in_words(plan: Design) -> str:
+    """Say what the budgets of the strata are."""
+    inputs, release = plan.inputs, plan.inputs.release
+    start = plan.mechanism.in_words(release.noise_goes_to)
+    start += f"; answers {f'are {inputs.clipping}' if inputs.clip else f'lie in {inputs.answers}'}. "
+    if not inputs.promise.amplified:
+        return f"{start}A secret sample does not strengthen this promise, so it does not change the noise."
+    return (
+        f"{start}The smaller the share of a stratum that is invited, the better the sample hides a person, "
+        f"and the more {release.published} may spend (the local epsilon) for the same promise to everyone."
+    )
+
+
+def certificate_table(plan: Design) -> TextTable:
+    """Show the numbers of the proof, with enough digits to check them."""
+    proof = plan.certificate
+    if isinstance(proof, Bound):
+        prices = proof.prices
+        titles = ["price of budget 1"] if proof.measure in ("variance", "planned_variance") else []
+        titles += [f"price of target {i}" for i in range(1, len(prices) - len(titles) + 1)]
+        rows = [
+            (f"{proof.measure} of this design", f"{proof.value:.12g}"),
+            (f"{proof.measure} that no design can beat", f"{proof.lower_bound:.12g}"),
+            ("relative gap", f"{proof.relative_gap:.3g}"),
+            ("all candidates within the gap tried", "yes" if proof.searched else "no"),
+            *((title, f"{price:.12g}") for title, price in list(zip(titles, prices, strict=True))[:10]),
+        ]
+        left = f"{len(prices) - 10:,} more prices are in the design document." if len(prices) > 10 else ""
+        return TextTable("Figures of the certificate", ("figure", "value"), rows, left)
+    shown = {
+        "largest gain of one person more": proof.largest_gain,
+        "smallest loss of one person fewer": proof.smallest_loss,
+        "margin (at least 0 is the proof)": proof.margin,
+    }
+    rows = [(what, "none can move" if value is None else f"{value:.12g}") for what, value in shown.items()]
+    ties = {"none": "no", "equal": "yes, exactly", "open": "agrees to 100 digits"}
+    return TextTable(
+        "Figures of the certificate",
+        ("figure", "value"),
+        [*rows, ("another allocation as good", ties[proof.tie])],
+    )
+
+
+def beliefs_table(plan: Design) -> TextTable | None:
+    """Show what beliefs can become, for the public and for whoever sees one answer.
+
+    Only for a promise that bounds them for certain: pure epsilon.
+    """
+    if not plan.inputs.promise.bounds_odds:
+        return None
+    largest = float(np.max(plan.local_epsilons))
+    after, seen = beliefs(plan.privacy["central_in_all"]["epsilon"]), beliefs(largest)
+    rows = [
+        (before, f"{low} to {high}", f"{local_low} to {local_high}")
+        for (before, low, high), (_, local_low, local_high) in zip(after, seen, strict=True)
+    ]
+    what = plan.inputs.release.seen_in_words(questions=plan.inputs.questions)
+    return TextTable(
+        "What a belief about a person's answer can become",
+        (
+            "before",
+            "after seeing both waves" if plan.waves else "after seeing the release",
+            f"after seeing {what}, at worst",
+        ),
+        rows,
+        f"The last column is for the stratum with the largest local epsilon, {round_up(largest, 3)}."
+        if len(plan.strata) > 1
+        else "",
+    )
+
+
+def sources_table(plan: Design) -> TextTable:
+    """Show where the standard deviations come from, and what they cost."""
+    spent = plan.strata.sd_epsilons
+    found = [plan.strata.sd_source(i) for i in range(len(plan.strata))]
+    counts = Counter(found)
+    rows = []
+    for source, meaning in SOURCES.items():
+        if source not in counts:
+            continue
+        most = (
+            0.0 if spent is None else max(float(e) for e, s in zip(spent, found, strict=True) if s == source)
+        )
+        rows.append(
+            (source.replace("_", " "), meaning, f"{counts[source]:,}", round_up(most, 3) if most else "none")
+        )
+    return TextTable(
+        "Standard deviations by their source", ("source", "meaning", "strata", "epsilon spent"), rows
+    )
+
+
+def versions_table(plan: Design) -> TextTable:
+    """Show what computed the design, and what identifies it."""
+    rows = [
+        ("dpstrata", __version__),
+        ("Python", platform.python_version()),
+        ("NumPy", np.__version__),
+        ("design document", "dpstrata.design, version 1"),
+        ("SHA-256 of the design", plan.digest),
+    ]
+    return TextTable("Versions and digest", ("what", "value"), rows)
+
+
+def _left_out(plan: Design) -> str:
+    left = len(plan.strata) - SHOWN
+    if left <= 0:
+        return ""
+    return (
+        f"{left:,} more strata are not shown. The design document holds them all; "
+        'dps.load_design("design.json").save("design.csv") writes them as a table.'
+    )
+
+
+def curve_table(rows: Sequence[Mapping[str, Any]], column: str, heading: str) -> TextTable:
+    """Show some points of a curve, for those who do not see the chart.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Rows of :func:`dpstrata.present.charts.plan.precision_chart`.
+    column, heading : str
+        What is on the axis, and what it is called.
+    """
+    designs = list(dict.fromkeys(row["design"] for row in rows))
+    measure = "variance" if rows[0].get("standard_error") is None else "standard_error"
+    found = {(row[column], row["design"]): row[measure] for row in rows}
+    points = sorted({row[column] for row in rows})
+    shown = [points[i] for i in sorted({round(j * (len(points) - 1) / 7) for j in range(8)})]
+    cells = [
+        (
+            f"{point:,.6g}",
+            *(three_digits(found[point, name]) if (point, name) in found else "" for name in designs),
+        )
+        for point in shown
+    ]
+    return TextTable(f"Some points of the curve by {heading}", (heading, *designs), cells)

@@ -1,0 +1,208 @@
+"""A plan in sentences: what was asked, what came out beside Neyman's allocation, what the promise means."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dpstrata.allocation.baselines import baseline_sizes
+from dpstrata.allocation.comparison import Comparison
+from dpstrata.allocation.domains import find_partitions
+from dpstrata.allocation.proof.bound import Bound
+from dpstrata.allocation.variances import stratum_variances
+from dpstrata.designs.neyman_equivalent import Match, match_neyman
+from dpstrata.designs.record import Design
+from dpstrata.survey.costs import total_cost
+from dpstrata.survey.inputs import Inputs
+from dpstrata.words.numbers import counted, money, percent_up, round_up
+from dpstrata.words.usefulness import alarm
+
+_LISTED_SIZES = 6
+OBJECTIVES = {
+    "mean": "the variance of the estimated population mean",
+    "trace": "the sum of the variances of the stratum means",
+    "unit_free": "the sum of the variances of the stratum means, each relative to its stratum's own",
+    "custom": "the sum of the variances of the stratum means, weighted by the squared coefficients",
+}
+
+
+def headline(plan: Design, match: Match | None = None, *, matched: bool = True) -> str:
+    """Say in a few sentences what a design gives, and what Neyman's allocation would.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    match : Match, optional
+        What :func:`dpstrata.designs.neyman_equivalent.match_neyman` found for it, if that is known already.
+    matched : bool
+        Whether to say how many interviews Neyman's allocation would need, which costs several designs.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
+    >>> print(headline(dps.design(strata, epsilon=1.0, total=200)))
+    104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118. Neyman's allocation would give 0.0126; with it you would need 276 interviews to do as well. Proven optimal.
+    """  # noqa: E501 - the sentence is shown whole
+    useless = alarm(plan)
+    said = [_result(plan), *([] if useless is None else [useless])]
+    return " ".join([*said, neyman_in_words(plan, match, matched=matched), _proof(plan)])
+
+
+def _result(plan: Design) -> str:
+    sizes = plan.sample_sizes.tolist()
+    if 1 < len(sizes) <= _LISTED_SIZES:
+        who = f"{' + '.join(f'{n:,}' for n in sizes)} = {plan.strata.counted(plan.total)}"
+    else:
+        who = f"{plan.strata.counted(plan.total)} in {counted(len(sizes), 'stratum')}"
+    give = "gives" if plan.total == 1 else "give"
+    cost = "" if plan.cost is None else f" for a cost of {money(plan.cost)}"
+    return f"{who} {give} {measure_in_words(plan)}{cost}."
+
+
+def measure_in_words(plan: Design) -> str:
+    """Name the precision of a design and give its value."""
+    if plan.standard_error is None:
+        return f"an objective ({plan.inputs.objective}) of {three_digits(plan.variance)}"
+    of = f" for the {plan.inputs.mean_in_words}" if plan.inputs.clip else ""
+    return f"a standard error of {three_digits(plan.standard_error)}{of}"
+
+
+def three_digits(value: float) -> str:
+    """Write a positive number with three digits, and as people write numbers.
+
+    Examples
+    --------
+    >>> three_digits(0.01956), three_digits(588.2), three_digits(5741.0), three_digits(3e-9)
+    ('0.0196', '588', '5,740', '3.00e-09')
+    """
+    if value == 0 or not 1e-5 <= value < 1e9:
+        return f"{value:.2e}" if value else "0"
+    rounded = float(f"{value:.2e}")
+    return f"{rounded:,.{max(2 - math.floor(math.log10(rounded)), 0)}f}"
+
+
+def neyman_in_words(plan: Design, match: Match | None = None, *, matched: bool = True) -> str:
+    """Say what Neyman's allocation would give, and how many interviews it would need.
+
+    Where others are compared at the same cost, their number says little and is left out; it is searched for
+    only where the sentence tells it, and if it is not known already.
+    """
+    neyman = next(row for row in plan.compare() if row.design == "neyman")
+    shown = three_digits(neyman.variance if neyman.standard_error is None else neyman.standard_error)
+    if np.array_equal(neyman.sample_sizes, plan.sample_sizes):
+        return "Neyman's allocation is the same."
+    looks_better = neyman.ratio <= 1 or neyman.variance <= plan.variance
+    if looks_better or plan.compares_costs:
+        amount = "for the same cost" if plan.compares_costs else "of as many"
+        drawbacks = _drawbacks(plan, neyman) if looks_better else ""
+        return f"Neyman's allocation {amount} would give {shown}{drawbacks}."
+    if not matched:
+        return f"Neyman's allocation would give {shown}."
+    match = match_neyman(plan) if match is None else match
+    start = f"Neyman's allocation would give {shown}; "
+    if match.total is None:
+        none = f"no number of {plan.strata.unit}s {'would do' if match.proven else 'was found to do'}"
+        return f"{start}with it {none} as well, since more of them lose secrecy and hurt."
+    needed = f"{'' if match.proven else 'about '}{plan.strata.counted(match.total)}"
+    if match.total < plan.total:
+        return f"{start}with it {needed} would do as well, since fewer would be better."
+    return f"{start}with it you would need {needed} to do as well."
+
+
+def _drawbacks(plan: Design, neyman: Comparison) -> str:
+    """Say what an allocation that is more precise as a whole fails at: cost, targets, or empty strata."""
+    found = []
+    chance = plan.chance_of_empty_stratum_at(neyman.sample_sizes)
+    if chance > plan.chance_of_empty_stratum:
+        found.append(
+            f"leave a stratum without an answer with a chance of {percent_up(chance)} instead of "
+            f"{percent_up(plan.chance_of_empty_stratum)}"
+        )
+    if plan.cost is not None and neyman.cost is not None and neyman.cost > plan.cost:
+        found.append(f"cost {money(neyman.cost)} instead of {money(plan.cost)}")
+    missed = missed_targets(plan, neyman)
+    if missed:
+        found.append(f"miss {'1 target' if missed == 1 else f'{missed:,} targets'}")
+    if not found and neyman.ratio > 1:
+        found.append(f"have {neyman.ratio:.3f} times the planned variance, which counts few answers as worse")
+    return f", but would {' and '.join(found)}" if found else ""
+
+
+def missed_targets(plan: Design, rival: Comparison) -> int:
+    """Count the targets of a design that another allocation would miss."""
+    parts = stratum_variances(
+        plan.problem, rival.sample_sizes, finite_population=plan.inputs.finite_population
+    )
+    found = find_partitions(plan.strata, plan.inputs)
+    return sum(int((part.variances(*parts) > part.limits * (1 + 1e-12)).sum()) for part in found)
+
+
+def neyman_cost_in_words(plan: Design, match: Match) -> str | None:
+    """Say what doing as well with Neyman's allocation would cost, where invitations have a price."""
+    costs = plan.strata.costs
+    if costs is None or match.total is None or plan.cost is None or match.total <= plan.total:
+        return None
+    if plan.compares_costs:
+        return None
+    sizes = baseline_sizes(replace(plan.problem, total=match.total), "neyman")
+    return (
+        f"Those {plan.strata.counted(match.total)} would cost {money(total_cost(costs, sizes))}; "
+        f"this design costs {money(plan.cost)}."
+    )
+
+
+def _proof(plan: Design) -> str:
+    proof = plan.certificate
+    if isinstance(proof, Bound) and not proof.optimal:
+        return f"Proven within {_percent_up(proof.relative_gap)} of the best."
+    return "Proven optimal."
+
+
+def _percent_up(share: float) -> str:
+    digits = max(1, 1 - math.floor(math.log10(share * 100))) if share > 0 else 1
+    return f"{round_up(share * 100, digits)}%"
+
+
+def why_a_proof(plan: Design) -> str:
+    """Say why the certificate of a design proves what it says."""
+    if isinstance(plan.certificate, Bound):
+        return (
+            "Invitations differ in cost, or several precisions must be reached, so no single exchange "
+            "decides. The prices below do: with a price on the budget or on every target each stratum can be "
+            "minimised by itself, and what the strata reach together no design can beat. Anyone can "
+            "recompute that bound without knowing how the design was found."
+        )
+    return (
+        "In every stratum each further person helps less than the one before. So if moving one person from "
+        "one stratum to another never helps, no larger change can: the allocation is the best of all "
+        "allocations with as many people. That is a comparison of two numbers, which anyone can repeat "
+        "without knowing how the allocation was found."
+    )
+
+
+def question_in_words(inputs: Inputs, unit: str = "interview") -> str:
+    """Write the question that the planner was asked, where sample sizes count ``unit``.
+
+    Examples
+    --------
+    >>> question_in_words(Inputs(epsilon=1.0, total=200))
+    'Which allocation of exactly 200 interviews makes the variance of the estimated population mean smallest?'
+    """
+    return inputs.goal.in_words(unit, f"makes {OBJECTIVES[inputs.objective]} smallest")
+
+
+def odds_in_words(plan: Design) -> str:
+    """Say what the promise does to what someone believes about a person, with all that is spent.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> print(odds_in_words(dps.design(dps.Strata([700], [0.3]), epsilon=1, total=9))[:92])
+    Whatever someone believed about a person's answer before, the release changes the odds by at
+    """
+    in_all = plan.privacy["central_in_all"]
+    return plan.inputs.promise.odds_in_words(in_all, both_waves=plan.waves is not None)

@@ -1,1 +1,0 @@
-"""Designs for the eye: charts as Vega-Lite definitions, and pages that hold them."""

@@ -1,0 +1,1 @@
+"""Simulated surveys: whether designs keep what they predict, and whether pilots pay."""

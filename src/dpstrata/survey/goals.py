@@ -1,0 +1,411 @@
+"""What a design is asked for: a number of people, a limit, a budget or a precision, each with its words."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpstrata.errors import InputError, option
+from dpstrata.survey.costs import fits_budget
+from dpstrata.words.numbers import counted, figure, money, plain_number
+
+if TYPE_CHECKING:
+    from dpstrata.designs.outcome import Outcome
+    from dpstrata.designs.record import Design
+    from dpstrata.survey.inputs import Inputs
+    from dpstrata.survey.options import Target
+
+_LISTED_DOMAINS = 5
+
+
+# --- what a precision is measured in ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a precision is measured in: a standard error, unless said otherwise."""
+
+    plural: ClassVar[str] = "standard errors"
+
+    def standard_error(self, target: float, mean: float | None) -> float:
+        """Return the standard error that a target means for a group that is expected to have ``mean``."""
+        return target
+
+    def in_words(self, target: float) -> str:
+        """Say what is to be reached for the whole population."""
+        return f"a standard error of {plain_number(target)} for the population mean"
+
+
+@dataclass(frozen=True, slots=True)
+class Margin(Measure):
+    """Half the width of an interval."""
+
+    plural: ClassVar[str] = "margins of error"
+    confidence: float
+
+    def standard_error(self, target: float, mean: float | None) -> float:
+        """Divide by the quantile."""
+        return target / normal_quantile(self.confidence)
+
+    def in_words(self, target: float) -> str:
+        """Say it with the confidence."""
+        margin = f"a margin of error of {plain_number(target)}"
+        return f"{margin} for the population mean ({self.confidence:.10g} confidence)"
+
+
+@dataclass(frozen=True, slots=True)
+class Variation(Measure):
+    """A standard error relative to the mean."""
+
+    plural: ClassVar[str] = "coefficients of variation"
+    expected_mean: float
+
+    def standard_error(self, target: float, mean: float | None) -> float:
+        """Multiply by the mean that is expected."""
+        return target * abs(self.expected_mean if mean is None else mean)
+
+    def in_words(self, target: float) -> str:
+        """Say it with the mean."""
+        variation = f"a coefficient of variation of {plain_number(target)}"
+        return f"{variation} for the population mean, expected to be {plain_number(self.expected_mean)}"
+
+
+# option of ``design``: what its target, and those of domains, are measured in, and the option that needs
+_MEASURES: dict[str, tuple[type[Measure], tuple[str, ...]]] = {
+    "target_se": (Measure, ()),
+    "target_margin": (Margin, ("confidence",)),
+    "target_cv": (Variation, ("expected_mean",)),
+}
+TARGETS = tuple(_MEASURES)
+QUESTIONS = ("total", "at_most", "budget", *TARGETS)
+
+
+def normal_quantile(confidence: float) -> float:
+    """Return a margin of error in standard errors."""
+    return NormalDist().inv_cdf(0.5 + confidence / 2)
+
+
+def has_targets(domains: Mapping[str, Target] | None) -> bool:
+    """Whether any domain has a precision to reach."""
+    return any(target is not None and target != {} for target in (domains or {}).values())
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The precisions to reach, all of one measure; there may be none.
+
+    Attributes
+    ----------
+    measure : Measure
+        What they are given in.
+    whole : float or None
+        That of the population mean.
+    domains : mapping
+        Those of the groups of a column: one for all of them, or some by name.
+    """
+
+    measure: Measure
+    whole: float | None = None
+    domains: Mapping[str, Target] = field(default_factory=dict)
+
+    @property
+    def of_domains(self) -> bool:
+        """Whether any domain has one."""
+        return has_targets(self.domains)
+
+    def __bool__(self) -> bool:
+        return self.whole is not None or self.of_domains
+
+    @property
+    def variance(self) -> float | None:
+        """Variance of the population mean to reach."""
+        return None if self.whole is None else self.variance_of(self.whole)
+
+    def variance_of(self, target: float, mean: float | None = None) -> float:
+        """Return the variance that a target of a group means, which is expected to have ``mean``.
+
+        It is the largest number whose root is the standard error, so that a design's own can be asked for.
+        """
+        error = self.measure.standard_error(target, mean)
+        variance = error * error
+        while math.sqrt(following := math.nextafter(variance, math.inf)) <= error:
+            variance = following
+        return variance
+
+    @property
+    def in_words(self) -> str:
+        """All of them."""
+        return "; and ".join(self._each_in_words())
+
+    def _each_in_words(self) -> Iterator[str]:
+        if self.whole is not None:
+            yield self.measure.in_words(self.whole)
+        for column, target in self.domains.items():
+            if isinstance(target, Mapping):
+                listed = [f"{plain_number(value)} for {group}" for group, value in target.items()]
+                more = len(listed) - _LISTED_DOMAINS
+                few = ", ".join(listed[:_LISTED_DOMAINS]) + (f" and {more:,} more" if more > 0 else "")
+                if listed:
+                    yield f"{self.measure.plural} by {column} of {few}"
+            elif target is not None:
+                yield f"{self.measure.plural} by {column} of {plain_number(target)}"
+
+    def missed_by(self, plan: Design) -> bool:
+        """Whether a design misses one."""
+        goal = self.variance
+        return (goal is not None and plan.variance > goal * (1 + 1e-12)) or any(
+            domain.target is not None and domain.standard_error > domain.target * (1 + 1e-12)
+            for domain in plan.domains
+        )
+
+
+# --- the goals --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Goal(ABC):
+    """What is asked of a design."""
+
+    asks_for_least: ClassVar[bool] = False
+    """Whether the fewest people, or the least cost, that reach a precision are asked for."""
+    spends_budget: ClassVar[bool] = False
+    """Whether the least variance within a budget is asked for."""
+    fixes_total: ClassVar[bool] = False
+    """Whether the number of people is given."""
+    counts_people: ClassVar[bool] = False
+    """Whether it is about their number, so that allocations are compared with as many."""
+
+    @property
+    def explains_total(self) -> bool:
+        """Whether how the total came about is worth a sentence."""
+        return True
+
+    @abstractmethod
+    def in_words(self, unit: str, smallest: str) -> str:
+        """Ask it.
+
+        Parameters
+        ----------
+        unit : str
+            What sample sizes count.
+        smallest : str
+            What the best allocation does, as in "makes the variance smallest".
+        """
+
+    @abstractmethod
+    def broken_by(self, plan: Design) -> str | None:
+        """Say how a design fails it, if it does."""
+
+    def outcome_in_words(self, outcome: Outcome, total: int, *, mean: bool, unit: str) -> str:
+        """Say how the total came about and what others would give."""
+        return (
+            f"{counted(outcome.best_total, unit)} would be best, with {_named(outcome.best_variance, mean)}; "
+            f"beyond that, more {unit}s lose secrecy and hurt."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Total(Goal):
+    """Exactly so many people."""
+
+    fixes_total: ClassVar[bool] = True
+    counts_people: ClassVar[bool] = True
+    total: int
+
+    def in_words(self, unit: str, smallest: str) -> str:
+        """Ask for the best allocation of so many."""
+        return f"Which allocation of exactly {counted(self.total, unit)} {smallest}?"
+
+    def broken_by(self, plan: Design) -> str | None:
+        """Require the total."""
+        return None if plan.total == self.total else _OTHER_TOTAL
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost(Goal):
+    """The best number of people that is not above a limit."""
+
+    counts_people: ClassVar[bool] = True
+    limit: int
+
+    def in_words(self, unit: str, smallest: str) -> str:
+        """Ask for the best allocation of at most so many."""
+        return f"Which allocation of at most {counted(self.limit, unit)} {smallest}?"
+
+    def broken_by(self, plan: Design) -> str | None:
+        """Require a total within the limit."""
+        return None if plan.total <= self.limit else _OTHER_TOTAL
+
+    def outcome_in_words(self, outcome: Outcome, total: int, *, mean: bool, unit: str) -> str:
+        """Say how many of them are saved, if any."""
+        limit, variance = outcome.limit, outcome.variance_at_limit
+        assert limit is not None
+        assert variance is not None
+        if total >= limit:
+            return f"All {counted(limit, unit)} help; the best number would be {outcome.best_total:,}."
+        are = "is" if total == 1 else "are"
+        return (
+            f"{counted(total, unit)} {are} best: {limit - total:,} of the {limit:,} are saved, and with all "
+            f"of them the {'standard error' if mean else 'objective'} would be {_shown(variance, mean)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Budget(Goal):
+    """The least variance that a budget buys, of the designs that meet the targets of domains."""
+
+    spends_budget: ClassVar[bool] = True
+    budget: float
+    targets: Targets
+
+    def in_words(self, unit: str, smallest: str) -> str:
+        """Ask for the best allocation that it buys."""
+        reaching = f", of those that reach {self.targets.in_words}," if self.targets else ""
+        return f"Which allocation that costs at most {money(self.budget)}{reaching} {smallest}?"
+
+    def broken_by(self, plan: Design) -> str | None:
+        """Require a cost within the budget, and the targets."""
+        return _beyond(plan, self.budget) or (_MISSED if self.targets.missed_by(plan) else None)
+
+    def outcome_in_words(self, outcome: Outcome, total: int, *, mean: bool, unit: str) -> str:
+        """Say what it buys, and whether more would help."""
+        beyond = (
+            "more would not help, however much could be spent"
+            if total >= outcome.best_total
+            else f"{counted(outcome.best_total, unit)} would be best"
+        )
+        assert outcome.cost is not None
+        return (
+            f"The budget of {money(self.budget)} buys {counted(total, unit)} that cost "
+            f"{money(outcome.cost)}; {beyond}, with {_named(outcome.best_variance, mean)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Precision(Goal):
+    """The fewest people, or the least cost, that reach the targets, within a budget if there is one."""
+
+    asks_for_least: ClassVar[bool] = True
+    targets: Targets
+    budget: float | None = None
+
+    @property
+    def explains_total(self) -> bool:
+        """Targets of domains have sentences of their own."""
+        return not self.targets.of_domains
+
+    def in_words(self, unit: str, smallest: str) -> str:
+        """Ask how few, or how little."""
+        within = "" if self.budget is None else f", without costing more than {money(self.budget)}"
+        return f"How few {unit}s, or how little cost, reach {self.targets.in_words}{within}?"
+
+    def broken_by(self, plan: Design) -> str | None:
+        """Require a cost within the budget, and the targets."""
+        return _beyond(plan, self.budget) or (_MISSED if self.targets.missed_by(plan) else None)
+
+    def outcome_in_words(self, outcome: Outcome, total: int, *, mean: bool, unit: str) -> str:
+        """Say that it is the least, and why."""
+        if outcome.target_variance is None:
+            return Goal.outcome_in_words(self, outcome, total, mean=mean, unit=unit)
+        goal = _named(outcome.target_variance, mean)
+        if outcome.least_cost and outcome.cost is not None:
+            reach = "reaches" if total == 1 else "reach"
+            return (
+                f"{counted(total, unit)} {reach} {goal} for a cost of {money(outcome.cost)}, the least that "
+                "was found; the certificate bounds how much less there is."
+            )
+        fewer = outcome.variance_with_one_fewer
+        reason = "the minimums ask for as many" if fewer is None else f"one fewer gives {_shown(fewer, mean)}"
+        spent = "" if outcome.cost is None else f", for a cost of {money(outcome.cost)}"
+        are = "is" if total == 1 else "are"
+        return f"{counted(total, unit)} {are} the fewest that reach {goal}{spent}; {reason}."
+
+
+_OTHER_TOTAL = "the sample sizes do not add up to what was asked for"
+_MISSED = "the design misses its targets"
+
+
+def _beyond(plan: Design, budget: float | None) -> str | None:
+    costs = plan.strata.costs
+    if budget is None or costs is None or fits_budget(costs, plan.sample_sizes, budget):
+        return None
+    return "the design costs more than its budget"
+
+
+def _named(variance: float, mean: bool) -> str:
+    return f"{'a standard error' if mean else 'an objective'} of {_shown(variance, mean)}"
+
+
+def _shown(variance: float, mean: bool) -> str:
+    return figure(math.sqrt(variance) if mean else variance, 6)
+
+
+# --- from options -----------------------------------------------------------------------------------
+
+
+def targets_of(inputs: Inputs) -> Targets:
+    """Return the precisions that someone's options ask for; standard errors unless said otherwise."""
+    asked = next((name for name in TARGETS if getattr(inputs, name) is not None), "target_se")
+    kind, needed = _MEASURES[asked]
+    measure = kind(**{name: getattr(inputs, name) for name in needed})
+    return Targets(measure, getattr(inputs, asked), inputs.domains or {})
+
+
+def goal_of(inputs: Inputs) -> Goal:
+    """Return what someone's options ask for; :func:`check_goal` says whether they ask for one thing."""
+    if inputs.total is not None:
+        return Total(inputs.total)
+    if inputs.at_most is not None:
+        return AtMost(inputs.at_most)
+    targets = targets_of(inputs)
+    # Under version 1 a budget with targets of domains asked for the least cost.
+    least = targets.whole is not None or (inputs.formulas == 1 and targets.of_domains)
+    if inputs.budget is not None and not least:
+        return Budget(inputs.budget, targets)
+    return Precision(targets, inputs.budget)
+
+
+def check_goal(inputs: Inputs) -> None:
+    """Require one of total, at_most, budget and a precision; a budget may join a target.
+
+    Raises
+    ------
+    InputError
+        If none or several are asked for, or other options do not go with it.
+    """
+    asked = [name for name in QUESTIONS if getattr(inputs, name) is not None]
+    targets = [name for name in asked if name in TARGETS]
+    alone = [name for name in asked if name != "budget"] if targets else asked
+    of_domains = has_targets(inputs.domains)
+    if len(alone) > 1 or not (asked or of_domains):
+        got = " and ".join(map(option, alone)) or "none of them"
+        about: dict[str, Any] = {"argument": alone[0]} if alone else {}
+        raise InputError(f"a design needs one of {', '.join(map(option, QUESTIONS))}, got {got}.", **about)
+    if of_domains and alone and alone[0] in ("total", "at_most"):
+        raise InputError(
+            f"targets for {option('domains')} determine how many people are invited, so {option(alone[0])} "
+            "cannot be given too.",
+            argument=alone[0],
+        )
+    if (targets or inputs.domains) and inputs.objective != "mean":
+        name = targets[0] if targets else "domains"
+        got = option("objective", inputs.objective)
+        raise InputError(f"{option(name)} is for {option('objective', 'mean')}, got {got}.")
+    _check_expected_mean(inputs)
+
+
+def _check_expected_mean(inputs: Inputs) -> None:
+    mean, answers = inputs.expected_mean, inputs.answers
+    if (inputs.target_cv is None) != (mean is None):
+        alone = "target_cv" if mean is None else "expected_mean"
+        raise InputError(
+            f"{option('target_cv')} needs {option('expected_mean')}, the mean it is relative to (or that "
+            f"column of the strata), and nothing else does; got {option(alone)} alone.",
+            argument=alone,
+        )
+    if mean is not None and (not answers.lower <= mean <= answers.upper or mean == 0):
+        raise InputError.must("expected_mean", f"lie among the answers ({answers}) and not be 0", mean, "g")

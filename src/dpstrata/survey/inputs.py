@@ -1,0 +1,122 @@
+"""Everything a design was asked for, required to go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dpstrata.errors import InputError, NotAvailableError, option
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.promises import promise_of
+from dpstrata.privacy.promises.base import Promise
+from dpstrata.survey.goals import Goal, Targets, check_goal, goal_of, normal_quantile, targets_of
+from dpstrata.survey.options import Options
+from dpstrata.survey.releases import release_of
+from dpstrata.survey.releases.base import Release
+
+FORMULAS = 2  # also the version of the design document
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs(Options):
+    """The options of a design, each taken as it is meant, and required to go together.
+
+    Two fields are no options. ``default_answers`` says that nobody stated what can be answered, so that no
+    file of answers is noised. ``formulas`` is the version of the design document whose formulas are used, so
+    that a document is checked, and everything derived from it computed, with what held when it was made.
+    """
+
+    default_answers: bool = field(default=False, metadata={"since": 2})
+    formulas: int = FORMULAS
+
+    def __post_init__(self) -> None:
+        stated: object = self.answers
+        if stated is None:
+            object.__setattr__(self, "default_answers", True)
+        Options.__post_init__(self)
+        self.promise.check(mechanism=self.mechanism, delta=self.delta, cap=self.local_epsilon_cap)
+        self._check_together()
+        self._check_available()
+        check_goal(self)
+
+    @property
+    def promise(self) -> Promise:
+        """What is promised to everyone."""
+        return promise_of(self)
+
+    @property
+    def release(self) -> Release:
+        """What is released, and who sees what."""
+        return release_of(self)
+
+    @property
+    def goal(self) -> Goal:
+        """What is asked for."""
+        return goal_of(self)
+
+    @property
+    def targets(self) -> Targets:
+        """The precisions to reach, if any."""
+        return targets_of(self)
+
+    @property
+    def asks_for_least(self) -> bool:
+        """Whether the goal is the fewest people, or the least cost, that reach a precision."""
+        return self.goal.asks_for_least
+
+    @property
+    def mean_in_words(self) -> str:
+        """What is estimated: the mean, or that of clipped answers."""
+        return f"mean of answers {self.clipping}" if self.clip else "mean"
+
+    @property
+    def clipping(self) -> str:
+        """What is done to answers outside the range, for designs that clip them."""
+        return f"clipped to {_grouped(self.answers.lower)}–{_grouped(self.answers.upper)}"
+
+    @property
+    def z(self) -> float:
+        """Normal quantile of the confidence: a margin of error in standard errors."""
+        return normal_quantile(self.confidence)
+
+    def _check_together(self) -> None:
+        """Require that options go together; each has been checked by itself."""
+        if self.min_fraction > self.max_fraction:
+            raise InputError.must(
+                "min_fraction",
+                f"be at most {option('max_fraction', self.max_fraction, 'g')}",
+                self.min_fraction,
+                "g",
+            )
+        if self.clip and (not self.answers.can_clip or self.default_answers):
+            got = "none stated" if self.default_answers else str(self.answers)
+            raise InputError(
+                f"{option('clip')} needs {option('answers')} in an interval, such as 0:8000, got {got}."
+            )
+        self.release.check(self)
+
+    def _check_available(self) -> None:
+        """Refuse what this version understands but does not carry out; nothing is silently ignored."""
+        if self.mechanism != "gaussian" or not self.promise.amplified:
+            return
+        asked = {
+            f"{option('questions')} above 1": self.questions > 1,
+            option("local_epsilon_cap"): self.local_epsilon_cap is not None,
+        }
+        for name, wanted in asked.items():
+            if wanted:
+                raise NotAvailableError(
+                    f"{name} with Gaussian noise is not available in this version of dpstrata; leave it out."
+                )
+
+    def fitted_mechanism(self) -> Mechanism:
+        """Return what noises an answer, fitted to the promise."""
+        mechanism = self.promise.fitted(self.mechanism, answers=self.answers, questions=self.questions)
+        misfit = self.release.misfit(mechanism)
+        if misfit is not None:
+            raise InputError(misfit, argument="mechanism", value=self.mechanism)
+        return mechanism
+
+
+def _grouped(value: float) -> str:
+    """Write an end of a range as people do: 8,000."""
+    return f"{value:,.10g}"

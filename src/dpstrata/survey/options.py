@@ -1,0 +1,354 @@
+"""Every option of a design, once: its type, default, bounds and one sentence.
+
+:class:`Inputs <dpstrata.survey.inputs.Inputs>`, the document's ``inputs``, the JSON API, the flags of the
+command line, the table in the documentation and the page's ``options.json`` are made from here. It is a plain
+dataclass, so that neither designing nor ``--help`` loads Pydantic; what is read from JSON has a Pydantic
+model made of it (:mod:`dpstrata.survey.option_models`).
+"""
+
+# Annotations are read as types here, so they are not postponed.
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
+
+from dpstrata.errors import InputError, option
+from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from dpstrata.privacy.promises import PromiseOptions
+from dpstrata.survey.releases import RELEASES, Trust
+
+if TYPE_CHECKING:
+    from dataclasses import Field
+
+    from dpstrata.privacy.answers.base import Answers
+
+Group = Literal["goal", "survey", "privacy", "bounds"]
+Objective = Literal["mean", "trace", "unit_free", "custom"]
+Target = float | Mapping[str, float] | None
+"""What the domains of a column must reach: the same for all, one for each that has one, or nothing."""
+
+LARGEST_TOTAL = 2**62
+_MOST_BITS = 2000  # of a number that a message can show
+_SMALLEST, _LARGEST = 1e-100, 1e100  # beyond them squares leave double precision
+
+
+class Option(NamedTuple):
+    """One option of :func:`dpstrata.design`.
+
+    Attributes
+    ----------
+    name : str
+        The argument, and the flag with hyphens.
+    kind : type
+        int, float, bool or str; object for what has a form of its own.
+    optional : bool
+        Whether it may be left open.
+    default : object
+        What is meant by leaving it out.
+    sentence : str
+        What it is, with other options in backticks.
+    group : str
+        Where it is listed.
+    least, most, above : float or None
+        Its bounds; ``above`` is not included.
+    choices : tuple of str
+        All that it can be, if that is a list.
+    typed : str
+        What the command line adds about how it is typed.
+    since : int
+        The first version of the design document that has it.
+    take : function or None
+        Reads a form of its own.
+    """
+
+    name: str
+    kind: type
+    optional: bool
+    default: Any
+    sentence: str
+    group: Group
+    least: float | None
+    most: float | None
+    above: float | None
+    choices: tuple[str, ...]
+    typed: str
+    since: int
+    take: Callable[[Any], Any] | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a whole number."""
+        return self.kind is int
+
+    @property
+    def number(self) -> bool:
+        """Whether it is a number."""
+        return self.kind in (int, float)
+
+    def taken(self, value: Any) -> Any:
+        """Take what someone gave for it, as a plain number, word or record.
+
+        Raises
+        ------
+        InputError
+            If it is of another kind or out of bounds.
+        """
+        if self.take is not None:
+            return self.take(value)
+        if value is None and self.optional:
+            return None
+        if self.number:
+            return self.bounded(as_number(self.name, value, whole=self.whole))
+        if self.kind is bool and not isinstance(value, bool):
+            raise InputError.must(self.name, "be True or False", value)
+        if self.choices and not (isinstance(value, str) and value in self.choices):
+            raise InputError.must(self.name, f"be one of {', '.join(self.choices)}", value)
+        return value
+
+    def bounded(self, value: float) -> float:
+        """Require that a number is within the bounds, and say which one it breaks."""
+        if self.above is not None and not value > self.above:
+            requirement = f"be above {written(self.above)}"
+        elif self.least is not None and not value >= self.least:
+            tiny = self.least == _SMALLEST and not value > 0
+            requirement = "be positive" if tiny else f"be at least {written(self.least)}"
+        elif self.most is not None and not value <= self.most:
+            requirement = f"be at most {written(self.most)}"
+        else:
+            return value
+        raise InputError.must(self.name, requirement, value, _spec(value))
+
+
+def as_number(name: str, value: object, *, whole: bool = False) -> float:
+    """Take any real number (NumPy's too) as a plain one; whole numbers must be whole.
+
+    Parameters
+    ----------
+    name : str
+        The option that it is given for.
+    value : object
+        The number.
+    whole : bool
+        Whether it must be whole.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputError.must(name, f"be a {'whole ' if whole else ''}number", value)
+    if whole and isinstance(value, Integral) and int(value).bit_length() < _MOST_BITS:
+        return int(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise InputError(f"{option(name)} must be a number of moderate size.") from None
+    if not whole:
+        return number
+    if not number.is_integer():
+        raise InputError.must(name, "be a whole number", number, "g")
+    return int(number)
+
+
+def written(bound: float) -> str:
+    """Write a bound for people.
+
+    Examples
+    --------
+    >>> written(1000), written(1e-6), written(2**62)
+    ('1,000', '1e-6', '2^62')
+    """
+    if bound == LARGEST_TOTAL:
+        return "2^62"
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:.12g}".replace("e-0", "e-").replace("e+", "e")
+
+
+def _spec(value: float) -> str:
+    return "," if isinstance(value, int) else ".12g"
+
+
+# --- options with a form of their own ---------------------------------------------------------------
+
+
+def _as_answers(given: Any) -> "Answers":
+    from dpstrata.privacy.answers.base import parse_answers
+
+    return parse_answers((0, 1) if given is None else given)
+
+
+def _as_domains(given: Any) -> dict[str, Target] | None:
+    """Take names alone for domains without targets, and targets as plain numbers."""
+    if isinstance(given, str):
+        given = [given]
+    if isinstance(given, Mapping):
+        return {str(column): _as_target(str(column), target) for column, target in given.items()} or None
+    if given is None or (isinstance(given, Sequence) and all(isinstance(name, str) for name in given)):
+        return dict.fromkeys(given or ()) or None
+    raise InputError.must("domains", "be column names, or a mapping from them to targets", given)
+
+
+def _as_target(where: str, target: object) -> Target:
+    """Take what the domains of a column must reach."""
+    if target is None:
+        return None
+    if isinstance(target, Mapping):
+        each = {str(group): _as_target(f"{where}={group}", value) for group, value in target.items()}
+        return {group: value for group, value in each.items() if isinstance(value, float)}
+    got = f"got {target!r} for {where}"
+    if isinstance(target, bool) or not isinstance(target, Real):
+        raise InputError(f"a target of {option('domains')} must be a number, {got}.", value=target)
+    try:
+        number = float(target)
+    except OverflowError:
+        rule = f"a target of {option('domains')} must be a number of moderate size"
+        raise InputError(f"{rule}, got one for {where} that is not.") from None
+    if not number > 0:
+        raise InputError(f"a target of {option('domains')} must be positive, {got}.", value=target)
+    if not _SMALLEST <= number <= _LARGEST:
+        bounds = f"between {_SMALLEST:g} and {_LARGEST:g}"
+        raise InputError(f"a target of {option('domains')} must lie {bounds}, {got}.", value=target)
+    return number
+
+
+# --- the options ------------------------------------------------------------------------------------
+
+
+def _option(default: Any, sentence: str, group: Group, **about: Any) -> Any:
+    """State an option; what ``about`` may hold are the attributes of :class:`Option`."""
+    return field(default=default, metadata={"sentence": sentence, "group": group, **about})
+
+
+def _target(sentence: str) -> Any:
+    return _option(None, sentence, "goal", least=_SMALLEST, most=_LARGEST)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)  # which ``Inputs`` has
+class Options(PromiseOptions):
+    """The options of a design that its document records, each checked by itself, for ``Inputs``."""
+
+    total: int | None = _option(
+        None, "People to invite in all strata together.", "goal", least=1, most=LARGEST_TOTAL
+    )
+    at_most: int | None = _option(
+        None, "Most people to invite; fewer if that is better.", "goal", least=1, most=LARGEST_TOTAL
+    )
+    budget: float | None = _target("Most that all invitations may cost; needs a cost for every stratum.")
+    target_se: float | None = _target(
+        "Standard error to reach with as few people, or as little cost, as possible."
+    )
+    target_margin: float | None = _target(
+        "Margin of error at `confidence` to reach with as few people, or as little cost, as possible."
+    )
+    target_cv: float | None = _target(
+        "Standard error relative to `expected_mean` to reach with as few people, or as little cost, as "
+        "possible."
+    )
+    expected_mean: float | None = _option(
+        None, "Mean that `target_cv` is relative to; by default that of the column expected_mean.", "goal"
+    )
+    mechanism: str = _option(
+        "best",
+        "Noise mechanism; best picks the most precise one that fits.",
+        "privacy",
+        choices=(*MECHANISMS, "best"),
+    )
+    objective: Objective = _option(
+        "mean",
+        "What is minimised. mean: variance of the population mean. trace: sum of the stratum variances. "
+        "unit_free: the same relative to each stratum's own variance. custom: weighted by the column "
+        "coefficient.",
+        "survey",
+    )
+    answers: "Answers" = _option(
+        None,
+        "What can be answered: lower and upper end, and the step of a grid, or binary; left out, 0 to 1 for "
+        "planning alone.",
+        "survey",
+        typed="As lower:upper, lower:upper:step or binary; answers from a file need it.",
+        take=_as_answers,
+    )
+    questions: int = _option(
+        1,
+        "Questions asked of the same people; their answers share the budget.",
+        "privacy",
+        least=1,
+        most=1000,
+    )
+    trust: Trust = _option(
+        "local",
+        "Who may see raw answers. " + " ".join(f"{name}: {who}." for name, (_, who) in RELEASES.items()),
+        "privacy",
+    )
+    local_epsilon_cap: float | None = _option(
+        None, "Most that one noised answer may spend.", "privacy", least=1e-6, most=1000.0
+    )
+    min_per_stratum: int = _option(
+        1,
+        "Fewest people to invite in a stratum; smaller strata are sampled in full.",
+        "bounds",
+        least=1,
+        most=LARGEST_TOTAL,
+    )
+    min_fraction: float = _option(0.0, "Smallest sampling rate in a stratum.", "bounds", least=0.0, most=1.0)
+    max_fraction: float = _option(1.0, "Largest sampling rate in a stratum.", "bounds", above=0.0, most=1.0)
+    domains: Mapping[str, Target] | None = _option(
+        None,
+        "Columns whose groups are domains, each with what its groups must reach, if anything.",
+        "goal",
+        typed="COLUMN=TARGET gives each group of a column a target, COLUMN:GROUP=TARGET one of them; may be "
+        "repeated.",
+        take=_as_domains,
+    )
+    confidence: float = _option(
+        0.95, "Level of margins and intervals.", "survey", least=1e-6, most=1.0 - 1e-9
+    )
+    finite_population: bool = _option(
+        True, "Apply the finite population correction; it never changes the sample sizes.", "survey"
+    )
+    clip: bool = _option(
+        False,
+        "Count answers outside the range as its nearer end; by default they are refused.",
+        "survey",
+        since=2,
+    )
+
+    def __post_init__(self) -> None:
+        for each in RECORDED.values():
+            object.__setattr__(self, each.name, each.taken(getattr(self, each.name)))
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+class AllOptions(Options):
+    """Every option of :func:`dpstrata.design`: those recorded, and those that fill a column of the strata."""
+
+    response_rate: float | None = _option(
+        None,
+        "Share of people who would answer, for strata without their own.",
+        "survey",
+        least=1e-12,
+        most=1.0,
+    )
+    proportion: float | None = _option(
+        None,
+        "Expected share of answers at the upper end, for strata without a spread of their own.",
+        "survey",
+        least=0.0,
+        most=1.0,
+    )
+
+
+def _read(part: "Field[Any]") -> Option:
+    """Read an option from its field."""
+    kind: Any = part.type
+    optional = isinstance(kind, types.UnionType) and types.NoneType in get_args(kind)
+    kind = next(each for each in get_args(kind) if each is not types.NoneType) if optional else kind
+    about: dict[str, Any] = dict.fromkeys(("least", "most", "above", "take"))
+    about |= {"choices": (), "typed": "", "since": 1, **part.metadata}
+    about.pop("kind", None)  # of promise, which the registry of promises reads
+    if get_origin(kind) is Literal:
+        kind, about["choices"] = str, get_args(kind)
+    plain = kind if kind in (int, float, bool, str) else object
+    return Option(name=part.name, kind=plain, optional=optional, default=part.default, **about)
+
+
+RECORDED = {part.name: _read(part) for part in fields(Options)}
+OPTIONS = {part.name: _read(part) for part in fields(AllOptions)}
+OF_STRATA = tuple(name for name in OPTIONS if name not in RECORDED)
+"""Options that fill a column of the strata, and are recorded there."""

@@ -1,0 +1,384 @@
+"""The strata of a population: how many people, how spread their answers are, and what binds each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.errors import InputError, StrataError, option
+from dpstrata.files.tables import text_of
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.privacy.answers.base import Answers, parse_answers
+from dpstrata.survey.options import OPTIONS
+from dpstrata.survey.strata_checks import find_large_spreads, find_problems
+from dpstrata.survey.strata_columns import spread_of_proportions, strata_arguments
+from dpstrata.words.numbers import counted
+from dpstrata.words.strata import population_table
+from dpstrata.words.tables import shown_as_html
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
+    from dpstrata.files.tables import Table
+
+EXPECTED = "expected_mean"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strata:
+    """A population divided into strata.
+
+    Parameters
+    ----------
+    sizes : array of int
+        People in each stratum, from 1 to 10**12.
+    sds : array of float, optional
+        Standard deviation of the answers in each stratum (divisor N - 1), >= 0. It must be public, prior
+        knowledge or a bound, never computed from the confidential answers without a budget of its own.
+        If left out, the worst case of the answer range is used.
+    names : sequence of str, optional
+        Distinct; "1", "2", ... if left out.
+    coefficients : array of float, optional
+        Weights a_i for ``objective="custom"``.
+    costs : array of float, optional
+        Cost of one invitation, > 0.
+    mins, maxs : array of int, optional
+        Fewest and most people to invite.
+    response_rates : array of float, optional
+        Publicly known share of people who would answer, 0 < r <= 1.
+    sd_sources : str or sequence of str, optional
+        Where each standard deviation comes from: ``public``, ``prior`` (the default), ``bound``,
+        ``private_pilot`` or ``confidential``. The last two are computed from confidential answers, which is
+        refused unless ``sd_epsilons`` says what that cost.
+    sd_epsilons : array of float, optional
+        Privacy budget that was spent on each standard deviation, >= 0; it adds to that of the survey.
+    sds_are_shares : bool
+        Whether ``sds`` are in units of the answer range, as those that come from a proportion are.
+    proportions : array of float, optional
+        The expected proportions that ``sds`` come from, if they do. They are not kept in documents.
+    extra : mapping of str to sequence, optional
+        Any further columns; kept, and usable as domains.
+
+    Raises
+    ------
+    StrataError
+        With every problem found.
+
+    Examples
+    --------
+    >>> strata = Strata(sizes=[7000, 8000], sds=[0.283, 0.08], names=["north", "south"])
+    >>> len(strata), strata.population
+    (2, 15000)
+    """
+
+    sizes: IntArray
+    sds: FloatArray | None
+    _names: tuple[str, ...] | None
+    coefficients: FloatArray | None
+    costs: FloatArray | None
+    mins: IntArray | None
+    maxs: IntArray | None
+    response_rates: FloatArray | None
+    sd_epsilons: FloatArray | None
+    sd_sources: tuple[str, ...] | str
+    sds_are_shares: bool
+    proportions: FloatArray | None
+    extra: Mapping[str, Sequence[Any]] = field(repr=False)
+
+    def __init__(
+        self,
+        sizes: npt.ArrayLike,
+        sds: npt.ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        coefficients: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | None = None,
+        mins: npt.ArrayLike | None = None,
+        maxs: npt.ArrayLike | None = None,
+        response_rates: npt.ArrayLike | None = None,
+        *,
+        sd_sources: str | Sequence[str] | None = None,
+        sd_epsilons: npt.ArrayLike | None = None,
+        sds_are_shares: bool = False,
+        proportions: npt.ArrayLike | None = None,
+        extra: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        given = {
+            "sizes": sizes,
+            "sds": sds,
+            "coefficients": coefficients,
+            "costs": costs,
+            "mins": mins,
+            "maxs": maxs,
+            "response_rates": response_rates,
+            "sd_epsilons": sd_epsilons,
+        }
+        problems: list[str] = []
+        columns = {
+            name: _as_floats(name, values, problems) for name, values in given.items() if values is not None
+        }
+        count = len(columns["sizes"])
+        if not problems and count == 0:
+            problems.append("there must be at least one stratum, got none.")
+        lengths = {
+            **{option(name): len(values) for name, values in columns.items()},
+            **({} if names is None else {option("names"): len(names)}),
+            **(
+                {}
+                if sd_sources is None or isinstance(sd_sources, str)
+                else {option("sd_sources"): len(sd_sources)}
+            ),
+            **{f"{option('extra')}[{name!r}]": len(values) for name, values in (extra or {}).items()},
+        }
+        problems += [
+            f"{name} must have one entry per stratum ({count}), got {length}."
+            for name, length in lengths.items()
+            if length != count
+        ]
+        if problems:
+            raise StrataError(problems)
+        put = object.__setattr__
+        put(self, "_names", None if names is None else tuple(map(str, names)))
+        put(self, "sds_are_shares", sds_are_shares)
+        shares = None if proportions is None else read_only(np.asarray(proportions, dtype=float))
+        put(self, "proportions", shares)
+        put(self, "sd_sources", _sources(sd_sources, sds is None))
+        put(self, "extra", {name: tuple(values) for name, values in (extra or {}).items()})
+        found = find_problems(columns, names=self._names, sources=self.sd_sources)
+        if found:
+            raise StrataError([finding.at_stratum(self.name) for finding in found])
+        for name in given:
+            values = columns.get(name)
+            if values is not None and name in ("sizes", "mins", "maxs"):
+                values = values.astype(np.int64)
+            put(self, name, None if values is None else read_only(values))
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        answers: str | Sequence[float] | Answers | None = None,
+        sheet: str | None = None,
+    ) -> Strata:
+        """Read strata from CSV, or with the extra ``files`` from Parquet or Excel.
+
+        Parameters
+        ----------
+        path : path
+            The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``.
+        answers : (lower, upper), (lower, upper, step) or "binary", optional
+            If given, spreads that such answers cannot have are reported with the other problems.
+        sheet : str, optional
+            Sheet of an Excel file; by default the first. Title rows above its header are left out.
+
+        Raises
+        ------
+        StrataError
+            With every problem of the file, each with its row and column.
+        """
+        from dpstrata.files.tables import read_table
+
+        table = read_table(Path(path), sheet=sheet)
+        return strata_from_table(table, answers=None if answers is None else parse_answers(answers))
+
+    @classmethod
+    def from_frame(
+        cls, frame: IntoFrame, *, answers: str | Sequence[float] | Answers | None = None
+    ) -> Strata:
+        """Take strata from a data frame (pandas, Polars, Arrow or anything narwhals knows).
+
+        The columns are those of a strata file.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"stratum": ["a", "b"], "size": [10, 20], "sd": [0.1, 0.2]})
+        >>> Strata.from_frame(frame).names
+        ('a', 'b')
+        """
+        from dpstrata.files.tables import table_from_frame
+
+        table = table_from_frame(frame)
+        return strata_from_table(table, answers=None if answers is None else parse_answers(answers))
+
+    def filled(self, *, response_rate: float | None = None, proportion: float | None = None) -> Strata:
+        """Return the same strata with one response rate, or one expected proportion, for all of them.
+
+        Parameters
+        ----------
+        response_rate : float, optional
+            Publicly known share of people who would answer, above 0 and at most 1.
+        proportion : float, optional
+            Expected share of answers at the upper end, the others being at the lower one, from 0 to 1: prior
+            knowledge that gives every standard deviation.
+
+        Raises
+        ------
+        InputError
+            If the value is not such a share, or the strata have their own.
+
+        Examples
+        --------
+        >>> strata = Strata(sizes=[7000, 8000]).filled(response_rate=0.6, proportion=0.08)
+        >>> strata.response_rates.tolist(), strata.sds.round(4).tolist(), strata.sd_source(0)
+        ([0.6, 0.6], [0.2713, 0.2713], 'prior')
+        """
+        if response_rate is None and proportion is None:
+            return self
+        rates, sds, sources, shares = self.response_rates, self.sds, self.sd_sources, self.sds_are_shares
+        proportions = self.proportions
+        if response_rate is not None:
+            rate = OPTIONS["response_rate"].taken(response_rate)
+            if rates is not None:
+                raise InputError(
+                    "the strata already have response rates; remove that column, or leave "
+                    f"{option('response_rate')} out.",
+                    value=response_rate,
+                )
+            rates = np.full(len(self), rate)
+        if proportion is not None:
+            share = OPTIONS["proportion"].taken(proportion)
+            if sds is not None:
+                raise InputError(
+                    "the strata already have standard deviations; remove them, or leave "
+                    f"{option('proportion')} out.",
+                    value=proportion,
+                )
+            proportions = np.full(len(self), share)
+            sds = spread_of_proportions(proportions, self.sizes.astype(float))
+            sources, shares = "prior", True
+        return Strata(
+            self.sizes,
+            sds,
+            self._names,
+            self.coefficients,
+            self.costs,
+            self.mins,
+            self.maxs,
+            rates,
+            sd_sources=sources,
+            sd_epsilons=self.sd_epsilons,
+            sds_are_shares=shares,
+            proportions=proportions,
+            extra=self.extra,
+        )
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def _repr_html_(self) -> str:
+        return shown_as_html([population_table(self)])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the strata."""
+        if self._names is None:
+            return tuple(str(i + 1) for i in range(len(self)))
+        return self._names
+
+    def name(self, row: int) -> str:
+        """Name of one stratum."""
+        return str(row + 1) if self._names is None else self._names[row]
+
+    @property
+    def unit(self) -> Literal["interview", "invitation"]:
+        """What sample sizes count: where not everyone answers, an invitation is not an interview."""
+        return (
+            "interview" if self.response_rates is None or (self.response_rates == 1).all() else "invitation"
+        )
+
+    def counted(self, number: int) -> str:
+        """Write a number of interviews or invitations."""
+        return counted(number, self.unit)
+
+    @property
+    def costs_differ(self) -> bool:
+        """Whether people of different strata cost differently, so that least cost is not fewest people."""
+        return self.costs is not None and bool(np.any(self.costs != self.costs[0]))
+
+    @property
+    def population(self) -> int:
+        """People in all strata together."""
+        return int(self.sizes.sum())
+
+    def sd_source(self, row: int) -> str:
+        """Where the standard deviation of one stratum comes from."""
+        return self.sd_sources if isinstance(self.sd_sources, str) else self.sd_sources[row]
+
+    def expected_means(self) -> FloatArray | None:
+        """Return the mean expected in each stratum, from the column ``expected_mean`` if there is one.
+
+        Raises
+        ------
+        InputError
+            If a cell of that column is not a number.
+        """
+        cells = self.extra.get(EXPECTED)
+        if cells is None:
+            return None
+        means = np.empty(len(self))
+        for row, cell in enumerate(cells):
+            try:
+                means[row] = float(text_of(cell).replace(",", "."))
+            except ValueError:
+                means[row] = math.nan
+            if not math.isfinite(means[row]):
+                place = f"stratum {self.name(row)!r}"
+                raise InputError(
+                    f"column {EXPECTED!r} must be a number, got {text_of(cell)!r} in {place}.", where=place
+                )
+        return means
+
+    def spreads(self, answers: Answers) -> FloatArray:
+        """Return the standard deviations, checked against what such answers can have.
+
+        Without any, that is the worst case of the answer range.
+
+        Raises
+        ------
+        StrataError
+            Naming every stratum whose spread is too large.
+        """
+        if self.sds is None:
+            return read_only(answers.largest_sd(self.sizes))
+        sds = read_only(self.sds * answers.range) if self.sds_are_shares else self.sds
+        found = find_large_spreads(sds, self.sizes, answers)
+        if found:
+            raise StrataError([finding.at_stratum(self.name) for finding in found])
+        return sds
+
+
+def strata_from_table(
+    table: Table, *, answers: Answers | None = None, spread_follows: bool = False
+) -> Strata:
+    """Build strata from a table, or report everything that is wrong with it.
+
+    ``spread_follows`` says that a table without any spread is no reason to warn of the worst case.
+    """
+    return Strata(**strata_arguments(table, answers=answers, spread_follows=spread_follows))
+
+
+def _sources(sd_sources: str | Sequence[str] | None, worst_case: bool) -> str | tuple[str, ...]:
+    if worst_case:
+        return "bound"
+    if sd_sources is None:
+        return "prior"
+    return sd_sources if isinstance(sd_sources, str) else tuple(sd_sources)
+
+
+def _as_floats(name: str, values: npt.ArrayLike, problems: list[str]) -> FloatArray:
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        problems.append(f"{option(name)} must be numbers of moderate size.")
+        return np.empty(0)
+    if array.ndim != 1:
+        problems.append(f"{option(name)} must be a list of numbers, got {array.ndim} dimensions.")
+        return np.empty(0)
+    return array

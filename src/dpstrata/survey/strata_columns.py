@@ -1,0 +1,285 @@
+"""From the columns of a table to strata, with every problem reported at its row and column."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpstrata.errors import CellProblem, DpstrataWarning, StrataError
+from dpstrata.files.tables import Table, columns_in_words, text_of
+from dpstrata.numerics.arrays import FloatArray
+from dpstrata.privacy.answers.base import Answers
+from dpstrata.survey.strata_checks import COLUMN_OF, Finding, find_large_spreads, find_problems
+
+if TYPE_CHECKING:
+    pass
+
+SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
+NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")
+KNOWN = ("stratum", "sd_source", *NUMBERS)
+_COUNTS = ("size", "min", "max")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f]\d{3})+")
+
+
+def strata_arguments(
+    table: Table, *, answers: Answers | None = None, spread_follows: bool = False
+) -> dict[str, Any]:
+    """Read the arguments of ``Strata`` from a table, or report everything that is wrong with it.
+
+    ``spread_follows`` says that a table without any spread is no reason to warn of the worst case.
+    """
+    known = _Columns(table)
+    spread = known.spread()
+    if known.problems:
+        raise StrataError(known.problems, source=table.source)
+    sizes = known.numbers("size")
+    # An empty cell of these columns means: no such bound, everyone answers, nothing was spent.
+    zero = np.zeros_like(sizes)
+    blanks = {"min": zero, "max": sizes, "response_rate": np.ones_like(sizes), "sd_epsilon": zero}
+    columns = {
+        argument: sizes if column == "size" else known.numbers(column, blank=blanks.get(column))
+        for argument, column in COLUMN_OF.items()
+        if column in known.cells and argument != "sds"
+    }
+    names = known.texts("stratum")
+    sources = known.sources(spread)
+    if spread is not None:
+        columns["sds"] = _standard_deviations(known, spread, sizes)
+    unreadable = set(known.unreadable)
+    sd_column = "sd" if spread is None else spread
+    found = find_problems(columns, names=names, sources=sources)
+    if answers is not None and "sds" in columns:
+        whole = np.where(np.isfinite(sizes) & (sizes >= 1), sizes, 1e12).astype(np.int64)
+        scale = answers.range if spread == "proportion" else 1.0
+        found += find_large_spreads(columns["sds"] * scale, whole, answers)
+    found = known.findings + [
+        finding
+        for finding in (f._replace(column=sd_column) if f.column == "sd" else f for f in found)
+        if (finding.row, finding.column) not in unreadable
+    ]
+    found.sort(key=lambda finding: -1 if finding.row is None else finding.row)
+    problems = [finding.at_cell(table.place) for finding in found]
+    if problems:
+        cells = [
+            CellProblem(finding.row, finding.column, f"{finding.words}.")
+            for finding in found
+            if finding.row is not None
+        ]
+        raise StrataError(problems, source=table.source, cells=cells)
+    if spread is None and not spread_follows:
+        warnings.warn(
+            DpstrataWarning(
+                f"{table.source}: there is no spread column (sd, variance, proportion, or sd_low and "
+                "sd_high), so the worst case of the answer range is used."
+            ),
+            stacklevel=4,
+        )
+    extra = {name: tuple(cells) for name, cells in known.others.items()}
+    columns = {name: values for name, values in columns.items() if name != "sizes"}
+    return {
+        "sizes": sizes,
+        "names": names,
+        "sd_sources": sources,
+        "sds_are_shares": spread == "proportion",
+        "proportions": known.numbers("proportion") if spread == "proportion" else None,
+        "extra": extra,
+        **columns,
+    }
+
+
+class _Columns:
+    """The known columns of a table, by their names without case and surrounding space."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.problems: list[str] = []
+        self.findings: list[Finding] = []
+        self.unreadable: list[tuple[int | None, str]] = []
+        self.cells: dict[str, Sequence[Any]] = {}
+        self.others: dict[str, Sequence[Any]] = {}
+        for name, cells in table.columns.items():
+            plain = name.strip().casefold()
+            if plain in KNOWN and plain in self.cells:
+                self.problems.append(f"column {plain!r} stands twice in the header.")
+            elif plain in KNOWN:
+                self.cells[plain] = cells
+            else:
+                self.others[name] = cells
+        self._compare_names()
+        self.length = len(next(iter(table.columns.values()), []))
+        if not self.length and not self.problems:
+            self.problems.append("there must be at least one stratum, got only a header.")
+        self._decimal = self._decimal_sign()
+
+    def _compare_names(self) -> None:
+        """Report missing columns, and warn of unknown ones that look like a slip of the pen."""
+        close = {}
+        for name in self.others:
+            match = difflib.get_close_matches(name.strip().casefold().replace(" ", "_"), KNOWN, 1, 0.75)
+            if match and match[0] not in self.cells:
+                close[match[0]] = name
+        there = columns_in_words(list(self.table.columns))
+        for name in ("stratum", "size"):
+            if name not in self.cells:
+                hint = f" Did you mean {close.pop(name)!r}?" if name in close else ""
+                self.problems.append(f"column {name!r} is missing; {there}.{hint}")
+        for name, other in close.items():
+            warnings.warn(
+                DpstrataWarning(
+                    f"{self.table.source}: column {other!r} is not known and not used; did you mean {name!r}?"
+                ),
+                stacklevel=6,
+            )
+
+    def spread(self) -> str | None:
+        """Return the column that says the spread; only one way may be used."""
+        given = [name for name in SPREADS if name in self.cells]
+        if given in (["sd_low", "sd_high"], []):
+            return "sd_high" if given else None
+        if len(given) > 1 or given[0] in ("sd_low", "sd_high"):
+            self.problems.append(
+                "the spread must be given by one of sd, variance, proportion, or by sd_low and sd_high, "
+                f"got {' and '.join(given)}."
+            )
+        return given[0]
+
+    def texts(self, column: str) -> list[str]:
+        """Read a column as text; a number that a spreadsheet made of a name is written without its '.0'."""
+        texts = []
+        for row, cell in enumerate(self.cells[column]):
+            text = "" if _is_missing(cell) else text_of(cell)
+            if not text:
+                self._report(row, column, f"{column} must not be empty", "nothing")
+            texts.append(text)
+        # Empty names are reported once, not again as doubles of each other.
+        return [text or f"\0{row}" for row, text in enumerate(texts)]
+
+    def sources(self, spread: str | None) -> str | list[str]:
+        """Where the spreads come from."""
+        if spread is None:
+            return "bound"
+        default = "bound" if spread == "sd_high" else "prior"
+        if "sd_source" not in self.cells:
+            return default
+        return [default if _is_missing(cell) else text_of(cell) for cell in self.cells["sd_source"]]
+
+    def numbers(self, column: str, *, blank: FloatArray | None = None) -> FloatArray:
+        """Read a column as numbers; what is not one is reported and becomes NaN.
+
+        Empty cells take their number from ``blank`` where that is given.
+        """
+        cells = self.cells[column]
+        if self._decimal == "." and not (column in _COUNTS and _any_text(cells)):
+            try:
+                values = np.array(cells, dtype=float)
+            except (TypeError, ValueError, OverflowError):
+                values = np.full(1, np.nan)  # read cell by cell, to say where
+            if not np.isnan(values).any():
+                return values
+        values = np.full(len(cells), np.nan)
+        for row, cell in enumerate(cells):
+            if blank is not None and _is_missing(cell):
+                values[row] = blank[row]
+                continue
+            number = self._number(row, column, cell)
+            if number is None:
+                self.unreadable.append((row, column))
+            else:
+                values[row] = number
+        return values
+
+    def _number(self, row: int, column: str, cell: Any) -> float | None:
+        """Read one cell."""
+        if _is_missing(cell):
+            self._report(row, column, f"{column} must be a number", "nothing")
+            return None
+        if isinstance(cell, str):
+            text = cell.strip()
+            if column in _COUNTS and _THOUSANDS.fullmatch(text):
+                self._report(
+                    row, column, f"{column} must be written without thousands separators", repr(text)
+                )
+                return None
+            if self._decimal == "both" and "," in text:
+                self._report(row, column, "all numbers must use the same decimal sign", repr(text))
+                return None
+            cell = text.replace(",", ".") if self._decimal == "," else text
+        try:
+            number = float(cell)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if math.isnan(number):
+            self._report(row, column, f"{column} must be a number", repr(cell) if cell == cell else "NaN")
+            return None
+        return number
+
+    def _report(self, row: int, column: str, rule: str, got: str) -> None:
+        self.findings.append(Finding(row, column, rule, got))
+
+    def _decimal_sign(self) -> str:
+        """Find the decimal sign that the text cells use: '.', ',' or, which is an error, both."""
+        signs = {
+            sign
+            for column in NUMBERS
+            for cell in self.cells.get(column, ())
+            for sign in ",."
+            if isinstance(cell, str)
+            and sign in cell
+            and not (column in _COUNTS and _THOUSANDS.fullmatch(cell.strip()))
+        }
+        return "both" if len(signs) == 2 else signs.pop() if signs else "."
+
+
+def _standard_deviations(known: _Columns, spread: str, sizes: FloatArray) -> FloatArray:
+    """Turn whatever says the spread into standard deviations with divisor N - 1."""
+    values = known.numbers(spread)
+    if spread in ("sd", "sd_high"):
+        if spread == "sd_high":
+            low = known.numbers("sd_low")
+            known.findings += [
+                Finding(int(i), "sd_low", "sd_low must be at least 0 and at most sd_high", f"{low[i]:g}")
+                for i in np.flatnonzero((low > values) | (low < 0))
+            ]
+        return values
+    limit, rule = (
+        (np.inf, "variance must be a number >= 0")
+        if spread == "variance"
+        else (1.0, "proportion must lie between 0 and 1")
+    )
+    wrong = ~((values >= 0) & (values <= limit))
+    known.findings += [
+        Finding(int(i), spread, rule, f"{values[i]:g}") for i in np.flatnonzero(wrong & np.isfinite(values))
+    ]
+    known.unreadable += [(int(i), spread) for i in np.flatnonzero(wrong)]
+    values = np.where(wrong, 0.0, values)
+    if spread == "variance":
+        return np.sqrt(values)
+    return spread_of_proportions(values, np.maximum(np.where(np.isfinite(sizes), sizes, 2.0), 1.0))
+
+
+def _any_text(cells: Sequence[Any]) -> bool:
+    return any(isinstance(cell, str) for cell in cells)
+
+
+def _is_missing(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return not cell.strip()
+    return cell is None or bool(cell != cell)
+
+
+def spread_of_proportions(proportions: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return the standard deviations (divisor N - 1), in answer ranges, of answers at two ends.
+
+    Examples
+    --------
+    >>> spread_of_proportions(np.array([0.5, 0.5]), np.array([1.0, 2.0])).round(4).tolist()
+    [0.0, 0.7071]
+    """
+    correction = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 0.0)
+    return np.sqrt(proportions * (1 - proportions) * correction)

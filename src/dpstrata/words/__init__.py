@@ -1,0 +1,1 @@
+"""Sentences, numbers and tables for people. This room computes nothing and loads no other."""

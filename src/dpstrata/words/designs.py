@@ -1,0 +1,202 @@
+"""A design for the eye: a table of strata, a table of rivals, and sentences. Plain text and HTML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpstrata.words.choice import in_words as choice_in_words
+from dpstrata.words.choice import other_release_in_words
+from dpstrata.words.numbers import figure, money, round_up
+from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown, shown_as_html, shown_as_text
+from dpstrata.words.usefulness import alarm
+
+if TYPE_CHECKING:
+    from dpstrata.allocation.comparison import Comparison
+    from dpstrata.designs.record import Design
+
+RANDOM_ANSWERS = (
+    "Standard errors are those expected if every stratum has an answer; what is minimised, and compared, is "
+    "the planned variance, a bound on theirs that counts few expected answers as worse."
+)
+TITLES = {
+    "this_design": "this design",
+    "neyman": "Neyman",
+    "proportional": "proportional",
+    "equal": "equal",
+}
+
+
+def tables(plan: Design) -> list[TextTable]:
+    """Return every table of a design."""
+    domains = [domain_table(plan)] if plan.domains else []
+    return [strata_table(plan), *domains, comparison_table(plan)]
+
+
+def strata_table(plan: Design) -> TextTable:
+    """Sample sizes, local budgets and noise of each stratum."""
+    shown = min(len(plan.strata), SHOWN_STRATA)
+    local, noise, central = plan.local_epsilons, plan.noise_sds, plan.central_epsilons
+    capped = plan.inputs.local_epsilon_cap is not None
+    rows: list[tuple[str, ...]] = [
+        (
+            plan.strata.name(i),
+            f"{plan.strata.sizes[i]:,}",
+            figure(plan.sds[i]),
+            f"{plan.sample_sizes[i]:,}",
+            f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
+            round_up(float(local[i]), 3) if plan.inputs.promise.amplified else "none",
+            figure(noise[i]),
+            *((("yes" if plan.capped[i] else "no"), round_up(float(central[i]), 3)) if capped else ()),
+        )
+        for i in range(shown)
+    ]
+    left = len(plan.strata) - shown
+    rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
+    return TextTable(
+        f"{plan.strata.counted(plan.total)} in {len(plan.strata):,} strata, "
+        f"{plan.inputs.promise.in_words}, {plan.mechanism.title} noise{plan.inputs.release.in_title}",
+        (
+            *("stratum", "size", "sd", "sample size", "rate", "local epsilon", "noise sd"),
+            *(("capped", "central epsilon") if capped else ()),
+        ),
+        rows,
+        not_shown(left, "strata"),
+    )
+
+
+def domain_table(plan: Design) -> TextTable:
+    """Precision of every domain beside its target."""
+    found = plan.domains
+    priced = any(domain.shadow_price is not None for domain in found)
+    saved = "saved by 1% less" if plan.cost is None else "cost saved by 1% less"
+    if plan.inputs.goal.spends_budget:
+        saved = "variance saved by 1% less"
+    rows = [
+        (
+            domain.group if domain.column == domain.group else f"{domain.column}: {domain.group}",
+            f"{domain.population:,}",
+            f"{domain.sample_size:,}",
+            figure(domain.standard_error),
+            "" if domain.target is None else figure(domain.target),
+            *((("" if domain.shadow_price is None else figure(domain.shadow_price, 3)),) if priced else ()),
+        )
+        for domain in found[:SHOWN_STRATA]
+    ]
+    left = len(found) - SHOWN_STRATA
+    return TextTable(
+        "Domains",
+        ("domain", "size", "sample size", "standard error", "target", *((saved,) if priced else ())),
+        rows,
+        not_shown(left, "domains"),
+    )
+
+
+def comparison_table(plan: Design) -> TextTable:
+    """Set the design beside Neyman, proportional and equal allocation."""
+    mean = plan.inputs.objective == "mean"
+    measure = "standard error" if mean else "objective"
+    rows = [
+        (
+            TITLES[row.design],
+            _short_sizes(row),
+            *((f"{row.total:,}",) if plan.compares_costs else ()),
+            figure(row.variance if row.standard_error is None else row.standard_error),
+            figure(row.variance),
+            "1" if row.design == "this_design" else f"{row.ratio:.3f} times",
+            "" if row.effective_sample_size is None else f"{row.effective_sample_size:.1f}",
+            *((money(row.cost),) if row.cost is not None else ()),
+        )
+        for row in plan.compare()
+    ]
+    return TextTable(
+        "The same privacy with other allocations",
+        (
+            *("allocation", "sample sizes", *(("people",) if plan.compares_costs else ())),
+            *(measure, "variance", "variance ratio", "effective size"),
+            *(("cost",) if plan.cost is not None else ()),
+        ),
+        rows,
+        _what_is_equal(plan),
+    )
+
+
+def _what_is_equal(plan: Design) -> str:
+    """Say what the other allocations have in common with a design, where that needs saying."""
+    ignored = ["costs"] if plan.cost is not None and not plan.compares_costs else []
+    ignored += ["targets"] if plan.inputs.targets.of_domains else []
+    whatever = f", whatever their {' and '.join(ignored)}" if ignored else ""
+    said = f"The others invite as many people{whatever}." if whatever else ""
+    if plan.compares_costs:
+        said = f"The others cost at most as much as this design{whatever}."
+    return f"{said} {RANDOM_ANSWERS}".strip() if plan.problem.terms.random_answers else said
+
+
+def _short_sizes(row: Comparison) -> str:
+    sizes = row.sample_sizes
+    return " + ".join(str(n) for n in sizes.tolist()) if len(sizes) <= 6 else f"{int(sizes.sum()):,} in all"
+
+
+def sentences(plan: Design) -> list[str]:
+    """State the result, its certificate and its promise, a sentence or two each."""
+    parts = plan.variance_parts
+    share = parts.privacy / parts.total if parts.total > 0 else 0.0
+    give = "gives" if plan.total == 1 else "give"
+    if plan.standard_error is not None:
+        result = (
+            f"{plan.strata.counted(plan.total)} {give} a standard error of {figure(plan.standard_error)} for "
+            f"the population {plan.inputs.mean_in_words}; {share:.1%} of the variance comes from privacy, "
+            "the rest from sampling."
+        )
+    else:
+        result = (
+            f"{plan.strata.counted(plan.total)} {give} an objective ({plan.inputs.objective}) of "
+            f"{figure(plan.variance)}; {share:.1%} of it comes from privacy, the rest from sampling."
+        )
+    result = " ".join([result, *([] if (useless := alarm(plan)) is None else [useless])])
+    privacy = plan.privacy
+    assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
+    return [result, *outcome_sentences(plan), plan.certificate.in_words, privacy["in_words"], assumptions]
+
+
+def outcome_sentences(plan: Design) -> list[str]:
+    """State how the total and the mechanism came about, as far as there is something to say."""
+    outcome = []
+    if plan.response_in_words is not None:
+        outcome.append(plan.response_in_words)
+    if plan.inputs.targets.of_domains:
+        outcome.append(_targets_in_words(plan))
+    if plan.outcome_in_words is not None and plan.inputs.goal.explains_total:
+        outcome.append(plan.outcome_in_words)
+    advice = choice_in_words(plan), other_release_in_words(plan)
+    outcome += [sentence for sentence in advice if sentence is not None]
+    if plan.mechanism.worst_case:
+        outcome.append(
+            f"{plan.mechanism.title} noise depends on the answer; figures are for the worst case, answers at "
+            "an end of the range. In the middle there is up to four times less of it."
+        )
+    return outcome
+
+
+def _targets_in_words(plan: Design) -> str:
+    targets = [domain for domain in plan.domains if domain.target is not None]
+    binding = [domain for domain in targets if domain.binds]
+    named = ", ".join(
+        domain.group if domain.column == domain.group else f"{domain.column} {domain.group}"
+        for domain in sorted(binding, key=lambda domain: -(domain.shadow_price or 0.0))[:5]
+    )
+    cost = "" if plan.cost is None else f", for a cost of {money(plan.cost)}"
+    few = "" if not binding else f": {named}{', ...' if len(binding) > 5 else ''}"
+    all_of_them = "the target" if len(targets) == 1 else f"all {len(targets):,} targets"
+    bind = "1 of them binds" if len(binding) == 1 else f"{len(binding):,} of them bind"
+    meet = "meets" if plan.total == 1 else "meet"
+    return f"{plan.strata.counted(plan.total)} {meet} {all_of_them}{cost}; {bind}{few}."
+
+
+def as_text(plan: Design) -> str:
+    """Everything as plain text."""
+    return shown_as_text(tables(plan), sentences(plan))
+
+
+def as_html(plan: Design) -> str:
+    """Everything as HTML for a notebook; all text is escaped."""
+    return shown_as_html(tables(plan), sentences(plan))

@@ -1,0 +1,84 @@
+"""Estimates for the eye: a table of means and sentences, for the terminal and for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dpstrata.words.numbers import at_error, counted
+from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
+
+if TYPE_CHECKING:
+    from dpstrata.fielding.estimators import Estimate, Estimation
+
+_NAMED = 5
+
+
+def estimation_table(result: Estimation) -> TextTable:
+    """Means of the whole, the domains and the strata, each rounded to its error."""
+    domains, strata = (list(islice(rows, SHOWN_STRATA)) for rows in (result.domains, result.strata))
+    left = [
+        not_shown(len(result.domains) - len(domains), "domains"),
+        not_shown(len(result.strata) - len(strata), "strata"),
+    ]
+    return TextTable(
+        "Means from noised answers"
+        if result.of == "mean"
+        else f"{result.of.capitalize()}, from noised answers",
+        _header(_level(result)),
+        [_cells(row) for row in (result.whole, *domains, *strata)],
+        " ".join(filter(None, left)),
+    )
+
+
+def estimates_table(rows: Sequence[Estimate]) -> TextTable:
+    """Show some of the estimates, whose level and quantity only the whole knows."""
+    shown = [_cells(row) for row in islice(rows, SHOWN_STRATA)]
+    left = not_shown(len(rows) - len(shown), "estimates")
+    return TextTable("Estimates from noised answers", _header("interval"), shown, left)
+
+
+def estimation_sentences(result: Estimation) -> list[str]:
+    """State the total, the strata to be careful with, and what became of the promise."""
+    total = result.total
+    figures = (total.estimate, total.lower, total.upper)
+    estimate, lower, upper = at_error(figures, total.standard_error, whole=result.counts_people)
+    clipped = result.of.removeprefix("mean")
+    doubts = (
+        (
+            result.floored,
+            "noised answers vary less than the noise alone, so their own spread is taken as zero",
+        ),
+        (result.single, "there is one answer, so the spread of the design is used"),
+        (result.few, "there are fewer than 10 answers, too few to rely on an interval of their own"),
+    )
+    return [
+        f"The population total{clipped} is {estimate}, {_level(result)} {lower} to {upper}.",
+        *(
+            f"In {counted(len(names), 'stratum')} {words}: {_listed(names)}."
+            for names, words in doubts
+            if names
+        ),
+        *result.notes,
+    ]
+
+
+def _header(level: str) -> tuple[str, ...]:
+    return ("mean of", "estimate", "standard error", level, "answers", "invited")
+
+
+def _cells(row: Estimate) -> tuple[str, ...]:
+    figures = (row.estimate, row.standard_error, row.lower, row.upper)
+    estimate, error, lower, upper = at_error(figures, row.standard_error)
+    name = row.group if row.column in ("all", "stratum") else f"{row.column}: {row.group}"
+    return (name, estimate, error, f"{lower} to {upper}", f"{row.answers:,}", f"{row.invited:,}")
+
+
+def _level(result: Estimation) -> str:
+    return f"{100 * result.confidence:.10g}% interval"
+
+
+def _listed(names: Sequence[str]) -> str:
+    left = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {left:,} more" if left > 0 else "")

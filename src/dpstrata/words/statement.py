@@ -1,0 +1,161 @@
+"""The privacy promise of a design in plain words: what holds, for whom, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpstrata.words.numbers import plain_number, round_up
+
+if TYPE_CHECKING:
+    from dpstrata.designs.waves import Waves
+    from dpstrata.numerics.arrays import FloatArray
+    from dpstrata.survey.inputs import Inputs
+
+PUBLIC = (
+    "the strata, their sizes and who belongs to which",
+    "the number of people invited in each stratum",
+    "this design: mechanism, budgets, standard deviations and where they come from",
+)
+SECRET = (
+    "who was invited and who answered",
+    "the order and the time in which answers arrived",
+    "the answers before noise",
+    "the key of the draw",
+)
+EVERYONE_ANSWERS = "everyone who is invited answers, or whether they do has nothing to do with who they are"
+SOME_ANSWER = (
+    "in each stratum at least the stated share of people would answer if invited, which is publicly known; "
+    "substitutes and reserves count as invited"
+)
+SAME_PEOPLE = "the same people answer every question"
+ONCE = "the results are released once; what else is released about the same people adds up"
+NOT_FROM_ANSWERS = (
+    "strata, sample sizes and noise are fixed before any answer is seen, and the standard deviations are not "
+    "computed from the confidential answers"
+)
+AT_A_COST = (
+    "strata, sample sizes and noise are fixed before any answer of this survey is seen, and the standard "
+    "deviations that were computed from confidential answers kept to the budget stated for them"
+)
+FROM_THE_PILOT = (
+    "strata, sample sizes and noise were fixed before any answer of this wave was seen, and nothing of the "
+    "first wave but its noised answers was used for them"
+)
+DRAWN_APART = (
+    "the samples of the two waves are drawn apart from each other, each from the whole frame, and nobody "
+    "learns either"
+)
+SECRET_SAMPLE = (
+    "inside each stratum a simple random sample is drawn without replacement, and nobody learns who is in it "
+    "or who is not"
+)
+LISTED_ONCE = "nobody is listed twice in the frame"
+NOT_PROTECTED = (
+    "which stratum a person belongs to: never stratify on the sensitive trait itself",
+    "what can be inferred about a person from the population as a whole",
+    "a person who is listed more than once in the frame, or who tells others that they were invited",
+)
+WILLINGNESS = "whether a person would answer if invited: what is protected is what they answer"
+
+
+def privacy_statement(
+    inputs: Inputs,
+    local: FloatArray,
+    *,
+    central: FloatArray,
+    on_deviations: float,
+    everyone_answers: bool,
+    most_hidden: float,
+    waves: Waves | None = None,
+) -> Mapping[str, Any]:
+    """Put the promise of a design into a record and into words.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        What the design was asked for.
+    local : array
+        Local budget in each stratum.
+    central : array
+        What the release spends in the strata where the cap binds.
+    on_deviations : float
+        What was spent on the standard deviations before.
+    everyone_answers : bool
+        Whether no response rate is below 1.
+    most_hidden : float
+        The largest ratio of stratum size to sample size.
+    waves : Waves, optional
+        What two waves spend together, if this is one of them.
+    """
+    promise = inputs.promise
+    words = promise.statement(largest=float(local.max()), release=inputs.release, questions=inputs.questions)
+    if len(central):
+        words += (
+            f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer binds in "
+            f"{len(central):,} of {len(local):,} strata; there the release spends only "
+            f"{_range(float(central.min()), float(central.max()))} instead of "
+            f"{plain_number(promise.central_epsilon)}."
+        )
+    if waves is not None:
+        words += " " + _waves_in_words(inputs, waves, on_deviations)
+    elif on_deviations > 0:
+        words += (
+            f" The standard deviations were computed from confidential answers and have cost "
+            f"{plain_number(on_deviations)} already, so the survey spends "
+            f"{promise.in_all_in_words(on_deviations)}"
+        )
+    from_answers = AT_A_COST if waves is None else FROM_THE_PILOT
+    return {
+        "unit": "one person's answers",
+        "neighbours": "replace one person within a stratum",
+        "central": promise.central,
+        "local": promise.local(local, most_hidden),
+        "spent_on_deviations": on_deviations,
+        "central_in_all": promise.in_all(_other_wave(inputs, waves, on_deviations)),
+        **inputs.release.facts,
+        "assumptions": [
+            SECRET_SAMPLE,
+            EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER,
+            LISTED_ONCE,
+            from_answers if on_deviations > 0 else NOT_FROM_ANSWERS,
+            inputs.release.assumption,
+            ONCE,
+            *(() if waves is None else (DRAWN_APART,)),
+            *((SAME_PEOPLE,) if inputs.questions > 1 else ()),
+        ],
+        "public": list(PUBLIC),
+        "secret": list(SECRET),
+        "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],
+        "in_words": words,
+    }
+
+
+def _waves_in_words(inputs: Inputs, waves: Waves, spent: float) -> str:
+    """Say what a wave and the other one spend together."""
+    both = (
+        f"so both spend at most {plain_number(waves.epsilon)} in all; whoever is drawn for both spends the "
+        "local budgets of both."
+    )
+    if waves.first:
+        return (
+            f"This is the first of two waves. The second is designed from its noised answers and spends "
+            f"{plain_number(_other_wave(inputs, waves, spent))}, {both}"
+        )
+    return (
+        "This is the second of two waves. The standard deviations come from the noised answers of the first, "
+        f"which spent {plain_number(spent)}, {both}"
+    )
+
+
+def _other_wave(inputs: Inputs, waves: Waves | None, spent: float) -> float:
+    """Return what was spent before, or will be spent by the wave that follows."""
+    if waves is None or not waves.first:
+        return spent
+    return waves.left_after(inputs.promise.central_epsilon)
+
+
+def _range(smallest: float, largest: float) -> str:
+    """Write a range of budgets, rounded upwards."""
+    low, high = round_up(smallest, 3), round_up(largest, 3)
+    return high if low == high else f"{low} to {high}"

@@ -1,0 +1,38 @@
+"""Strata for the eye."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dpstrata.words.numbers import counted, figure, money
+from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
+
+if TYPE_CHECKING:
+    from dpstrata.numerics.arrays import FloatArray, IntArray
+    from dpstrata.survey.strata import Strata
+
+
+def population_table(strata: Strata) -> TextTable:
+    """Show strata as they were given, with the columns that they have."""
+    sd = "sd, in answer ranges" if strata.sds_are_shares else "sd"
+    numbers: dict[str, tuple[FloatArray | IntArray | None, Callable[[float], str]]] = {
+        "size": (strata.sizes, "{:,}".format),
+        sd: (strata.sds, lambda sd: figure(sd, 6)),
+        "coefficient": (strata.coefficients, figure),
+        "cost": (strata.costs, money),
+        "min": (strata.mins, "{:,}".format),
+        "max": (strata.maxs, "{:,}".format),
+        "response rate": (strata.response_rates, figure),
+    }
+    shown = min(len(strata), SHOWN_STRATA)
+    columns = {
+        name: [write(value) for value in values[:shown].tolist()]
+        for name, (values, write) in numbers.items()
+        if values is not None
+    }
+    columns |= {name: [str(cell) for cell in cells[:shown]] for name, cells in strata.extra.items()}
+    rows = [(strata.name(i), *(cells[i] for cells in columns.values())) for i in range(shown)]
+    rows.append(("all", f"{strata.population:,}", *[""] * (len(columns) - 1)))
+    title = counted(len(strata), "stratum")
+    return TextTable(title, ("stratum", *columns), rows, not_shown(len(strata) - shown, "strata"))

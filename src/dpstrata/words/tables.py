@@ -1,0 +1,71 @@
+"""Tables of text, and how they are shown: plain or as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    pass
+
+
+SHOWN_STRATA = 40
+
+
+class TextTable(NamedTuple):
+    """A table of formatted cells; the first column is text, the others are numbers."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    note: str = ""
+
+
+def not_shown(left: int, what: str) -> str:
+    """Say how many rows a table leaves out, if it does."""
+    return f"{left:,} more {what} are not shown." if left > 0 else ""
+
+
+def shown_as_text(tables: Sequence[TextTable], sentences: Sequence[str]) -> str:
+    """Tables and sentences as plain text."""
+    return "\n".join([*(f"{as_plain_text(table)}\n" for table in tables), *sentences])
+
+
+def as_plain_text(table: TextTable) -> str:
+    """One table as plain text."""
+    cells = [table.header, *table.rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(table.header))]
+    lines = [table.title]
+    for first, *others in cells:
+        numbers = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join(["", first.ljust(widths[0]), *numbers]))
+    return "\n".join([*lines, *([f"  {table.note}"] if table.note else [])])
+
+
+def shown_as_html(tables: Sequence[TextTable], sentences: Sequence[str] = ()) -> str:
+    """Tables and sentences as HTML for a notebook; all text is escaped."""
+    return "".join(
+        [
+            "<div>",
+            *(_html_table(table) for table in tables),
+            *(f"<p>{escape(sentence)}</p>" for sentence in sentences),
+            "</div>",
+        ]
+    )
+
+
+def _html_table(table: TextTable) -> str:
+    def line(tag: str, cells: tuple[str, ...]) -> str:
+        align = ("left",) + ("right",) * (len(cells) - 1)
+        return "".join(
+            f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
+            for side, cell in zip(align, cells, strict=True)
+        )
+
+    body = "".join(f"<tr>{line('td', row)}</tr>" for row in table.rows)
+    note = f"<p>{escape(table.note)}</p>" if table.note else ""
+    return (
+        f"<table><caption>{escape(table.title)}</caption><thead><tr>{line('th', table.header)}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{note}"
+    )

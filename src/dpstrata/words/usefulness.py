@@ -1,0 +1,79 @@
+"""Whether the result of a survey could tell anything apart, in a sentence for its headline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpstrata.errors import InputError
+from dpstrata.numerics.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from dpstrata.designs.record import Design
+
+LARGE_MARGIN = 0.25  # of the answer range
+_ALIKE = 0.1
+
+
+def alarm(plan: Design) -> str | None:
+    """Say what the result could not tell apart, where that makes it useless; otherwise ``None``.
+
+    That is so where the margin of error, at the confidence of the design, is a quarter of the answer range or
+    more, or where it reaches from the mean that is expected beyond the nearest end of the range: the result
+    could then not tell it from nobody, or everybody, giving that answer. What is expected is
+    ``expected_mean``, the column of that name, or the proportions that the standard deviations come from. A
+    first wave of two is left out, since its estimate is not the result.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata([700, 900])
+    >>> alarm(dps.design(strata, epsilon=0.2, total=90, answers="binary", proportion=0.08))[-47:]
+    'a share of 8% could not be told from 0% or 21%.'
+    """
+    if plan.standard_error is None or (plan.waves is not None and plan.waves.first):
+        return None
+    answers = plan.inputs.answers
+    margin, mean = plan.inputs.z * plan.standard_error, _expected_mean(plan)
+    reaches_the_end = mean is not None and margin >= min(mean - answers.lower, answers.upper - mean)
+    if not reaches_the_end and margin < LARGE_MARGIN * answers.range:
+        return None
+    confidence = f"{100 * plan.inputs.confidence:.10g}% confidence"
+    start = f"Too imprecise: with a margin of error of {_rounded(margin)} ({confidence})"
+    if mean is None:
+        return f"{start} means that are closer than that could not be told apart."
+    ends = max(mean - margin, answers.lower), min(mean + margin, answers.upper)
+    this, low, high = map(answers.shown, (mean, *ends))
+    return f"{start} a {answers.figure} of {this} could not be told from {low} or {high}."
+
+
+def _expected_mean(plan: Design) -> float | None:
+    """Return the mean that is expected, as far as someone said so."""
+    if plan.inputs.expected_mean is not None:
+        return plan.inputs.expected_mean
+    strata, answers = plan.strata, plan.inputs.answers
+    try:
+        means = strata.expected_means()
+    except InputError:  # a column of that name that holds something else
+        means = None
+    if means is None:
+        shares = strata.proportions if strata.proportions is not None else _implied_shares(plan)
+        if shares is None:
+            return None
+        means = answers.at_shares(shares)
+    mean = float((strata.sizes * means).sum() / strata.population)
+    return mean if answers.lower < mean < answers.upper else None
+
+
+def _implied_shares(plan: Design) -> FloatArray | None:
+    """Find the shares of two answers from their spread, where they are alike; of p and 1 − p the smaller."""
+    strata, answers = plan.strata, plan.inputs.answers
+    sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
+    shares = None if "bound" in sources else answers.proportions_of(plan.sds, strata.sizes)
+    return None if shares is None or np.ptp(shares) > _ALIKE else shares
+
+
+def _rounded(value: float) -> str:
+    """Write a number with two digits, and no exponent."""
+    return f"{float(f'{value:.2g}'):,.10g}"

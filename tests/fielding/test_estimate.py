@@ -1,0 +1,76 @@
+"""Columns of numbers and of answers, read without showing any."""
+
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpstrata as dps
+from dpstrata.fielding.answer_files import read_answers, read_numbers
+from dpstrata.privacy.answers.base import parse_answers
+
+UNCLEAR = (
+    "a comma before three digits can mean thousands or decimals; write no thousands separators, and decimals "
+    "with a point."
+)
+BINARY, REAL = parse_answers("binary"), parse_answers("0:5000")
+
+
+def written(folder, *cells, name="answers.csv"):
+    path = folder / name
+    path.write_text("person;yes\n" + "".join(f"{i};{cell}\n" for i, cell in enumerate(cells)))
+    return path
+
+
+def refused(read, *arguments):
+    with pytest.raises(dps.InputError) as caught:
+        read(*arguments)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("cell", ["canary", "", "1_0", "nan", "inf", "1.234,5", "1,2,3", "yes"])
+def test_cells_that_are_no_number_are_found_and_not_shown(tmp_path, cell):
+    path = tmp_path / "answers.csv"
+    path.write_text(f"person;yes\n1;1\n\n2;{cell}\n3;also-canary\n")
+    assert refused(read_numbers, path, "yes") == f"{path}: column 'yes', line 4, line 5: not a number."
+    path.write_text("person;yes\n1;1\n\n2; 0.5 \n")
+    assert read_numbers(path, "yes") == [1.0, 0.5]
+
+
+def test_yes_and_no_are_answers_of_a_yes_no_question_alone(tmp_path):
+    path = written(tmp_path, "Yes", " no ", "TRUE", "false", "y", "N", "1", "0", "1.0", "")
+    assert read_answers(path, "yes", BINARY) == [1, 0, 1, 0, 1, 0, 1, 0, 1, None]
+    assert refused(read_answers, path, "yes", REAL) == (
+        f"{path}: column 'yes', line 2, line 3, line 4, line 5, line 6 and 1 more: not a number; correct that, or "
+        "leave the cell empty if the person did not answer."
+    )
+    said = refused(read_answers, written(tmp_path, "yes", "maybe-canary"), "yes", BINARY)
+    assert "column 'yes', line 3: not yes or no, or 1 or 0; correct that, or leave" in said
+    assert "canary" not in said
+    pq.write_table(pa.table({"yes": [True, False, None]}), tmp_path / "a.parquet")
+    assert read_answers(tmp_path / "a.parquet", "yes", BINARY) == [1, 0, None]
+
+
+def test_decimal_commas_are_read_where_they_can_mean_nothing_else(tmp_path):
+    path = written(tmp_path, "2,5", "0,125", "-1,5", "1234,125", "7", " ")
+    assert read_answers(path, "yes", REAL) == [2.5, 0.125, -1.5, 1234.125, 7, None]
+    assert read_numbers(written(tmp_path, "2,5", "3"), "yes") == [2.5, 3]
+    for cells in (("2,5", "1,234"), ("1,234,567", "canary"), ("-12,345", "1.5")):
+        path = written(tmp_path, *cells)
+        line = 3 if cells[0] == "2,5" else 2
+        assert refused(read_answers, path, "yes", REAL) == f"{path}: column 'yes', line {line}: {UNCLEAR}"
+    path = written(tmp_path, "3.5", "2,5", "1")
+    assert refused(read_answers, path, "yes", REAL) == (
+        f"{path}: column 'yes', line 3: decimal commas, and decimal points in other rows; write all numbers with "
+        "the same sign."
+    )
+
+
+def test_blanks_are_no_answers_in_every_kind_of_file(tmp_path):
+    pq.write_table(pa.table({"yes": [1.5, None, math.nan]}), tmp_path / "a.parquet")
+    assert read_answers(tmp_path / "a.parquet", "yes", REAL) == [1.5, None, None]
+    for cell in ("NA", "-", "."):  # nobody said that these mean nothing
+        assert "line 2: not a number" in refused(read_answers, written(tmp_path, cell), "yes", REAL)

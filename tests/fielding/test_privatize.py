@@ -1,0 +1,496 @@
+"""Noising a batch: only who was drawn, once, on the ledger; and the commands from answers to estimates."""
+
+import csv
+import json
+import math
+
+import numpy as np
+import openpyxl
+import pytest
+
+import dpstrata as dps
+from commands import run
+from dpstrata.fielding import privatize as releasing
+from dpstrata.fielding.answer_files import read_people
+from dpstrata.fielding.draw import draw, verify_draw
+from dpstrata.fielding.estimate import estimate
+from dpstrata.fielding.frames import frame_strata, open_frame
+from dpstrata.fielding.ledger import locked, loss_of_repeats
+from dpstrata.fielding.privatize import privatize
+from dpstrata.fielding.releases.curator import noise_mean
+from dpstrata.fielding.response import central_losses, fewest_willing
+from dpstrata.privacy.answers.base import parse_answers
+from dpstrata.words.numbers import figure
+from fielding import field_instead, release
+from problems import CASES, is_additive
+
+
+def test_a_batch_is_noised_shuffled_and_without_ids(fielded):
+    folder, plan = fielded
+    result = release(folder)
+    assert (result.answers, result.invited, result.known_before, result.spent.epsilon) == (40, 40, 0, 1.0)
+    assert result.response.fewer == 0
+    text = (folder / "noised.csv").read_text()
+    assert text.startswith("stratum,answer\n")
+    assert "canary" not in text
+    values = {float(line.split(",")[1]) for line in text.splitlines()[1:]}
+    assert not values & {43210.0 + i for i in range(40)}
+    assert estimate(plan, folder / "noised.csv", stratum="stratum").whole.answers == 40
+    ledger = json.loads((folder / "ledger.json").read_text())
+    assert [entry["status"] for entry in ledger["entries"]] == ["released"]
+    assert "canary" not in (folder / "ledger.json").read_text()
+    assert len(set(ledger["entries"][0]["people"])) == 40
+
+
+def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
+    """Killed after the ledger said pending and before noise was on it: the rerun completes."""
+    folder, _ = fielded
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(releasing, "require_room", killed)
+        with pytest.raises(KeyboardInterrupt):
+            release(folder)
+    assert not (folder / "noised.csv").exists()
+    assert json.loads((folder / "ledger.json").read_text())["entries"][0]["status"] == "pending"
+    release(folder)
+    entries = json.loads((folder / "ledger.json").read_text())["entries"]
+    assert [entry["status"] for entry in entries] == ["released"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: [*rows, ["stranger", "north", "1"]], "got 1 who were not and 0 with another stratum"),
+        (lambda rows: [*rows, rows[-1]], "got someone's answer twice"),
+        (
+            lambda rows: [*rows[:-1], [rows[-1][0], "nowhere", "43210"]],
+            "got 0 who were not and 1 with another",
+        ),
+        (
+            lambda rows: [*rows[:-1], [*rows[-1][:2], "secret-43210"]],
+            r"column 'income', line \d+: not a number; correct that, or leave the cell empty if the person did not",
+        ),
+    ],
+)
+def test_refusals_name_nobody_and_release_nothing(fielded, change, words):
+    folder, _ = fielded
+    with open(folder / "answers.csv", newline="") as file:
+        header, *rows = list(csv.reader(file))
+    with open(folder / "wrong.csv", "w", newline="") as file:
+        csv.writer(file).writerows([header, *change(rows)])
+    with pytest.raises(dps.InputError, match=words) as caught:
+        release(folder, answers="wrong.csv")
+    for canary in ("canary", "stranger", "4321"):
+        assert canary not in str(caught.value)
+    assert not (folder / "noised.csv").exists()
+
+
+def test_the_commands_from_answers_to_estimates(fielded):
+    folder, _ = fielded
+    batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region", "--answer", "income"]
+    noised = run(folder, "privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv")
+    assert noised.returncode == 0, noised.stderr
+    assert "only the central promise holds" in noised.stdout
+    files = ["--out", "estimates.csv", "--plot", "estimates.svg"]
+    shown = run(folder, "estimate", "design.json", "noised.csv", *files)
+    assert shown.returncode == 0, shown.stderr
+    assert (folder / "estimates.svg").read_text().startswith("<svg")
+    assert "The population total is" in shown.stdout
+    plain = json.loads(run(folder, "estimate", "design.json", "noised.csv", "--json").stdout)
+    assert plain["estimates"][0]["group"] == "all"
+    one = run(folder, "privatize", "design.json", "--stratum-value", "north", input="43210\n12\n")
+    assert len(one.stdout.split()) == 2
+    for arguments, words in (
+        (["privatize", "design.json"], "needs a table of answers, or --stratum-value"),
+        (["privatize", "design.json", "answers.csv"], "needs --sample, --id"),
+        (["privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv"], "is not replaced"),
+        (
+            ["privatize", "design.json", "answers.csv", *batch, "--out", "n.json"],
+            "is written to .csv, .parquet or",
+        ),
+        (["privatize", "design.json", "answers.csv", *batch, "--out", "more.csv"], "was released before"),
+        (["estimate", "design.json", "answers.csv", "--stratum", "x"], "has no column 'x'"),
+    ):
+        wrong = run(folder, *arguments)
+        assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
+    wrong = run(folder, "privatize", "design.json", "--stratum-value", "north", input="secret-43210\n")
+    assert (wrong.returncode, "43210" in wrong.stderr) == (2, False)
+
+
+def test_a_curator_releases_one_noised_mean_a_stratum(fielded):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), trust="curator")
+    field_instead(folder, frame, plan, {"income": 43210})
+    release(folder)
+    lines = (folder / "noised.csv").read_text().splitlines()
+    assert lines[0] == "stratum,answer,answers"
+    assert len(lines) == 3
+    result = estimate(plan, folder / "noised.csv")
+    assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
+    assert abs(result.whole.estimate - 43210) < 7 * plan.standard_error
+    with pytest.raises(dps.InputError, match="the mean of a stratum is noised, not single answers"):
+        dps.noise_answer(plan, "north", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "answers", "delta"),
+    [case for case in CASES if is_additive(case[0], parse_answers(case[1]).steps)],
+)
+def test_noised_means_are_unbiased_with_the_stated_variance(mechanism, answers, delta):
+    plan = dps.design(
+        dps.Strata([5000], [0.2], names=["a"]),
+        epsilon=0.5,
+        total=30,
+        mechanism=mechanism,
+        answers=answers,
+        delta=delta,
+        trust="curator",
+    )
+    draws = np.array([noise_mean(plan, "a", np.full(30, 0.25)) for _ in range(3000)])
+    sd = float(plan.noise_sds[0])
+    assert abs(draws.mean() - 0.25) < 6.2 * sd / math.sqrt(3000)
+    assert draws.std() == pytest.approx(sd, rel=0.15)
+
+
+def test_a_sample_needs_its_record_key_and_design(fielded):
+    folder, _ = fielded
+    (folder / "sample.csv").write_text((folder / "sample.csv").read_text() + "mallory,north\n")
+    with pytest.raises(dps.InputError, match=r"is not the sample that draw\.json records"):
+        release(folder)
+    (folder / "draw.json").unlink()
+    with pytest.raises(dps.InputError, match="needs the record of its draw"):
+        release(folder)
+
+
+def test_nothing_is_written_over_and_releases_do_not_pass_each_other(fielded):
+    folder, _ = fielded
+    for out in ("answers.csv", "sample.csv", "design.json", "ledger.json", "draw.key"):
+        with pytest.raises(dps.InputError, match="is given for two different files"):
+            release(folder, out=out)
+    with (
+        locked(folder / "ledger.json"),
+        pytest.raises(dps.InputError, match="another release with the ledger"),
+    ):
+        release(folder)
+    release(folder)
+
+
+def test_a_file_that_is_there_is_neither_replaced_nor_taken_for_the_release(fielded, monkeypatch):
+    folder, _ = fielded
+    (folder / "noised.csv").write_text("junk")
+    with pytest.raises(dps.InputError, match=r"noised\.csv exists and is not replaced"):
+        release(folder)
+    with monkeypatch.context() as patched:
+        (folder / "noised.csv").unlink()
+        patched.setattr(releasing, "require_room", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            release(folder)
+    (folder / "noised.csv").write_text("junk")
+    for again in (False, True):
+        with pytest.raises(dps.InputError, match=r"noised\.csv exists and is not replaced"):
+            release(folder, again=again)
+    (folder / "noised.csv").unlink()
+    assert release(folder).spent.epsilon == 1.0
+
+
+def fewest(m, n, size):
+    return fewest_willing(np.array([m]), sample_sizes=np.array([n]), stratum_sizes=np.array([size]))[0]
+
+
+def keep(folder, number, out="few.csv"):
+    lines = (folder / "answers.csv").read_text().splitlines()
+    (folder / out).write_text("\n".join(lines[: number + 1]) + "\n")
+    return out
+
+
+def test_a_response_that_contradicts_the_design_is_refused_before_anything_is_spent(fielded):
+    """Everyone was to answer; 31 of 40 did. What holds is on the ledger, if it is accepted."""
+    folder, plan = fielded
+    few = keep(folder, 31)
+    with pytest.raises(
+        dps.InputError, match=r"Up to epsilon = \d\.\d+ may be lost instead of 1.*accept_response=True"
+    ):
+        release(folder, answers=few)
+    assert not (folder / "ledger.json").exists()
+    result = release(folder, answers=few, accept_response=True)
+    counts = np.array(
+        [read_people(folder / few, "person", ("region",))[1].count(n) for n in plan.strata.names]
+    )
+    losses = [
+        math.log1p(m / fewest(m, n, N) * math.expm1(e))
+        for m, n, N, e in zip(counts, plan.sample_sizes, plan.strata.sizes, plan.local_epsilons, strict=True)
+        if m < n
+    ]
+    assert result.spent.epsilon == result.response.epsilon == pytest.approx(max(losses))
+    assert f"epsilon = {math.ceil(max(losses) * 1000) / 1000:.3f}" in result.notes[0]
+    entry = json.loads((folder / "ledger.json").read_text())["entries"][0]
+    assert entry["epsilon"] == pytest.approx(max(losses))
+
+
+def test_losses_of_few_answers_add_up_over_repeats_and_questions(fielded):
+    """What all releases of a sample lose together, with the shares that the fewest answers leave credible."""
+    folder, plan = fielded
+    few = keep(folder, 31)
+    first = release(folder, answers=few, out="a.csv", accept_response=True)
+    both = release(folder, answers=few, out="b.csv", accept_response=True, again=True)
+    twice = central_losses(first.response.shares, 2 * plan.local_epsilons).max()
+    assert both.spent.epsilon == pytest.approx(twice)
+    assert twice > loss_of_repeats(plan, 2)
+
+
+def test_a_poor_response_is_not_forgotten_in_the_next_round(fielded):
+    folder, plan = fielded
+    first = release(folder, answers=keep(folder, 31), out="a.csv", accept_response=True)
+    both = release(folder, out="b.csv", again=True)
+    joint = np.maximum(first.response.shares, both.response.shares)
+    at_least = central_losses(joint, 2 * plan.local_epsilons).max()
+    assert both.spent.epsilon >= at_least * (1 - 1e-12)
+    assert both.spent.epsilon == pytest.approx(2 * plan.local_epsilons.max())  # others answered now
+
+
+@pytest.mark.filterwarnings("ignore:Counts are invitations")
+def test_other_people_for_another_question_show_who_was_drawn(fielded):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    counted = frame_strata(frame)
+    strata = dps.Strata(counted.sizes, names=counted.names, response_rates=[0.7, 0.7])
+    plan = dps.design(strata, epsilon=1, total=40, answers=(0, 100_000), questions=2)
+    field_instead(folder, frame, plan, {"income": 43210, "rent": 12})
+    header, *rows = (folder / "answers.csv").read_text().splitlines()
+    by_region = [[row for row in rows if f",{name}," in row] for name in plan.strata.names]
+    some = [row for region in by_region for row in region[: len(region) * 3 // 4]]
+    files = {"sample": folder / "sample.csv", "key_file": folder / "draw.key"}
+
+    def question(name, answers, **options):
+        (folder / "some.csv").write_text("\n".join([header, *answers]) + "\n")
+        columns = {"id": "person", "stratum": "region", "answer": name, "out": folder / f"{name}.csv"}
+        return privatize(folder / "design.json", folder / "some.csv", **files, **columns, **options)
+
+    assert question("income", some).spent.epsilon == 1
+    with pytest.raises(dps.InputError, match="not the same people answered this question"):
+        question("rent", some[1:])
+    assert len(json.loads((folder / "ledger.json").read_text())["entries"]) == 1
+    counted = question("rent", some[1:], accept_response=True).spent.epsilon
+    place = plan.strata.names.index(some[0].split(",")[1])
+    assert counted == pytest.approx(plan.local_epsilons[place])
+
+
+def test_a_promise_that_still_holds_is_said_and_counts_as_promised(fielded):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    counted = frame_strata(frame)
+    strata = dps.Strata(counted.sizes, names=counted.names, response_rates=[0.7, 0.7])
+    plan = dps.design(strata, epsilon=1, total=450, answers=(0, 100_000))
+    field_instead(folder, frame, plan, {"income": 43210})
+    header, *rows = (folder / "answers.csv").read_text().splitlines()
+    some = [row for name in plan.strata.names for row in [r for r in rows if f",{name}," in r][:80]]
+    (folder / "some.csv").write_text("\n".join([header, *some]) + "\n")
+    result = release(folder, answers="some.csv")
+    assert result.response.fewer == 2
+    assert "the promise of epsilon = 1 still holds" in result.notes[0]
+    assert result.spent.epsilon == 1.0
+
+
+def test_a_stratum_without_an_answer_is_found_before_anything_is_spent(fielded):
+    folder, _ = fielded
+    lines = (folder / "answers.csv").read_text().splitlines()
+    (folder / "north.csv").write_text("\n".join(line for line in lines if "south" not in line) + "\n")
+    with pytest.raises(dps.InputError, match="every stratum must have an answer, got none in 'south'"):
+        release(folder, answers="north.csv")
+    assert not (folder / "ledger.json").exists()
+    with pytest.raises(dps.InputError, match="every stratum must have an answer, got none in 'south'"):
+        release(folder, answers="north.csv", accept_response=True)
+    assert not (folder / "ledger.json").exists()
+
+
+def test_who_leaves_the_answer_blank_is_somebody_who_did_not_answer(fielded):
+    """Everything that counts who answered sees the same as without those rows."""
+    folder, _ = fielded
+    few, blanks = keep(folder, 31), "blanks.csv"
+    header, *rows = (folder / "answers.csv").read_text().splitlines()
+    kept = set((folder / few).read_text().splitlines())
+    cut = [row if row in kept else row.rpartition(",")[0] + ", " for row in rows]
+    (folder / blanks).write_text("\n".join([header, *cut]) + "\n")
+    with pytest.raises(dps.InputError, match=r"may be lost instead of 1.*accept_response=True"):
+        release(folder, answers=blanks)
+    assert not (folder / "ledger.json").exists()
+    left = release(folder, answers=blanks, accept_response=True)
+    entry = json.loads((folder / "ledger.json").read_text())["entries"][0]
+    (folder / "ledger.json").unlink()
+    without = release(folder, answers=few, out="without.csv", accept_response=True)
+    same = json.loads((folder / "ledger.json").read_text())["entries"][0]
+    assert (left.answers, left.blank, without.blank) == (31, 9, 0)
+    assert left.response.epsilon == without.response.epsilon
+    np.testing.assert_array_equal(left.response.shares, without.response.shares)
+    assert (entry["people"], entry["epsilon"]) == (same["people"], same["epsilon"])
+    strata = [
+        [line.partition(",")[0] for line in (folder / name).read_text().splitlines()]
+        for name in ("noised.csv", "without.csv")
+    ]
+    assert strata[0] == strata[1]
+    words = "9 answers were blank and are left out; those people count as people who did not answer."
+    assert left.notes == (words, *without.notes)
+
+
+def test_other_people_may_not_come_in_with_a_blank(fielded):
+    folder, _ = fielded
+    text = (folder / "answers.csv").read_text()
+    for row, words in (
+        ("stranger,north,", "got 1 who were not and 0 with"),
+        (text.splitlines()[1].rpartition(",")[0] + ",", "got someone's answer twice"),
+    ):
+        (folder / "wrong.csv").write_text(f"{text}{row}\n")
+        with pytest.raises(dps.InputError, match=words):
+            release(folder, answers="wrong.csv")
+    header, *rows = text.splitlines()
+    cut = [row.rpartition(",")[0] + "," if "south" in row else row for row in rows]
+    (folder / "wrong.csv").write_text("\n".join([header, *cut]) + "\n")
+    with pytest.raises(dps.InputError, match="every stratum must have an answer, got none in 'south'"):
+        release(folder, answers="wrong.csv", accept_response=True)
+    assert not (folder / "ledger.json").exists()
+
+
+def test_frames_and_answers_in_a_sheet_under_a_title(fielded):
+    folder, _ = fielded
+    for name in ("people", "answers"):
+        book = openpyxl.Workbook()
+        sheet = book.create_sheet("May")
+        sheet.append(["The survey of May"])
+        with open(folder / f"{name}.csv", newline="") as file:
+            for row in csv.reader(file):
+                sheet.append(row)
+        book.save(folder / f"{name}.xlsx")
+    columns = ["--id", "person", "--stratum", "region", "--sheet", "May"]
+    steps = [
+        ["frame", "people.xlsx", *columns, "--out", "strata.xlsx"],
+        ["design", "strata.xlsx", "--sheet", "design", "--epsilon", "1", "--total", "9"],
+        ["draw", "design.json", "people.xlsx", *columns, "--out", "sample.csv", "--verify"],
+        [
+            "privatize",
+            "design.json",
+            "answers.xlsx",
+            *columns,
+            "--sample",
+            "sample.csv",
+            "--answer",
+            "income",
+        ],
+    ]
+    steps[-1] += ["--out", "noised.csv"]
+    with_sheets = [run(folder, *step) for step in steps]
+    assert [done.returncode for done in with_sheets] == [0] * 4, [done.stderr for done in with_sheets]
+    wrong = run(folder, *[part if part != "May" else "June" for part in steps[0]])
+    assert wrong.stderr == "Error: people.xlsx has no sheet 'June'; it has 'Sheet', 'May'.\n"
+    wrong = run(folder, *[part.replace("people.xlsx", "people.csv") for part in steps[0]])
+    assert wrong.stderr == "Error: --sheet is for an Excel file, got 'people.csv'.\n"
+
+
+def test_the_commands_read_yes_and_no(fielded):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers="binary")
+    field_instead(folder, frame, plan, {"income": "Yes"})
+    text = (folder / "answers.csv").read_text().splitlines()
+    text[-1] = text[-1].rpartition(",")[0] + ","
+    (folder / "answers.csv").write_text("\n".join(text) + "\n")
+    batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region", "--answer", "income"]
+    accept = ["--accept-response", "--out", "noised.csv"]
+    noised = run(folder, "privatize", "design.json", "answers.csv", *batch, *accept)
+    assert noised.returncode == 0, noised.stderr
+    assert "39 of 40 answers noised" in noised.stdout
+    assert "1 answer was blank and is left out; that person counts as someone who did not" in noised.stdout
+    one = run(folder, "privatize", "design.json", "--stratum-value", "north", input="yes\nFALSE\n")
+    assert (one.returncode, len(one.stdout.split())) == (0, 2)
+    wrong = run(folder, "privatize", "design.json", "--stratum-value", "north", input="canary\n")
+    assert wrong.stderr == "Error: every answer must be yes or no, or 1 or 0, got something else.\n"
+
+
+def test_answers_outside_the_range_are_refused_before_anything_is_spent(fielded):
+    """Incomes under a range of 0 to 1 gave a mean of 1.02; now they are counted and refused."""
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    for options, words in (
+        ({"answers": (0, 1)}, r"answers must lie in \[0, 1\], got 40 of 40 outside"),
+        ({"answers": "binary"}, r"answers must lie in \[0, 1\] in steps of 1, got 40 of 40 outside"),
+        ({}, "must state what can be answered before answers from a file are noised, got the default"),
+    ):
+        field_instead(
+            folder, frame, dps.design(frame_strata(frame), epsilon=1, total=40, **options), {"income": 43210}
+        )
+        with pytest.raises(dps.InputError, match=words) as caught:
+            release(folder)
+        assert "43210" not in str(caught.value)
+        assert not (folder / "ledger.json").exists()
+
+
+def test_clipped_answers_are_said_in_every_result(fielded):
+    folder, _ = fielded
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 8000), clip=True)
+    field_instead(folder, frame, plan, {"income": 43210})
+    release(folder)
+    words = "ean of answers clipped to 0–8,000"
+    shown = run(folder, "estimate", "design.json", "noised.csv", "--out", "e.csv", "--plot", "chart.json")
+    assert shown.returncode == 0, shown.stderr
+    assert words in shown.stdout
+    assert words in (folder / "e.csv").read_text()
+    assert words in json.loads((folder / "chart.json").read_text())["title"]["text"]
+    assert words in json.loads(run(folder, "estimate", "design.json", "noised.csv", "--json").stdout)["of"]
+    assert words in str(plan)
+    report = dps.report_html(plan)
+    assert words in report
+    assert "answers are clipped to 0–8,000" in report
+    assert dps.load_design(folder / "design.json").inputs.clip
+
+
+def test_an_office_with_raw_answers_is_told_what_a_curator_would_give(fielded):
+    folder, plan = fielded
+    curator = dps.design(plan.strata, epsilon=1, total=40, answers=(0, 100_000), trust="curator")
+    options = {"epsilon": 1, "answers": (0, 100_000), "trust": "curator"}
+    same_sizes = dps.evaluate(plan.strata, plan.sample_sizes, **options)
+    said = f"standard error {figure(same_sizes.standard_error)} instead of {figure(plan.standard_error)}"
+    assert "Will the office see raw answers?" in str(plan)
+    assert said in str(plan)
+    assert said in release(folder).notes[-1]
+    assert "Will the office" not in str(curator)
+
+
+def test_crossed_and_boolean_strata_go_all_the_way(tmp_path):
+    """Sample and answers name the same strata, whatever kind of file they are in."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    people = {
+        "p": list(range(200)),
+        "old": [i % 2 == 0 for i in range(200)],
+        "band": [i % 3 for i in range(200)],
+    }
+    pq.write_table(pa.table(people), tmp_path / "people.parquet")
+    for columns, out in ((["old"], "a.xlsx"), (["old", "band"], "b.csv"), (["old", "band"], "c.parquet")):
+        folder = tmp_path / out.partition(".")[0]
+        folder.mkdir()
+        frame = open_frame(tmp_path / "people.parquet", id="p", stratum=columns)
+        plan = dps.design(frame_strata(frame), epsilon=1, total=30, answers="binary")
+        plan.save(folder / "design.json")
+        draw(folder / "design.json", frame, out=folder / out, key_file=folder / "key")
+        verify_draw(folder / "design.json", frame, sample=folder / out, key_file=folder / "key")
+        drawn = {int(person) for person in read_people(folder / out, "p", ())[0]}
+        answers = {
+            name: [cell for i, cell in enumerate(cells) if i in drawn] for name, cells in people.items()
+        }
+        pq.write_table(pa.table(answers | {"yes": [1] * len(drawn)}), folder / "answers.parquet")
+        privatize(
+            folder / "design.json",
+            folder / "answers.parquet",
+            sample=folder / out,
+            id="p",
+            stratum=columns,
+            answer="yes",
+            out=folder / "noised.csv",
+            key_file=folder / "key",
+        )
+        assert estimate(folder / "design.json", folder / "noised.csv").whole.answers == 30

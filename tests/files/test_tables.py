@@ -1,0 +1,104 @@
+"""Tables as they come, and what is said of their columns."""
+
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+import dpstrata as dps
+from dpstrata.fielding.frames import open_frame
+from dpstrata.files.tables import columns_in_words, read_table, require_columns, require_file
+
+
+def test_missing_columns_are_told_with_those_that_are_there():
+    require_columns("t.csv", ["a", "b"], "b", "a")
+    with pytest.raises(dps.InputError, match=r"^t.csv has no column 'c'; it has 'a', 'b'\.$"):
+        require_columns("t.csv", ["a", "b"], "a", "c")
+    assert columns_in_words([f"q{i}" for i in range(1022)]).endswith("'q18', 'q19' and 1,002 more")
+    assert columns_in_words([]) == "it has none"
+
+
+@pytest.mark.parametrize(
+    "row", [["canary-1", "north", "1"], ["canary-1", "Yes"], ["7", "canary"], ["c", "0,5"]]
+)
+def test_a_row_of_answers_without_a_header_is_not_shown(row):
+    assert columns_in_words(row) == "its first row looks like data, so it may lack a header"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ann:hunter2@db.example/people",
+        "jdbc:mysql://ann:hunter2@db/people.csv",
+        "s3://key:hun@ter2@bucket/p.parquet",
+        "host=db user=ann password=hunter2 dbname=d",
+        "Driver=x;PWD=hunter2;",
+    ],
+)
+def test_an_address_is_refused_without_its_password(address):
+    for read in (dps.Strata.from_file, lambda it: open_frame(it, id="p", stratum="s"), Path):
+        if read is Path:
+            said = str(dps.InputError(f"{Path(address)} does not exist.", where=address, value=address))
+        else:
+            with pytest.raises(dps.InputError, match="must be a file, got an address") as caught:
+                read(address)
+            said = str(caught.value)
+        assert "ter2" not in said
+
+
+def test_paths_are_no_addresses():
+    for path in ("C:/people.csv", "/a:b/c@d.csv", "file:/x.csv", "a.csv"):
+        require_file(path)
+        assert str(dps.InputError(f"{path} does not exist.")) == f"{path} does not exist."
+
+
+def book(path, **sheets):
+    written = openpyxl.Workbook()
+    written.remove(written.active)
+    for name, rows in sheets.items():
+        sheet = written.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    written.save(path)
+    return path
+
+
+TABLE = [["stratum", "size", "sd"], ["a", 70, 0.1], ["b", 80, 0.2]]
+
+
+def test_a_sheet_is_chosen_by_its_name(tmp_path):
+    path = book(tmp_path / "s.xlsx", Notes=[["nothing", "here"], [1, 2]], Strata=TABLE)
+    assert dps.Strata.from_file(path, sheet="Strata").names == ("a", "b")
+    assert list(read_table(path).columns) == ["nothing", "here"]
+    with pytest.raises(dps.InputError, match=r"s.xlsx has no sheet 'strata'; it has 'Notes', 'Strata'\.$"):
+        dps.Strata.from_file(path, sheet="strata")
+    (tmp_path / "s.csv").write_text("stratum,size\na,1\n")
+    with pytest.raises(dps.InputError, match=r"sheet is for an Excel file, got 's.csv'\.$"):
+        dps.Strata.from_file(tmp_path / "s.csv", sheet="Strata")
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        [],
+        [["Strata of 2024"]],
+        [["Strata of 2024"], [], [None, "as of May"], []],
+        [[None, None, "Strata"]],
+    ],
+)
+def test_title_rows_above_the_header_are_left_out(tmp_path, titles):
+    table = read_table(book(tmp_path / "s.xlsx", Strata=[*titles, *TABLE]))
+    assert table.columns == {"stratum": ["a", "b"], "size": [70, 80], "sd": [0.1, 0.2]}
+    assert table.place(0) == f"row {len(titles) + 2}"
+
+
+def test_what_is_no_title_is_kept(tmp_path):
+    """A single column, an index without a name as pandas writes it, and blanks below the header."""
+    assert read_table(book(tmp_path / "a.xlsx", S=[["id"], [1], [2]])).columns == {"id": [1, 2]}
+    rows = [[None, "stratum", "size"], [0, "a", 70], [1, None, None]]
+    assert read_table(book(tmp_path / "b.xlsx", S=rows)).columns == {
+        "stratum": ["a", None],
+        "size": [70, None],
+    }
+    wide = [["Report", "by the office"], list("abcdef"), [1] * 6]
+    assert list(read_table(book(tmp_path / "c.xlsx", S=wide)).columns) == list("abcdef")

@@ -1,0 +1,378 @@
+"""Two waves: what they spend together, on paper and on the ledger; and what they estimate."""
+
+import csv
+import json
+import math
+import secrets
+import subprocess
+import sys
+import warnings
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+from dpstrata.fielding.answer_files import read_noised
+from dpstrata.fielding.draw import draw
+from dpstrata.fielding.frames import frame_strata, open_frame
+from dpstrata.fielding.keys import survey_key
+from dpstrata.fielding.ledger import loss_of_repeats
+from dpstrata.fielding.privatize import privatize
+from dpstrata.fielding.releases.microdata import estimate_means
+from dpstrata.fielding.sample import draw_sample
+from dpstrata.pilots.pilot import pilot_weight
+from listed import Listed
+
+OPTIONS = {"epsilon": 1.0, "pilot_epsilon": 0.3, "total": 400, "pilot_total": 120}
+COLUMNS = {"id": "person", "stratum": "region", "answer": "yes"}
+SHARES = {"north": 0.5, "south": 0.04}
+
+
+@pytest.fixture
+def survey(tmp_path):
+    """A frame in which some people are asked twice, and the design of its first wave."""
+    people = [(f"canary-{i:04}", "north" if i % 2 else "south") for i in range(3000)]
+    (tmp_path / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
+    frame = open_frame(tmp_path / "people.csv", id="person", stratum="region")
+    first = dps.pilot(frame_strata(frame), **OPTIONS, answers="binary", mechanism="randomized_response")
+    first.save(tmp_path / "pilot.json")
+    return tmp_path, frame, first
+
+
+def field(folder, frame, design, wave, **more):
+    """Draw a wave, answer it and release it."""
+    (folder / wave).mkdir(exist_ok=True)
+    sample, key = folder / wave / "sample.csv", folder / "draw.key"
+    if not sample.exists():
+        draw(folder / design, frame, out=sample, key_file=key)
+    with open(sample, newline="") as file:
+        rows = list(csv.DictReader(file))
+    with open(folder / wave / "answers.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["person", "region", "yes"])
+        writer.writerows(
+            [row["person"], row["region"], int(int(row["person"][-4:]) % 100 < 100 * SHARES[row["region"]])]
+            for row in rows
+        )
+    out = folder / wave / more.pop("out", "noised.csv")
+    release = privatize(
+        folder / design,
+        folder / wave / "answers.csv",
+        sample=sample,
+        out=out,
+        key_file=key,
+        **COLUMNS,
+        **more,
+    )
+    return release, {row["person"] for row in rows}, read_noised(out, "stratum", "answer")
+
+
+def test_from_the_frame_to_one_estimate_of_two_waves(survey):
+    folder, frame, first = survey
+    before, asked, noised = field(folder, frame, "pilot.json", "first")
+    assert (before.known_before, before.spent.epsilon) == (0, 0.3)
+    main = dps.main_design(first, *noised)
+    main.save(folder / "design.json")
+    assert dps.load_design(folder / "design.json") == main
+    assert dps.load_design(folder / "pilot.json") == first
+    after, again, second = field(folder, frame, "design.json", "second")
+    twice = len(asked & again)
+    assert twice > 0
+    assert (after.known_before, after.spent.epsilon) == (twice, 1.0)
+    both = dps.combine_waves(first, main, estimate_means(first, *noised), estimate_means(main, *second))
+    assert (both.whole.answers, both.whole.invited) == (400, 400)
+    ledger = json.loads((folder / "ledger.json").read_text())
+    assert [(entry["status"], entry["epsilon"]) for entry in ledger["entries"]] == [
+        ("released", 0.3),
+        ("released", 0.7),
+    ]
+    for file in ("ledger.json", "design.json", "pilot.json"):
+        assert "canary" not in (folder / file).read_text()
+
+
+def test_the_samples_of_the_waves_are_drawn_apart(survey):
+    """One key file, two designs: who is in one sample says nothing of who is in the other."""
+    _, _, first = survey
+    main = dps.main_design(first, *answered(first))
+    assert first.digest != main.digest
+    people = list(range(3000))
+    frame = Listed(people, ["north" if i % 2 else "south" for i in people])
+    drawn = []
+    for _ in range(60):
+        key = secrets.token_bytes(32)
+        samples = [set(draw_sample(p, frame, survey_key(key, p.digest)).ids) for p in (first, main)]
+        drawn.append(len(samples[0] & samples[1]))
+    rates = first.sample_sizes * main.sample_sizes / first.strata.sizes
+    spread = math.sqrt(float((rates * (1 - first.sample_sizes / first.strata.sizes)).sum()) / 60)
+    assert abs(np.mean(drawn) - rates.sum()) < 6 * spread
+
+
+def test_only_one_release_of_the_pilot_was_announced(survey):
+    folder, frame, first = survey
+    _, _, noised = field(folder, frame, "pilot.json", "first")
+    field(folder, frame, "pilot.json", "first", again=True, out="more.csv")
+    dps.main_design(first, *noised).save(folder / "design.json")
+    with pytest.raises(dps.InputError, match=r"has spent epsilon = .* before, last in more\.csv"):
+        field(folder, frame, "design.json", "second")
+    release, _, _ = field(folder, frame, "design.json", "second", again=True)
+    assert release.spent.epsilon == pytest.approx(0.7 + loss_of_repeats(first, 2))
+
+
+def test_another_survey_of_the_same_people_is_still_refused(survey):
+    folder, frame, first = survey
+    other = dps.design(first.strata, epsilon=0.3, total=120, answers="binary")
+    other.save(folder / "other.json")
+    field(folder, frame, "other.json", "zeroth")
+    _, _, noised = field(folder, frame, "pilot.json", "first", again=True)
+    dps.main_design(first, *noised).save(folder / "design.json")
+    with pytest.raises(dps.InputError, match="Pass again=True"):
+        field(folder, frame, "design.json", "second")
+
+
+def answered(first, value=0.5):
+    names = [name for name, n in zip(first.strata.names, first.sample_sizes, strict=True) for _ in range(n)]
+    return names, np.full(len(names), value)
+
+
+@pytest.mark.parametrize(("epsilon", "pilot_epsilon"), [(1.0, 0.3), (1.0, 0.9), (0.3, 0.1), (2, 1 / 3)])
+def test_the_documents_state_the_sum(epsilon, pilot_epsilon, tmp_path):
+    strata = dps.Strata([5000, 6000], names=["a", "b"], extra={"zone": ["x", "y"]})
+    budgets = {**OPTIONS, "epsilon": epsilon, "pilot_epsilon": pilot_epsilon}
+    first = dps.pilot(strata, **budgets, domains=["zone"], mechanism="laplace")
+    main = dps.main_design(first, *answered(first))
+    assert first.inputs.epsilon == pilot_epsilon
+    assert main.inputs.epsilon == pytest.approx(epsilon - pilot_epsilon)
+    assert main.strata.sd_sources == "private_pilot"
+    assert main.table()["sd_epsilon"] == [pilot_epsilon] * 2
+    assert main.strata.extra == first.strata.extra
+    for plan in (first, main):
+        in_all = plan.privacy["central_in_all"]
+        assert in_all["epsilon"] == pytest.approx(epsilon, rel=1e-15)
+        assert in_all["epsilon"] <= epsilon
+        assert f"both spend at most {epsilon:g} in all" in plan.privacy["in_words"]
+        assert any("drawn apart" in assumption for assumption in plan.privacy["assumptions"])
+    assert main.privacy["spent_on_deviations"] == pilot_epsilon
+    assert main.waves.pilot_digest == first.digest
+    assert main.total == 280
+    main.save(tmp_path / "design.json")
+    data = json.loads((tmp_path / "design.json").read_text())
+    for change in (
+        {"epsilon": epsilon * 0.9},
+        {"epsilon": epsilon * 1.1},
+        {"total": 100},
+        {"pilot_digest": None},
+        {"pilot_digest": "anything"},
+    ):
+        changed = {**data, "waves": {**data["waves"], **change}}
+        (tmp_path / "changed.json").write_text(json.dumps(changed))
+        with pytest.raises(dps.InputError):
+            dps.load_design(tmp_path / "changed.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"pilot_epsilon": 1.0}, "pilot_epsilon must be above 0 and below epsilon"),
+        ({"pilot_epsilon": 1.5}, "below epsilon=1, so that .* got pilot_epsilon=1.5"),
+        ({"pilot_total": 400}, "pilot_total must be below total"),
+        ({"pilot_total": 399}, "total must be at least the sum of the minimums"),
+        ({"pilot_total": 1}, "total must be at least the sum of the minimums"),
+        ({"at_most": 100}, "for a total and a promise of epsilon alone, got at_most"),
+        ({"delta": 1e-6, "mechanism": "gaussian"}, "promise of epsilon alone, got delta"),
+        ({"trust": "curator"}, "one noised mean of a stratum shows no spread"),
+        ({"objective": "unit_free"}, "objectives mean, trace and custom"),
+        ({"nonsense": 1}, "a design has no option 'nonsense'"),
+        ({"epsilon": "much"}, "epsilon must be a number"),
+    ],
+)
+def test_refusals_of_a_pilot(change, words):
+    with pytest.raises(dps.DpstrataError, match=words):
+        dps.pilot(dps.Strata([5000, 6000]), **{**OPTIONS, **change})
+
+
+def test_refusals_of_a_main_design():
+    strata = dps.Strata([5000, 6000], [0.2, 0.2], sd_sources="confidential", sd_epsilons=[0.1, 0.1])
+    with pytest.raises(dps.InputError, match="standard deviations that cost no budget"):
+        dps.pilot(strata, **OPTIONS)
+    first = dps.pilot(dps.Strata([5000, 6000], names=["a", "b"]), **OPTIONS)
+    names, noised = answered(first)
+    for given, values, words in (
+        (names[:5], noised[:5], "no answer in 'b'"),
+        ([*names, "z"], [*noised, 0.1], "has no stratum 'z'"),
+        (names * 2, [*noised] * 2, "more answers than invitations"),
+        (names, ["secret-4321"] * len(names), "must be numbers"),
+    ):
+        with pytest.raises(dps.InputError, match=words) as caught:
+            dps.main_design(first, given, values)
+        assert "4321" not in str(caught.value)
+    main = dps.main_design(first, names, noised)
+    plain = dps.design(first.strata, epsilon=1, total=100)
+    for wrong in (main, plain, None):
+        with pytest.raises(dps.InputError, match="follows the design of a pilot"):
+            dps.main_design(wrong, names, noised)
+    result = estimate_means(first, names, noised)
+    with pytest.raises(dps.InputError, match="must be the one that follows this pilot"):
+        dps.combine_waves(first, plain, result, result)
+
+
+@pytest.mark.filterwarnings("ignore:Counts are invitations")
+def test_one_answer_in_a_stratum_is_enough():
+    strata = dps.Strata([5000, 6000], names=["a", "b"], response_rates=[0.03, 0.03])
+    first = dps.pilot(strata, **OPTIONS)
+    main = dps.main_design(first, ["a", "b"], [0.4, 0.6])
+    assert np.all(main.sds > 0.1)
+    assert main.total == 280
+
+
+def test_a_pilot_that_hardly_anyone_answered_announces_no_main_wave():
+    """It would state a sum that the first wave has exceeded."""
+    first = dps.pilot(dps.Strata([5000, 6000], names=["a", "b"]), **OPTIONS)
+    with pytest.raises(
+        dps.InputError, match=r"Up to epsilon = 3\.506 may be lost instead of 0\.3.*sd_epsilon"
+    ):
+        dps.main_design(first, ["a", "b"], [0.4, 0.6])
+
+
+def test_a_main_wave_beyond_the_best_is_warned_about():
+    strata = dps.Strata([5000, 6000], names=["a", "b"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        first = dps.pilot(strata, epsilon=0.1, pilot_epsilon=0.01, total=1000, pilot_total=2)
+    with pytest.warns(dps.DpstrataWarning, match="total=998 exceeds the best total"):
+        dps.main_design(first, ["a", "b"], [0.5, 0.5])
+
+
+def test_strata_may_come_in_any_order():
+    sizes, names = [5000, 9000, 700], ["a", "b", "c"]
+    first = dps.pilot(dps.Strata(sizes, names=names), **OPTIONS)
+    turned = dps.pilot(dps.Strata(sizes[::-1], names=names[::-1]), **OPTIONS)
+    generator = np.random.default_rng(1)
+    given, _ = answered(first)
+    values = generator.normal(0.5, 0.4, len(given))
+    order = generator.permutation(len(given))
+    one = dps.main_design(first, given, values)
+    two = dps.main_design(turned, [given[i] for i in order], values[order])
+    assert two.sds[::-1] == pytest.approx(one.sds, rel=1e-9)
+    assert np.abs(two.sample_sizes[::-1] - one.sample_sizes).max() <= 1
+
+
+@pytest.mark.parametrize("mechanism", ["randomized_response", "piecewise"])
+def test_two_waves_are_unbiased_and_their_intervals_cover(mechanism):
+    """Real draws and real noise, 400 surveys: the design of each depends on its own pilot."""
+    sizes = {"a": 900, "b": 1200, "c": 400}
+    strata = [name for name, size in sizes.items() for _ in range(size)]
+    generator = np.random.default_rng(11)
+    share = {"a": 0.5, "b": 0.06, "c": 0.3}
+    answers = np.array([float(generator.random() < share[name]) for name in strata])
+    truth = float(answers.mean())
+    frame = Listed(list(range(len(strata))), strata)
+    kind = (0, 1) if mechanism == "piecewise" else "binary"
+    first = dps.pilot(
+        dps.Strata(list(sizes.values()), names=list(sizes)),
+        epsilon=1.5,
+        pilot_epsilon=0.5,
+        total=400,
+        pilot_total=90,
+        min_per_stratum=5,
+        answers=kind,
+        mechanism=mechanism,
+    )
+
+    def field(plan):
+        sample = draw_sample(plan, frame, secrets.token_bytes(32))
+        by_stratum = defaultdict(list)
+        for person, name in zip(sample.ids, sample.strata, strict=True):
+            by_stratum[name].append(answers[person])
+        names = [name for name, values in by_stratum.items() for _ in values]
+        noised = [dps.noise_answers(plan, name, values) for name, values in by_stratum.items()]
+        return names, np.concatenate(noised)
+
+    repeats, errors, variances, covered = 400, [], [], 0
+    for _ in range(repeats):
+        one = field(first)
+        main = dps.main_design(first, *one)
+        two = field(main)
+        both = dps.combine_waves(first, main, estimate_means(first, *one), estimate_means(main, *two)).whole
+        errors.append(both.estimate - truth)
+        variances.append(both.standard_error**2)
+        covered += both.lower <= truth <= both.upper
+    spread = np.std(errors, ddof=1)
+    # A false alarm less than once in ten million runs; misses are few, and so have a longer tail.
+    assert abs(np.mean(errors)) < 5.5 * spread / math.sqrt(repeats)
+    assert abs(covered / repeats - 0.95) < 7 * math.sqrt(0.95 * 0.05 / repeats)
+    assert np.mean(variances) == pytest.approx(spread**2, rel=5.5 * math.sqrt(2 / repeats) + 0.02)
+
+
+def test_the_weight_is_fixed_before_any_answer():
+    first = dps.pilot(dps.Strata([5000, 6000], names=["a", "b"]), **OPTIONS, answers="binary")
+    low, high = (dps.main_design(first, *answered(first, value)) for value in (0.01, 0.5))
+    assert low.sds.max() < high.sds.min()
+    weight = pilot_weight(first)
+    assert 0 < weight < 1
+    results = [estimate_means(plan, *answered(plan, value)) for plan, value in ((first, 0.2), (low, 0.6))]
+    both = dps.combine_waves(first, low, *results)
+    assert both.whole.estimate == pytest.approx(weight * 0.2 + (1 - weight) * 0.6)
+    assert [row.estimate for row in both.strata] == pytest.approx([both.whole.estimate] * 2)
+    assert both.floored == ("a", "b")
+
+
+def test_the_commands(survey):
+    folder, frame, _ = survey
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "dpstrata", *arguments]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+    (folder / "strata.csv").write_text("stratum,size\nnorth,1500\nsouth,1500\n")
+    budgets = ["--epsilon", "1", "--pilot-epsilon", "0.3", "--total", "400", "--pilot-total", "120"]
+    kind = ["--answers", "binary", "--mechanism", "randomized_response"]
+    made = run("pilot", "strata.csv", *budgets, *kind, "--out", "pilot.json")
+    assert made.returncode == 0, made.stderr
+    assert "This is the first of two waves" in " ".join(made.stdout.split())
+    field(folder, frame, "pilot.json", "first")
+    main = run("main-design", "pilot.json", "first/noised.csv", "--out", "design.json")
+    assert main.returncode == 0, main.stderr
+    assert "both spend at most 1 in all" in " ".join(main.stdout.split())
+    shown = run("main-design", "pilot.json", "first/noised.csv", "--json")
+    assert json.loads(shown.stdout) == json.loads((folder / "design.json").read_text())
+    field(folder, frame, "design.json", "second")
+    waves = ["--pilot", "pilot.json", "--pilot-answers", "first/noised.csv"]
+    both = run("estimate", "design.json", "second/noised.csv", *waves, "--json")
+    assert both.returncode == 0, both.stderr
+    assert json.loads(both.stdout)["estimates"][0]["answers"] == 400
+    for arguments, words in (
+        (["pilot", "strata.csv", *budgets[2:]], "needs --epsilon and --total"),
+        (
+            ["pilot", "strata.csv", *budgets, "--pilot-epsilon", "2"],
+            "--pilot-epsilon must be above 0 and below",
+        ),
+        (["main-design", "design.json", "first/noised.csv"], "follows the design of a pilot"),
+        (["estimate", "design.json", "second/noised.csv", *waves[:2]], "give both --pilot and"),
+    ):
+        wrong = run(*arguments)
+        assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
+
+
+def test_a_pilot_has_one_main_wave_and_is_what_it_says(survey):
+    """Two main designs from one pilot, or a main design that calls an ordinary survey its pilot, are refused."""
+    folder, frame, first = survey
+    _, _, (names, noised) = field(folder, frame, "pilot.json", "first")
+    dps.main_design(first, names, noised).save(folder / "design.json")
+    assert field(folder, frame, "design.json", "second")[0].spent.epsilon == 1.0
+    dps.main_design(first, names, [value / 2 for value in noised]).save(folder / "other.json")
+    with pytest.raises(dps.InputError, match="Pass again=True"):
+        field(folder, frame, "other.json", "third")
+
+
+def test_an_ordinary_survey_cannot_be_announced_as_a_pilot(survey):
+    folder, frame, first = survey
+    ordinary = dps.design(first.strata, epsilon=0.3, total=120, answers="binary")
+    ordinary.save(folder / "pilot.json")
+    field(folder, frame, "pilot.json", "first")
+    main = dps.main_design(first, *answered(first))
+    forged = replace(main, waves=replace(main.waves, pilot_digest=ordinary.digest))
+    forged.save(folder / "design.json")
+    with pytest.raises(dps.InputError, match="Pass again=True"):
+        field(folder, frame, "design.json", "second")

@@ -1,0 +1,316 @@
+"""The best mechanism, and what it costs to trust nobody."""
+
+import inspect
+import json
+import math
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+from dpstrata.allocation.proof.bound import Bound
+from dpstrata.allocation.variances import planned_variance
+from dpstrata.designs.choice import better_mechanism, valid_mechanisms
+
+PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
+ONLY_GAUSSIAN = ({"epsilon": 1, "delta": 1e-6}, {"zcdp": 0.5}, {"gdp": 1.0})
+
+
+def one_stratum_at(e):
+    """A stratum and a total at which the local budget is e, nearly, for a central budget of 1."""
+    n = 1000
+    return dps.Strata([round(n * math.expm1(e) / math.expm1(1.0))], [0.2]), n
+
+
+@pytest.mark.parametrize(
+    ("e", "answers", "chosen"),
+    [
+        (3.0, "binary", "randomized_response"),
+        (5.15, "binary", "randomized_response"),
+        (3.0, (0, 1), "piecewise"),
+        (5.15, (0, 1), "staircase"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:total=.* exceeds the best total")
+def test_best_picks_what_it_should(e, answers, chosen):
+    strata, n = one_stratum_at(e)
+    plan = dps.design(strata, epsilon=1, total=n, answers=answers, mechanism="best")
+    assert plan.local_epsilons[0] == pytest.approx(e, abs=1e-3)
+    assert plan.mechanism.name == chosen
+    given = {row.mechanism: row.variance for row in plan.choice}
+    assert plan.variance == min(given.values())
+    for name, variance in given.items():
+        other = dps.design(strata, epsilon=1, total=n, answers=answers, mechanism=name)
+        assert other.variance == variance
+    if answers == (0, 1) and e == 3.0:
+        assert (plan.noise_sds[0] ** 2) == pytest.approx(0.123, abs=5e-4)
+    assert f"{plan.mechanism.title} was chosen" in repr(plan)
+
+
+def test_valid_mechanisms_by_answers_and_trust():
+    def names(answers, **more):
+        inputs = dps.design(PAPER, **{"epsilon": 1, "total": 99, "answers": answers, **more}).inputs
+        return list(valid_mechanisms(inputs))
+
+    assert names((0, 1)) == ["laplace", "tulap", "staircase", "piecewise"]
+    assert names((0, 1, 0.25)) == ["laplace", "discrete_laplace", "tulap", "staircase", "piecewise"]
+    assert "randomized_response" in names("binary")
+    assert names((0, 1), trust="curator") == ["laplace", "tulap", "staircase"]
+    for promise in ONLY_GAUSSIAN:
+        assert names("binary", **{"epsilon": None, "mechanism": "gaussian", **promise}) == ["gaussian"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "trust", "options", "names"),
+    [
+        ("binary", "local", {}, ["randomized_response"]),
+        ("binary", "curator", {}, ["discrete_laplace"]),
+        ((0, 1), "local", {}, ["staircase", "piecewise"]),
+        ((0, 1), "curator", {}, ["staircase"]),
+        ((0, 1, 0.5), "local", {}, ["staircase", "piecewise"]),
+        ((0, 100, 1), "curator", {}, ["staircase"]),
+        # one person of 7,000 has e = 9.4, and 4,000 have 1.4
+        ((0, 1), "local", {"local_epsilon_cap": 4.4}, ["piecewise"]),
+        ((0, 1), "local", {"questions": 3}, ["piecewise"]),
+        ((0, 1), "local", {"min_per_stratum": 400}, ["piecewise"]),
+        ((0, 1), "local", {"total": 300, "max_fraction": 0.01}, ["staircase"]),
+        ((0, 1), "local", {"total": 300, "max_fraction": 0.01, "questions": 2}, ["staircase", "piecewise"]),
+        ((0, 1), "local", {"at_most": 100, "total": None}, ["staircase"]),
+    ],
+)
+def test_nothing_is_solved_that_cannot_be_the_best(answers, trust, options, names):
+    asked = {"epsilon": 1, "total": 4000, "answers": answers, "trust": trust, "mechanism": "best"}
+    plan = dps.design(PAPER, **(asked | options))
+    assert [row.mechanism for row in plan.choice] == names
+
+
+def test_a_beaten_mechanism_says_so_in_one_line():
+    plan = dps.design(PAPER, epsilon=1, total=200, mechanism="laplace")
+    title, variance = better_mechanism(plan)
+    assert title == "Staircase"
+    with_it = dps.evaluate(PAPER, plan.sample_sizes, epsilon=1, mechanism="staircase")
+    assert variance == pytest.approx(with_it.variance)
+    assert f"would give a standard error of {math.sqrt(variance):.4g}." in repr(plan)
+    best = dps.design(PAPER, epsilon=1, total=200, mechanism="best")
+    assert better_mechanism(best) is None
+
+
+@pytest.mark.parametrize(
+    "question", [{"total": 200}, {"at_most": 900}, {"target_se": 0.02}, {"budget": 3000}]
+)
+def test_best_answers_every_question_and_survives_a_document(tmp_path, question):
+    strata = dps.Strata(PAPER.sizes, PAPER.sds, costs=[12, 10, 11, 25])
+    plan = dps.design(strata, epsilon=0.5, mechanism="best", **question)
+    for row in plan.choice:
+        other = dps.design(strata, epsilon=0.5, mechanism=row.mechanism, **question)
+        if "target_se" in question:
+            assert plan.cost <= other.cost
+        else:
+            assert plan.variance <= other.variance
+    plan.save(tmp_path / "d.json")
+    assert dps.load_design(tmp_path / "d.json") == plan
+    document = json.loads((tmp_path / "d.json").read_text())
+    document["choice"][0]["variance"] = 1e-9
+    (tmp_path / "d.json").write_text(json.dumps(document))
+    with pytest.raises(dps.InputError, match="contradicts itself at choice"):
+        dps.load_design(tmp_path / "d.json")
+
+
+def test_best_leaves_out_what_no_design_meets_and_says_why_if_none_does():
+    plan = dps.design(PAPER, epsilon=0.1, target_se=0.0252, mechanism="best")
+    assert {row.mechanism for row in plan.choice if row.total is None} == {"staircase"}
+    with pytest.raises(dps.InfeasibleError, match="but the best possible under this privacy"):
+        dps.design(PAPER, epsilon=0.1, target_se=0.001, mechanism="best")
+
+
+def test_the_reason_is_that_of_the_mechanism_that_comes_closest():
+    def reason(**question):
+        with pytest.raises(dps.InfeasibleError) as caught:
+            dps.design(strata, epsilon=0.1, answers="binary", **question)
+        return str(caught.value)
+
+    strata = dps.Strata(PAPER.sizes, PAPER.sds, costs=[12, 10, 11, 25], extra={"half": list("aabb")})
+    for question in (
+        {"target_se": 0.01},  # 0.0181 with 303 people by randomized response, 0.0237 with 842 by piecewise
+        {"domains": {"half": {"a": 0.02, "b": 0.001}}},
+        {"target_se": 0.03, "budget": 100},  # reached by all, at different costs
+        {"target_se": 0.02, "budget": 100},  # reached by randomized response alone
+    ):
+        assert reason(mechanism="best", **question) == reason(mechanism="randomized_response", **question)
+        assert reason(mechanism="best", **question) != reason(mechanism="piecewise", **question)
+    plain = dps.Strata(PAPER.sizes, PAPER.sds)
+    with pytest.raises(dps.InfeasibleError, match=r"best possible .* is 0\.0180728, with 303 interviews\."):
+        dps.design(plain, epsilon=0.1, answers="binary", target_se=0.01, mechanism="best")
+
+
+def test_what_local_protection_costs():
+    plan = dps.design(PAPER, epsilon=1, total=200)
+    trust = dps.compare_trust(plan)
+    assert trust.local.sample_sizes.tolist() == plan.sample_sizes.tolist()
+    assert trust.curator.inputs.trust == "curator"
+    assert trust.ratio > 1
+    assert "not having to trust anyone costs" in repr(trust)
+    target = dps.compare_trust(dps.design(PAPER, epsilon=1, target_se=0.02))
+    assert f"a trusted curator {target.curator.total:,} interviews." in target.in_words
+    assert target.curator.total < target.local.total
+    binary = dps.design(PAPER, epsilon=1, total=200, answers="binary", mechanism="randomized_response")
+    assert dps.compare_trust(binary).curator.mechanism.additive
+    with pytest.raises(dps.InputError, match="needs a Design"):
+        dps.compare_trust(np.zeros(3))
+
+
+def test_trust_is_compared_fairly():
+    many = dps.compare_trust(dps.design(PAPER, epsilon=0.1, at_most=34_000, mechanism="laplace"))
+    assert "needs" not in many.in_words
+    assert "972 interviews give a standard error of" in many.in_words
+    out_of_reach = dps.compare_trust(
+        dps.design(PAPER, epsilon=0.1, target_se=0.008, trust="curator", mechanism="laplace")
+    )
+    assert out_of_reach.local is None
+    assert out_of_reach.ratio is None
+    assert out_of_reach.in_words == (
+        "With noise on every answer the question cannot be met, with a trusted curator it can."
+    )
+    options = {"epsilon": 1, "total": 400, "answers": "binary", "mechanism": "best"}
+    from_local, from_curator = (
+        dps.compare_trust(dps.design(PAPER, trust=trust, **options)).ratio for trust in ("local", "curator")
+    )
+    assert from_local == pytest.approx(from_curator)
+
+
+@pytest.mark.parametrize("promise", ONLY_GAUSSIAN)
+def test_the_best_is_gaussian_where_only_that_keeps_the_promise(promise, tmp_path):
+    plan = dps.design(PAPER, total=200, mechanism="best", **promise)
+    explicit = dps.design(PAPER, total=200, mechanism="gaussian", **promise)
+    assert plan.inputs == explicit.inputs
+    assert plan.sample_sizes.tolist() == explicit.sample_sizes.tolist()
+    assert [row.mechanism for row in plan.choice] == ["gaussian"]
+    assert f"Gaussian was chosen: it is the noise for a promise of {plan.inputs.promise.title}." in repr(plan)
+    plan.save(tmp_path / "d.json")
+    assert dps.load_design(tmp_path / "d.json") == plan
+    if "delta" in promise:
+        with pytest.raises(dps.NotAvailableError, match="questions above 1 with Gaussian noise"):
+            dps.design(PAPER, total=200, questions=2, mechanism="best", **promise)
+
+
+def random_survey(rng):
+    """A survey and a question about it, with everything that changes what an answer's noise counts for."""
+    k = int(rng.integers(1, 6))
+    sizes = np.floor(10 ** rng.uniform(1, rng.choice([2, 4, 6]), k)).astype(np.int64) + 1
+    answers = [(0, 1), "binary", (0, 1, 0.5), (0, 10, 1), (-3.0, 4.5)][rng.integers(5)]
+    width = 1.0 if answers == "binary" else float(answers[1] - answers[0])
+    sds = width * 10 ** rng.uniform(-3, -0.32, k)
+    trust = "curator" if rng.random() < 0.3 else "local"
+    some = rng.random(4) < 0.3
+    strata = dps.Strata(
+        sizes,
+        sds,
+        coefficients=rng.uniform(0.1, 1, k),
+        costs=rng.choice([1.0, 2.5, 7.0], k) if some[0] else np.ones(k),
+        response_rates=rng.uniform(0.5, 1, k) if some[1] else None,
+        extra={"half": [f"part {i % 2}" for i in range(k)]},
+    )
+    options = {"epsilon": float(10 ** rng.uniform(-2, 1)), "answers": answers, "trust": trust}
+    if some[2] and trust == "local":
+        options["local_epsilon_cap"] = float(10 ** rng.uniform(-1, 1))
+    if some[3]:
+        options["questions"] = int(rng.integers(2, 6))
+    if rng.random() < 0.3:
+        options["max_fraction"] = float(rng.uniform(0.2, 0.9))
+        options["min_per_stratum"] = int(rng.integers(1, 4))
+    most = int(0.4 * sizes.sum())
+    total = int(rng.integers(4 * k, max(4 * k + 1, most)))
+    error = width * float(10 ** rng.uniform(-1.5, 0.3))
+    goals = [
+        {"total": total},
+        {"at_most": total},
+        {"budget": 3.0 * total},
+        {"target_se": error},
+        {"target_margin": 2 * error},
+        {"target_cv": error, "expected_mean": 0.7},
+        {"domains": {"half": error}},
+        {"domains": {"half": 2 * error}, "budget": 5.0 * total},
+        {"total": total, "objective": str(rng.choice(["trace", "unit_free", "custom"]))},
+    ]
+    return strata, options, goals[rng.integers(len(goals))]
+
+
+def in_order(plan):
+    """What makes one design of a question better than another, and by how much it may miss the optimum."""
+    proof, inputs = plan.certificate, plan.inputs
+    gap = proof.relative_gap if isinstance(proof, Bound) else 0.0
+    variance = planned_variance(plan.problem, plan.sample_sizes, finite_population=inputs.finite_population)
+    return plan.cost if inputs.asks_for_least else variance, gap
+
+
+@pytest.mark.filterwarnings("ignore::dpstrata.DpstrataWarning")
+def test_the_best_is_what_trying_all_of_them_finds():
+    rng = np.random.default_rng(14)
+    seen = {"designs": 0, "infeasible": 0, "pruned": 0, "two": 0}
+    for _ in range(250):
+        strata, options, goal = random_survey(rng)
+        plans, reasons = {}, []
+        for name in ("laplace", "discrete_laplace", "tulap", "randomized_response", "staircase", "piecewise"):
+            try:
+                plans[name] = dps.design(strata, **options, **goal, mechanism=name)
+            except dps.InfeasibleError as reason:
+                reasons.append(str(reason))
+            except dps.InputError:
+                continue  # not for such answers, or not for a curator
+        if not plans:
+            with pytest.raises(dps.InfeasibleError) as caught:
+                dps.design(strata, **options, **goal, mechanism="best")
+            assert str(caught.value) in reasons
+            seen["infeasible"] += 1
+            continue
+        best = dps.design(strata, **options, **goal, mechanism="best")
+        value, gap = in_order(best)
+        for name, plan in plans.items():
+            other, _ = in_order(plan)
+            assert value <= other * (1 + gap + 1e-12), (name, best.mechanism.name, options, goal)
+        assert value == in_order(plans[best.inputs.mechanism])[0]
+        assert best.sample_sizes.tolist() == plans[best.inputs.mechanism].sample_sizes.tolist()
+        for row in best.choice:
+            if row.variance is not None:
+                assert row.variance == plans[row.mechanism].variance
+        seen["designs"] += 1
+        seen["pruned"] += len(best.choice) < len(plans)
+        seen["two"] += len(best.choice) == 2
+    assert min(seen.values()) > 10, seen
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "best"])
+def test_the_warning_beyond_the_best_points_at_the_caller(mechanism):
+    with pytest.warns(dps.DpstrataWarning, match="exceeds the best total") as caught:
+        dps.design(PAPER, epsilon=0.1, total=34_000, mechanism=mechanism)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_every_way_in_has_the_same_default():
+    from dpstrata.cli.options import OPTIONS
+    from dpstrata.survey.inputs import Inputs
+    from dpstrata.web.requests import Options
+
+    assert inspect.signature(dps.design).parameters["mechanism"].default == "best"
+    assert Inputs(epsilon=1.0, total=9).mechanism == "best"
+    assert OPTIONS["mechanism"].default == "best"
+    assert Options().mechanism == "best"
+
+
+def test_what_is_derived_from_a_design_keeps_to_the_best(tmp_path):
+    rows = dps.sweep(PAPER, epsilon=[0.1, 1.0], total=[100, 200, 400])
+    for row in rows:
+        plan = dps.design(PAPER, epsilon=row["epsilon"], total=row["total"])
+        assert (row["sample_sizes"], row["variance"]) == (plan.sample_sizes.tolist(), plan.variance)
+    assert dps.evaluate(PAPER, plan.sample_sizes, epsilon=1).ratio == 1
+    assert dps.sensitivity(plan).scenarios
+    first = dps.pilot(dps.Strata([5000, 6000]), epsilon=1, pilot_epsilon=0.3, total=400, pilot_total=40)
+    names = [name for name, n in zip(first.strata.names, first.sample_sizes, strict=True) for _ in range(n)]
+    main = dps.main_design(first, names, np.full(len(names), 0.5))
+    assert main.inputs.mechanism == first.inputs.mechanism
+    for each in (plan, first):
+        assert repr(each).count(" was chosen: ") == 1
+    for each in (plan, first, main):
+        assert "noise protects such answers as well" not in repr(each)
+        each.save(tmp_path / f"{each.digest}.json")
+        assert dps.load_design(tmp_path / f"{each.digest}.json") == each

@@ -1,0 +1,154 @@
+"""The generated programs are run, and what they make is compared with the design they came from."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import dpstrata as dps
+from dpstrata.files.writing import write_table
+from dpstrata.present.report.code import (
+    command_line,
+    given_options,
+    python_code,
+    python_code_with_strata,
+    strata_columns,
+)
+
+NAMES = ["north", 'O\'Brien "x"', "007", "Süd 🙂"]
+STRATA = dps.Strata(
+    sizes=[7000, 8000, 9000, 10000],
+    sds=[0.283, 0.08, 0.0226, 0.0064],
+    names=NAMES,
+    costs=[3, 2.5, 4, 3],
+    mins=[2, 2, 2, 2],
+    maxs=[900, 800, 700, 9000],
+    response_rates=[0.9, 1.0, 0.75, 0.6],
+    coefficients=[1.5, -2, 0.25, 1],
+    extra={"region": ["a: b", "a: b", "c=d", "c=d"], "old": ["w", "x", "y", "z"]},
+)
+PLAIN = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064], names=NAMES)
+QUESTIONS = {
+    "total": {"epsilon": 1, "total": 200},
+    "at_most": {"epsilon": 0.1, "at_most": 20_000},
+    "budget": {"epsilon": 0.7, "budget": 555.5},
+    "target_se": {"epsilon": 1, "target_se": 0.03, "budget": 1e5},
+    "target_margin": {"epsilon": 1, "target_margin": 0.06, "confidence": 0.9},
+    "target_cv": {"epsilon": 1, "target_cv": 0.1, "expected_mean": 0.4},
+    "domains": {"epsilon": 2, "domains": {"region": {"c=d": 0.05, "a: b": 0.06}, "stratum": None}},
+    "one target for all domains": {"epsilon": 2, "domains": {"region": 0.06}},
+    "best": {"epsilon": 1, "total": 300, "mechanism": "best", "answers": "binary"},
+    "grid": {"epsilon": 1, "total": 300, "mechanism": "discrete_laplace", "answers": (-5, 5, 0.5)},
+    "gaussian": {"epsilon": 1, "delta": 1e-6, "total": 300, "mechanism": "gaussian"},
+    "zcdp": {"zcdp": 0.3, "total": 300, "mechanism": "gaussian", "questions": 2},
+    "gdp": {"gdp": 1.25, "total": 300, "mechanism": "gaussian", "trust": "curator"},
+    "cap": {"epsilon": 1, "total": 300, "local_epsilon_cap": 4.5, "questions": 3, "finite_population": False},
+    "bounds": {
+        "epsilon": 1,
+        "total": 900,
+        "min_per_stratum": 5,
+        "min_fraction": 0.001,
+        "max_fraction": 0.05,
+        "objective": "trace",
+    },
+    "custom": {"epsilon": 1, "total": 300, "objective": "custom"},
+}
+
+
+@pytest.fixture(params=QUESTIONS, scope="module")
+def plan(request):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return dps.design(STRATA, **QUESTIONS[request.param])
+
+
+def run_python(code):
+    space = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(code, space)
+    return space["plan"]
+
+
+def test_python_with_the_strata_in_it_gives_the_same_design(plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_python(python_code_with_strata(plan)) == plan
+    assert dps.load_design("design.json") == plan
+
+
+def test_python_with_a_strata_file_gives_the_same_design(plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_table(strata_columns(plan), tmp_path / "my strata.csv")
+    code = python_code(plan, strata="my strata.csv", out=None)
+    assert run_python(code).digest == plan.digest
+
+
+def test_the_command_line_gives_the_same_design(plan, tmp_path):
+    write_table(strata_columns(plan), tmp_path / "my 'strata'.csv")
+    command = command_line(plan, strata="my 'strata'.csv")
+    assert command.startswith("dpstrata design ")
+    shell = command.replace("dpstrata", f"'{sys.executable}' -m dpstrata", 1)
+    done = subprocess.run(
+        shell, shell=True, executable="/bin/sh", cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert dps.load_design(tmp_path / "design.json") == plan
+
+
+def test_nothing_that_is_a_default_is_written():
+    plan = dps.design(PLAIN, epsilon=1, total=200)
+    assert given_options(plan.inputs, best=True) == {"epsilon": 1.0, "total": 200}
+    assert given_options(plan.inputs) == {"epsilon": 1.0, "total": 200, "mechanism": "staircase"}
+    assert "mechanism" not in python_code_with_strata(plan)
+    named = dps.design(PLAIN, epsilon=1, total=200, mechanism="staircase")
+    assert 'mechanism="staircase"' in python_code_with_strata(named)
+    assert "sd_sources" in python_code_with_strata(plan)
+    assert "costs" not in python_code_with_strata(plan)
+
+
+def test_one_value_for_all_strata_is_written_stratum_by_stratum(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bare = dps.Strata([7000, 8000], names=["a", "b"])
+    plan = dps.design(
+        bare, epsilon=1, total=200, response_rate=0.6, proportion=0.08, answers=(0, 10, 1), mechanism="best"
+    )
+    assert run_python(python_code_with_strata(plan)) == plan
+    write_table(strata_columns(plan), tmp_path / "strata.csv")
+    assert run_python(python_code(plan)) == plan
+
+
+def test_names_cannot_leave_their_quotes():
+    wicked = ['"]); raise SystemExit("out") #', "\n import os", "\\", "\u2028", "'; rm -rf ~; '", "\x7f\x01"]
+    strata = dps.Strata([700] * 6, [0.3] * 6, names=wicked)
+    plan = dps.design(strata, epsilon=1, total=60)
+    code = python_code_with_strata(plan, out=None)
+    assert code.isascii()
+    assert run_python(code).strata.names == tuple(wicked)
+
+
+def test_many_strata_are_read_from_a_file():
+    plan = dps.design(dps.Strata([700] * 50, [0.3] * 50), epsilon=1, total=500)
+    assert 'from_file("strata.csv")' in python_code_with_strata(plan)
+    assert json.dumps(strata_columns(plan))
+
+
+def test_both_waves_of_a_pilot_are_made_again(tmp_path, monkeypatch):
+    """The first from its strata, the second from the first and its noised answers."""
+    monkeypatch.chdir(tmp_path)
+    waves = {"pilot_epsilon": 0.25, "total": 300, "pilot_total": 60, "answers": "binary"}
+    first = dps.pilot(PLAIN, epsilon=1, mechanism="randomized_response", **waves)
+    assert run_python(python_code_with_strata(first, out="pilot.json")) == first
+    names = [name for name, n in zip(NAMES, first.sample_sizes.tolist(), strict=True) for _ in range(n)]
+    noised = [0.1 * (i % 10) for i in range(60)]
+    main = dps.main_design(first, names, noised)
+    write_table({"stratum": names, "answer": noised}, tmp_path / "noised.csv")
+    assert run_python(python_code_with_strata(main)).digest == main.digest
+    write_table(strata_columns(first), tmp_path / "strata.csv")
+    for plan, out in ((first, "pilot.json"), (main, "design.json")):
+        (tmp_path / out).unlink()
+        shell = command_line(plan, out=out).replace("dpstrata", f"'{sys.executable}' -m dpstrata", 1)
+        done = subprocess.run(shell, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert dps.load_design(tmp_path / out).digest == plan.digest
