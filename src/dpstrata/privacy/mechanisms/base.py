@@ -50,7 +50,9 @@ class Mechanism(ABC):
     needs_delta: ClassVar[bool] = False
     """Whether it keeps a promise of (ε, δ), and no other."""
     additive: bool = True
-    """Whether noise of one distribution is added to every answer; only then can a curator use it."""
+    """Whether noise of one distribution is added to every answer; only then can a sum have it."""
+    keeps_distance: bool = True
+    """Whether, with the same randomness, two answers lead to outputs that are no further apart."""
     worst_case: bool = False
     """Whether the variance depends on the answer, and the one given is the largest."""
     constant_remainder: float | None = None
@@ -129,6 +131,14 @@ class Mechanism(ABC):
     def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
         """Draw additive noise for simulations only."""
         raise NotImplementedError(f"{self.title} is not additive")
+
+    def debiasing(self, e: float) -> float:
+        """How far an output is stretched to take its bias out: 1 for added noise."""
+        return 1.0
+
+    def exact_debiasing(self, e: Any) -> Any:
+        """Return the same in mpmath."""
+        return e.context.mpf(1)
 
     def estimated_variance(self, mean_square: FloatArray, e: FloatArray) -> FloatArray:
         """Estimate the variance of the noise of released shares; for most mechanisms it is known.

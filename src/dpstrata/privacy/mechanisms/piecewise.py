@@ -28,6 +28,7 @@ class Piecewise(Mechanism):
     weight = 2.0 / 3.0
     rounding = 128.0
     additive = False
+    keeps_distance = False
     worst_case = True
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:

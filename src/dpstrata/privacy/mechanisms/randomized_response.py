@@ -64,6 +64,14 @@ class RandomizedResponse(Mechanism):
         seen = np.where(generator.random(shares.shape) < flip, 1.0 - shares, shares)
         return (seen - flip) / (1.0 - 2.0 * flip)
 
+    def debiasing(self, e: float) -> float:
+        """coth(e/2): one over the difference of the two probabilities."""
+        return float(1.0 / np.tanh(0.5 * e))
+
+    def exact_debiasing(self, e: Any) -> Any:
+        """Return the same in mpmath."""
+        return e.context.coth(e / 2)
+
     def grid_steps(self, e: float) -> int:
         """Return 1: two values."""
         return 1

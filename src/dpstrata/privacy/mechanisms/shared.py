@@ -34,6 +34,7 @@ class SharedBudget(Mechanism):
         self.weight = inner.weight * questions**2
         self.rounding = 4.0 * inner.rounding
         self.additive = inner.additive
+        self.keeps_distance = inner.keeps_distance
         self.worst_case = inner.worst_case
         super().__init__(inner.answers)
 
@@ -68,6 +69,14 @@ class SharedBudget(Mechanism):
     def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
         """Noise at a budget of e/m; for simulations only."""
         return self.inner.simulated_release(shares, e / self.questions, generator)
+
+    def debiasing(self, e: float) -> float:
+        """Stretch as the inner mechanism does at e/m."""
+        return self.inner.debiasing(e / self.questions)
+
+    def exact_debiasing(self, e: Any) -> Any:
+        """Return the same in mpmath."""
+        return self.inner.exact_debiasing(e / self.questions)
 
     def estimated_variance(self, mean_square: FloatArray, e: FloatArray) -> FloatArray:
         """Estimate as the inner mechanism does at e/m."""

@@ -59,9 +59,9 @@ class ApproximateEpsilon(PureEpsilon):
 
     def _beyond_the_factor(self, release: Seen) -> str:
         return (
-            f"Beyond that factor, the probability of anything seen may differ by delta = "
+            f" Beyond that factor, the probability of anything seen may differ by delta = "
             f"{plain_number(self.delta)}; for {release.published} by that times the size of its stratum over "
-            "its sample size. "
+            "its sample size."
         )
 
     def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:

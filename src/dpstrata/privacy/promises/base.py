@@ -27,8 +27,8 @@ class Seen(Protocol):
     def whoever_sees(self) -> str:
         """The beginning of a sentence about whoever sees that."""
 
-    def local_in_words(self, largest: float, *, questions: int) -> str:
-        """Say what they can learn, for a promise with local budgets."""
+    def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
+        """Say what they can learn, for a promise with local budgets, and what is left after a leak."""
 
 
 class Promise(ABC):
@@ -148,8 +148,8 @@ class Promise(ABC):
         """Say, after "the survey spends", what it comes to with a pure epsilon spent before."""
 
     @abstractmethod
-    def statement(self, *, largest: float, release: Seen, questions: int) -> str:
-        """Say what it means for the public and for whoever sees what was noised once.
+    def sentences(self, *, largest: float, release: Seen, questions: int) -> tuple[str, ...]:
+        """Say what it means for the public, for whoever sees what was noised once, and after a leak.
 
         Parameters
         ----------

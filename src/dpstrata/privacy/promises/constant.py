@@ -67,12 +67,12 @@ class ConstantNoise(Promise):
         """Say no sum."""
         return "that on top of its promise."
 
-    def statement(self, *, largest: float, release: Seen, questions: int) -> str:
+    def sentences(self, *, largest: float, release: Seen, questions: int) -> tuple[str, ...]:
         """Say that it holds for everyone, invited or not."""
         return (
             f"{release.whoever_sees} learns no more about a person's answers than {self.adjective} "
             f"differential privacy allows ({self.in_words}), whether or not they know who was invited: a "
-            "secret sample does not strengthen this promise."
+            "secret sample does not strengthen this promise.",
         )
 
     def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:

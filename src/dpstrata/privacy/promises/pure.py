@@ -113,15 +113,16 @@ class PureEpsilon(Promise):
         """Say the sum."""
         return f"{sum_as_written(self.epsilon, on_deviations)} in all."
 
-    def statement(self, *, largest: float, release: Seen, questions: int) -> str:
+    def sentences(self, *, largest: float, release: Seen, questions: int) -> tuple[str, ...]:
         """Say by which factor odds can change."""
-        return (
+        published = (
             "If the assumptions hold, whoever sees the released results, and does not know who was invited, "
             "can change their odds about any one person's answer, beyond what the results tell of people in "
             f"general, by a factor of at most {factor_up(math.exp(self.epsilon))} "
-            f"(epsilon = {plain_number(self.epsilon)}), whether that person took part or not. "
-            f"{self._beyond_the_factor(release)}{release.local_in_words(largest, questions=questions)}"
+            f"(epsilon = {plain_number(self.epsilon)}), whether that person took part or not."
+            f"{self._beyond_the_factor(release)}"
         )
+        return published, *release.against_the_office(largest, questions=questions)
 
     def _beyond_the_factor(self, release: Seen) -> str:
         return ""

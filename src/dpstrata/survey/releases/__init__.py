@@ -10,13 +10,13 @@ from dpstrata.errors import InputError, option
 if TYPE_CHECKING:
     from dpstrata.survey.releases.base import Release
 
-OPTION = "trust"
-Trust = Literal["local", "curator"]
-# value of the option: module beside this one, and of ``survey.releases``, and what the classes are called;
-# and who may see raw answers
+OPTION = "release"
+ReleaseName = Literal["microdata", "sums"]
+# value of the option: module beside this one, and of ``fielding.releases``, and what the classes are called;
+# and what is published
 RELEASES = {
-    "local": ("microdata.Microdata", "nobody, answers are noised before"),
-    "curator": ("curator.Curator", "a trusted office, which noises each stratum's mean once"),
+    "microdata": ("microdata.Microdata", "every noised answer, shuffled"),
+    "sums": ("sums.Sums", "the sum of each stratum's answers, with one draw of the office's noise"),
 }
 
 

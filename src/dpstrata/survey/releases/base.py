@@ -7,7 +7,7 @@ However answers are released, the mean of a stratum with m answers has the varia
 (S² with the finite population correction). v is the variance of one draw of noise at the budget e(n) that a
 secret sample of n people allows. If every answer gets a draw, p = 1; if their sum gets one, p = 2. d is the
 variance of noise that every answer has besides, whatever n is, and g is how far a noised sum is stretched to
-take the bias of such noise out. A form of release states p, d and g; ``model.terms`` composes them with
+take the bias of such noise out. A form of release states p, d and g; ``allocation.terms`` composes them with
 everything else.
 """
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.survey.releases import OPTION
 
 if TYPE_CHECKING:
+    from dpstrata.designs.record import Design
     from dpstrata.survey.inputs import Inputs
 
 
@@ -41,16 +41,10 @@ class Release(ABC):
     """Whether what is published shows how far answers differ, so that a pilot can learn from it."""
     leaves_out: ClassVar[Mapping[str, Any]] = {}
     """Options that do not go with it, and what they are then."""
-    suggested: ClassVar[bool] = False
-    """Whether someone who designs another release is told what this one would give (:meth:`suggestion`)."""
 
     # words: who noises what, and who sees it
-    who_noises: ClassVar[str]
-    """As a clause: "answers are noised one by one"."""
-    in_title: ClassVar[str] = ""
-    """What follows "Laplace noise" in the title of a table, where that needs saying."""
-    noise_goes_to: ClassVar[str]
-    """What gets one draw of noise: "an answer"."""
+    budget_of: ClassVar[str] = "local epsilon"
+    """What the budgets of the strata are called in tables."""
     noise_sd_of: ClassVar[str]
     """What the noise that tables show is that of: "an answer"."""
     published: ClassVar[str]
@@ -59,10 +53,6 @@ class Release(ABC):
     """The same where it is counted: "one noised answer"."""
     to_know: ClassVar[str]
     """What someone who sees it must know to learn something about a person: "who gave it"."""
-    assumption: ClassVar[str]
-    """What must hold of the release itself."""
-    whoever_sees: ClassVar[str]
-    """The beginning of a sentence about whoever sees what was noised once."""
 
     @classmethod
     def asked_for(cls, options: Any) -> Self:
@@ -70,9 +60,9 @@ class Release(ABC):
         return cls()
 
     @classmethod
-    def instead_of(cls, inputs: Inputs) -> Inputs:
-        """Ask the same for this release, without the options that do not go with it."""
-        return replace(inputs, **{OPTION: cls.name, **cls.leaves_out})
+    def alternatives(cls, plan: Design) -> list[Inputs]:
+        """List what to ask for to get this release instead of that of a design, if it is worth suggesting."""
+        return []
 
     # --- checks -------------------------------------------------------------------------------
 
@@ -83,7 +73,16 @@ class Release(ABC):
         """Say why it cannot be carried out with a mechanism; ``None`` where it can."""
         return None
 
+    def office_mechanism(self, mechanism: str) -> str:
+        """Name the noise at the budget that depends on n, given the one that was asked for."""
+        return mechanism
+
     # --- mathematics --------------------------------------------------------------------------
+
+    @property
+    def device(self) -> Mechanism | None:
+        """What noises answers before, whatever n is."""
+        return None
 
     @property
     def device_variance(self) -> float:
@@ -98,6 +97,25 @@ class Release(ABC):
     def exact_layers(self, mp: Any) -> tuple[Any, Any]:
         """Return d and g in mpmath, by the textbook."""
         return mp.mpf(0), mp.mpf(1)
+
+    @property
+    def credits_devices(self) -> bool:
+        """Whether less noise may be added than is minimised, because answers are random by themselves."""
+        return False
+
+    def credited(self, budgets: FloatArray) -> FloatArray:
+        """Return the budgets at which noise is added after all; infinite where none is needed."""
+        return budgets
+
+    def worst_epsilon(self, largest: float) -> float:
+        """Return the most that anyone who sees something noised can learn about one person.
+
+        Parameters
+        ----------
+        largest : float
+            The largest budget of any stratum.
+        """
+        return largest
 
     def simulated_answers(
         self, mechanism: Mechanism, shares: FloatArray, e: float, generator: np.random.Generator
@@ -132,9 +150,34 @@ class Release(ABC):
 
     # --- words --------------------------------------------------------------------------------
 
+    @property
     @abstractmethod
-    def local_in_words(self, largest: float, *, questions: int) -> str:
-        """Say what whoever sees what was noised once can learn, for a promise with local budgets.
+    def who_noises(self) -> str:
+        """As a clause: "answers are noised one by one"."""
+
+    @property
+    def in_title(self) -> str:
+        """What follows "Laplace noise" in the title of a table, where that needs saying."""
+        return ""
+
+    @property
+    @abstractmethod
+    def noise_goes_to(self) -> str:
+        """What gets one draw of noise: "an answer"."""
+
+    @property
+    @abstractmethod
+    def assumption(self) -> str:
+        """What must hold of the release itself."""
+
+    @property
+    @abstractmethod
+    def whoever_sees(self) -> str:
+        """The beginning of a sentence about whoever sees what was noised once."""
+
+    @abstractmethod
+    def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
+        """Say what whoever sees a person's noised answer can learn, and what is left if the file leaks.
 
         Parameters
         ----------

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.base import Release
 from dpstrata.words.numbers import counted, factor_up, round_up
+
+if TYPE_CHECKING:
+    from dpstrata.survey.inputs import Inputs
 
 LARGE_LOCAL_EPSILON = 8.0
 
@@ -20,20 +26,44 @@ class Microdata(Release):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "local"
+    name: ClassVar[str] = "microdata"
     noise_power: ClassVar[Literal[1, 2]] = 1
     shows_spread: ClassVar[bool] = True
+    leaves_out: ClassVar[Mapping[str, Any]] = {"device_epsilon": None}
 
-    who_noises: ClassVar[str] = "answers are noised one by one"
-    noise_goes_to: ClassVar[str] = "an answer"
     noise_sd_of: ClassVar[str] = "an answer"
     published: ClassVar[str] = "a single noised answer"
     published_one: ClassVar[str] = "one noised answer"
     to_know: ClassVar[str] = "who gave it"
-    assumption: ClassVar[str] = "noised answers are shuffled or added up before anything is released"
-    whoever_sees: ClassVar[str] = (
-        "If answers are noised before anyone else sees them, whoever sees those of one person"
-    )
+
+    def check(self, inputs: Inputs) -> None:
+        """Refuse a device budget: the budget of a published answer follows from the sample sizes."""
+        if inputs.device_epsilon is not None:
+            raise InputError(
+                f"{option('device_epsilon')} needs {option(OPTION, 'sums')}, got {option(OPTION, self.name)}: "
+                "what a published answer may spend follows from the sample sizes. Limit it with "
+                f"{option('local_epsilon_cap')}, or publish sums."
+            )
+
+    @property
+    def who_noises(self) -> str:
+        """Say that each answer is."""
+        return "answers are noised one by one"
+
+    @property
+    def noise_goes_to(self) -> str:
+        """An answer."""
+        return "an answer"
+
+    @property
+    def assumption(self) -> str:
+        """Say that the order of answers tells nothing."""
+        return "noised answers are shuffled or added up before anything is released"
+
+    @property
+    def whoever_sees(self) -> str:
+        """Begin a sentence about a person's noised answers."""
+        return "If answers are noised before anyone else sees them, whoever sees those of one person"
 
     def simulated_answers(
         self, mechanism: Mechanism, shares: FloatArray, e: float, generator: np.random.Generator
@@ -41,14 +71,17 @@ class Microdata(Release):
         """Noise every answer."""
         return mechanism.simulated_release(shares, e, generator)
 
-    def local_in_words(self, largest: float, *, questions: int) -> str:
+    def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
         """Say what one person's noised answers tell."""
         answers = "all noised answers of one person" if questions > 1 else "a single noised answer"
         gave = "them" if questions > 1 else "it"
+        factor = factor_up(math.exp(largest))
         return (
             f"If answers are noised before anyone else sees them, whoever sees {answers} and knows who gave "
-            f"{gave} can change their odds by a factor of at most {factor_up(math.exp(largest))} (local "
-            f"epsilon at most {round_up(largest, 2)})."
+            f"{gave} can change their odds by a factor of at most {factor} (local epsilon at most "
+            f"{round_up(largest, 2)}).",
+            f"If the office's list of who gave which noised answer leaks, that factor of {factor} is what "
+            "is left.",
         )
 
     def seen_in_words(self, *, questions: int) -> str:
