@@ -16,7 +16,7 @@ import opendp.prelude  # noqa: F401 - loaded once, before the children
 import dpstrata.cli
 import survey_imports  # noqa: F401
 
-WATCHED = tuple(f"{name}.py" for name in ("output", "keys", "ledger", "records", "releasing"))
+WATCHED = tuple(f"{name}.py" for name in ("writing", "overwriting", "keys", "ledger", "draw", "privatize"))
 
 
 def run(arguments, kill_at=None):

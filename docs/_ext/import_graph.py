@@ -171,7 +171,7 @@ def _width(name: str) -> float:
 
 
 def _title(name: str) -> str:
-    return "errors, arrays, version" if name == BASE else name
+    return "errors, numerics, version" if name == BASE else name
 
 
 def _box(name: str, x: float, y: float) -> str:
@@ -204,7 +204,8 @@ def module_tables() -> str:
 
 def _modules(name: str) -> list[list[str]]:
     if name == BASE:
-        files = [SOURCE / f"{each}.py" for each in ("__init__", "errors", "arrays", "version")]
+        files = [SOURCE / f"{each}.py" for each in ("__init__", "errors", "version")]
+        files += sorted((SOURCE / "numerics").glob("*.py"))
     else:
         folder = SOURCE / name
         files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]

@@ -209,8 +209,8 @@ def test_markup_in_names_is_shown_as_it_is(tmp_path):
 
 def test_an_unexpected_fault_shows_no_traceback(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(
-        "import dpstrata.planning\ndef broken(*a, **k): raise RuntimeError('secret detail')\n"
-        "dpstrata.planning.design = broken\n"
+        "import dpstrata.planning.design\ndef broken(*a, **k): raise RuntimeError('secret detail')\n"
+        "dpstrata.planning.design.design = broken\n"
     )
     import os
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
-from dpstrata.designs.document import DesignDocument
+from dpstrata.designs.document_shape import DesignDocument
 from dpstrata.designs.schema import design_schema
 from dpstrata.words.numbers import factor_up, round_up
 from problems import MECHANISMS, OBJECTIVES, PAPER_SDS, PAPER_SIZES
@@ -312,7 +312,8 @@ def test_the_digest_is_of_what_was_asked_and_decided():
         == 5
     )
     assert digest(mechanism="tulap") != known
-    from dpstrata.designs.document import COMPUTED, StratumPart
+    from dpstrata.designs.document import COMPUTED
+    from dpstrata.designs.document_shape import StratumPart
 
     asked = set(StratumPart.model_fields) - set(COMPUTED)
     assert asked == {

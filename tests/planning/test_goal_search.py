@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.allocation.posing import pose
 from dpstrata.allocation.solvers.free import best_sizes
 from dpstrata.planning import goal_search as questions
 from dpstrata.survey.inputs import Inputs
@@ -60,7 +61,7 @@ def test_at_most_equals_trying_every_total(seed):
         assert plan.variance == pytest.approx(min(other.variance for other in every.values()), rel=1e-12)
     assert plan.outcome.variance_at_limit == pytest.approx(every[most].variance, rel=1e-12)
     # no allocation at all is better, since no single person is worth adding or leaving out
-    free = best_sizes(Inputs(total=plan.total, **{**options, "answers": plan.inputs.answers}).problem(strata))
+    free = best_sizes(pose(Inputs(total=plan.total, **{**options, "answers": plan.inputs.answers}), strata))
     assert plan.outcome.best_total == free.sum()
 
 
