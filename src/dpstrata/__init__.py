@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from dpstrata.fielding.frames.base import Frame
     from dpstrata.fielding.noise import noise_answer, noise_answers
     from dpstrata.fielding.privatize import privatize
+    from dpstrata.fielding.publish import publish
     from dpstrata.fielding.releases.microdata import estimate_means
     from dpstrata.fielding.sample import draw_sample
     from dpstrata.pilots.pilot import combine_waves, main_design, pilot
-    from dpstrata.planning.compare_trust import compare_trust
+    from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.design import design
     from dpstrata.planning.evaluate import evaluate
     from dpstrata.planning.load import load_design
@@ -69,7 +70,7 @@ _HOMES = {
     "central_epsilon": "privacy.amplification",
     "certify": "allocation.proof.certificate",
     "combine_waves": "pilots.pilot",
-    "compare_trust": "planning.compare_trust",
+    "compare_releases": "planning.compare_releases",
     "design": "planning.design",
     "draw": "fielding.draw",
     "draw_sample": "fielding.sample",
@@ -86,6 +87,7 @@ _HOMES = {
     "pilot": "pilots.pilot",
     "plot": "present.charts.plot",
     "privatize": "fielding.privatize",
+    "publish": "fielding.publish",
     "report_html": "present.report.report",
     "sensitivity": "planning.sensitivity",
     "simulate": "simulation.survey",
@@ -118,7 +120,7 @@ __all__ = [
     "central_epsilon",
     "certify",
     "combine_waves",
-    "compare_trust",
+    "compare_releases",
     "design",
     "draw",
     "draw_sample",
@@ -135,6 +137,7 @@ __all__ = [
     "pilot",
     "plot",
     "privatize",
+    "publish",
     "report_html",
     "sensitivity",
     "simulate",

@@ -229,7 +229,7 @@ def test_a_design_says_what_is_released(name, questions, promise, tmp_path):
     plan = dps.design(
         dps.Strata([700, 900], [0.3, 0.1]), total=60, questions=questions, **promise, **{OPTION: name}
     )
-    release, privacy = plan.inputs.release, plan.privacy
+    release, privacy = plan.inputs.release_form, plan.privacy
     assert type(release) is kind_of(name)
     assert release.facts.items() <= privacy.items()
     assert release.assumption in privacy["assumptions"]
@@ -246,7 +246,7 @@ def test_a_design_says_what_is_released(name, questions, promise, tmp_path):
         assert "None" not in words
     plan.save(tmp_path / "design.json")
     again = dps.load_design(tmp_path / "design.json")
-    assert (again.inputs.release.name, again.digest) == (name, plan.digest)
+    assert (again.inputs.release_form.name, again.digest) == (name, plan.digest)
 
 
 @pytest.mark.parametrize("name", [name for name in RELEASES if kind_of(name).suggested])

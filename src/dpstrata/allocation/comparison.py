@@ -8,7 +8,7 @@ import numpy as np
 
 from dpstrata.allocation.baselines import BASELINES, baseline_sizes, baseline_sizes_at_cost, neyman_weights
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.variances import planned_variance, variance_parts
+from dpstrata.allocation.variances import planned_variance, saved_by_devices, variance_parts
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.costs import total_cost
 
@@ -74,7 +74,7 @@ def compare_designs(
         allocation = sizes if name == OWN else read_only(rival(name))
         parts = variance_parts(problem, allocation, finite_population=finite_population)
         minimised = parts.total
-        if problem.terms.random_answers:
+        if problem.terms.random_answers or problem.terms.release.credits_devices:
             minimised = planned_variance(problem, allocation, finite_population=finite_population)
         reference = minimised if reference is None else reference  # the design itself comes first
         rows.append(
@@ -96,4 +96,6 @@ def _effective_size(problem: Problem, sizes: IntArray | FloatArray) -> float | N
     """Solve (Σ|a|S/√r)²/m = Σf for m: Neyman's variance without noise, the correction being on both sides."""
     terms = problem.terms
     spread = float(neyman_weights(terms).sum())
-    return spread**2 / problem.objective(sizes) if spread > 0 else None
+    if spread == 0:
+        return None
+    return spread**2 / (problem.objective(sizes) - saved_by_devices(problem, sizes))

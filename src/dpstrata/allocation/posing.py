@@ -36,7 +36,7 @@ def terms_of(inputs: Inputs, strata: Strata) -> Terms:
         mechanism=mechanism,
         response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
         cap=cap if cap < _NO_CAP else None,
-        release=inputs.release,
+        release=inputs.release_form,
         certain_answers=inputs.formulas == 1,
     )
 

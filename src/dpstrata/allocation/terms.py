@@ -264,6 +264,16 @@ class Terms:
         variances = blockwise(lambda m, part: self.mechanism.variance_at(self.budgets(m, part)), n, rows)
         return variances if self.release.stretch == 1.0 else variances * self.release.stretch**2
 
+    def credited_variances(self, n: FloatArray) -> FloatArray:
+        """g²·v of one draw of noise as it is made: less than is minimised where devices noise as well."""
+        if not self.release.credits_devices:
+            return self.noise_variances(n)
+        budgets = self.release.credited(self.budgets(n).e)
+        needed = np.isfinite(budgets)
+        variances = np.zeros(len(n))
+        variances[needed] = self.mechanism.variance(budgets[needed]) * self.release.stretch**2
+        return variances
+
     def values(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """f(n), whole: with the tilt and without the finite population correction."""
 

@@ -31,20 +31,30 @@ class VarianceParts:
         return self.sampling + self.privacy
 
 
-def variance_parts(problem: Problem, sizes: IntArray, *, finite_population: bool) -> VarianceParts:
-    """Split the variance at ``sizes`` into sampling and privacy."""
+def variance_parts(
+    problem: Problem, sizes: IntArray, *, finite_population: bool, credited: bool = True
+) -> VarianceParts:
+    """Split the variance at ``sizes`` into sampling and privacy; for ``credited`` see below."""
     terms = problem.terms
     weight = terms.coefficients**2
-    sampling, privacy = stratum_variances(problem, sizes, finite_population=finite_population)
+    sampling, privacy = stratum_variances(
+        problem, sizes, finite_population=finite_population, credited=credited
+    )
     return VarianceParts(sampling=float((weight * sampling).sum()), privacy=float((weight * privacy).sum()))
 
 
 def stratum_variances(
-    problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool, planned: bool = False
+    problem: Problem,
+    sizes: IntArray | FloatArray,
+    *,
+    finite_population: bool,
+    planned: bool = False,
+    credited: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """Variance of each stratum's mean at ``sizes``, from sampling and from privacy.
 
     With ``planned``, as it is minimised: not below what is expected where the number of answers is random.
+    Unless it is planned, or ``credited`` is off, with as little noise of the office as devices leave it.
     """
     terms, n = problem.terms, sizes.astype(float)
     divisors = _divisors(terms, n, planned=planned)
@@ -52,20 +62,25 @@ def stratum_variances(
     sampling = terms.sds**2 / answers
     if finite_population:
         sampling = sampling * ((terms.sizes - answers) / terms.sizes)
-    return sampling, _noise_of_means(terms, n, divisors)
+    return sampling, _noise_of_means(terms, n, divisors, credited=credited and not planned)
 
 
 def release_variances(terms: Terms, n: FloatArray) -> FloatArray:
     """Noise variance of what is noised once: an answer, or the mean of a stratum."""
     if terms.release.noise_power == 1:
         return terms.noise_variances(n)
-    return _noise_of_means(terms, n, _divisors(terms, n, planned=False))
+    return _noise_of_means(terms, n, _divisors(terms, n, planned=False), credited=True)
 
 
-def _noise_of_means(terms: Terms, n: FloatArray, divisors: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Variance of each stratum's mean from all noise; see :func:`_divisors`."""
+def _noise_of_means(
+    terms: Terms, n: FloatArray, divisors: tuple[FloatArray, FloatArray], *, credited: bool
+) -> FloatArray:
+    """Variance of each stratum's mean from all noise; see :func:`_divisors`.
+
+    What is minimised is not credited with what devices' noise saves the office, since that is not convex.
+    """
     answers, noised = divisors
-    noise = terms.noise_variances(n) / noised
+    noise = (terms.credited_variances(n) if credited else terms.noise_variances(n)) / noised
     device = terms.release.device_variance
     return noise + device / answers if device > 0 else noise
 
@@ -94,6 +109,16 @@ def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_pop
     """Variance of each stratum's mean at ``sizes``, as it is minimised."""
     sampling, privacy = stratum_variances(problem, sizes, finite_population=finite_population, planned=True)
     return sampling + privacy
+
+
+def saved_by_devices(problem: Problem, sizes: IntArray | FloatArray) -> float:
+    """Return by how much the objective is below what is minimised, because devices noise as well."""
+    terms = problem.terms
+    if not terms.release.credits_devices:
+        return 0.0
+    n = sizes.astype(float)
+    saved = terms.noise_variances(n) - terms.credited_variances(n)
+    return float((terms.coefficients**2 * saved / _divisors(terms, n, planned=True)[1]).sum())
 
 
 def planned_variance(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:

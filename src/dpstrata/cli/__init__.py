@@ -9,10 +9,16 @@ import typer
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
 from dpstrata.cli.cmd_pilot import main_design_command, pilot_command
+from dpstrata.cli.cmd_publish import publish_command
 from dpstrata.cli.cmd_report import report_command
 from dpstrata.cli.cmd_serve import serve_command
 from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command, privatize_command
-from dpstrata.cli.cmd_what_if import evaluate_command, sensitivity_command, sweep_command
+from dpstrata.cli.cmd_what_if import (
+    compare_releases_command,
+    evaluate_command,
+    sensitivity_command,
+    sweep_command,
+)
 from dpstrata.cli.refusals import in_flags, usage_in_words
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # which Typer does not export
@@ -30,9 +36,11 @@ for _name, _command in {
     "evaluate": evaluate_command,
     "sweep": sweep_command,
     "sensitivity": sensitivity_command,
+    "compare-releases": compare_releases_command,
     "frame": frame_command,
     "draw": draw_command,
     "privatize": privatize_command,
+    "publish": publish_command,
     "estimate": estimate_command,
     "pilot": pilot_command,
     "main-design": main_design_command,

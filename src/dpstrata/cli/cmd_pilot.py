@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 WaveOut = Annotated[
     Path | None, typer.Option(help="Write the design document (.json).", rich_help_panel=OUTPUT)
 ]
-_LEFT_OUT = (*OTHER_THAN_EPSILON, "trust", *(name for name in QUESTION_NAMES if name != "total"))
+_LEFT_OUT = (
+    *OTHER_THAN_EPSILON,
+    "release",
+    "device_epsilon",
+    *(name for name in QUESTION_NAMES if name != "total"),
+)
 
 
 @takes_options(*_LEFT_OUT)

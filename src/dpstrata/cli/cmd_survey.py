@@ -143,8 +143,8 @@ def privatize_command(
     """Noise answers: one at a time on the respondent's side, or a batch at the office.
 
     Will the office see raw answers? If not, noise each answer on the respondent's device (--stratum-value).
-    If it will, design with --trust curator: noising the mean of each stratum once is far more precise than
-    noising every answer, and promises everyone else the same.
+    If it will, design with --release sums and use publish: noising the sum of each stratum once is far more
+    precise than noising every answer, and promises everyone else the same.
     """
     from dpstrata.errors import InputError, option
 
@@ -206,20 +206,14 @@ def _batch(
     again: bool,
     accept_response: bool,
 ) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
     from dpstrata.cli.refusals import in_flags
+    from dpstrata.cli.screen import progress_of
     from dpstrata.fielding.privatize import privatize
+    from dpstrata.words.releases import released_sentences
 
     design, answers, sample, out, key_file = files
     id, stratum, answer = columns
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("answers"), BarColumn(), console=console, transient=True, disable=not console.is_terminal
-    )
-    with bar:
-        task = bar.add_task("answers", total=None)
+    with progress_of("answers") as progress:
         release = privatize(
             design,
             answers,
@@ -232,30 +226,15 @@ def _batch(
             sheet=sheet,
             again=again,
             accept_response=accept_response,
-            progress=lambda number: bar.advance(task, number),
+            progress=progress,
         )
     typer.echo(
         f"{release.answers:,} of {release.invited:,} answers noised. Written to {out} and the ledger beside "
         "the design."
     )
     typer.echo("Raw answers were seen here, so only the central promise holds, not the local one.")
-    for note in release.notes:
-        typer.echo(in_flags(note))
-    typer.echo(f"By the ledger, everyone in the frame has spent {release.spent.in_words} in all.")
-    if release.known_before:
-        typer.echo(
-            f"{release.known_before:,} of those who answered did so in an earlier release too; against "
-            "whoever knows that, their local budgets add up."
-        )
-    if release.untold_releases:
-        typer.echo(
-            f"In {_earlier(release.untold_releases)} nobody can be recognised, because the digests on the "
-            "ledger were made with another key: more of those who answered may have done so before."
-        )
-
-
-def _earlier(releases: int) -> str:
-    return "one earlier release" if releases == 1 else f"{releases:,} earlier releases"
+    for sentence in released_sentences(release):
+        typer.echo(in_flags(sentence))
 
 
 def estimate_command(

@@ -1,4 +1,4 @@
-"""``dpstrata evaluate``, ``sweep`` and ``sensitivity``: what if it were different."""
+"""``dpstrata evaluate``, ``sweep``, ``sensitivity`` and ``compare-releases``: what if it were different."""
 
 from __future__ import annotations
 
@@ -205,3 +205,34 @@ def sensitivity_command(
         return
     for table in doubt.text_tables():
         print_table(table)
+
+
+def compare_releases_command(
+    design: Annotated[Path, typer.Argument(help="A design document (.json).", show_default=False)],
+    device_epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Budget of devices for sums; by default the design's, or the largest local epsilon."
+        ),
+    ] = None,
+    out: TableOut = None,
+    json: Json = False,
+) -> None:
+    """Show what every form of release would give for the goal of a design, and who learns what."""
+    from json import dumps
+
+    from dpstrata.cli.screen import print_table
+    from dpstrata.files.overwriting import write_result
+    from dpstrata.files.writing import require_apart
+    from dpstrata.planning.compare_releases import compare_releases
+    from dpstrata.planning.load import load_design
+    from dpstrata.words.releases import release_table
+
+    require_apart(design, out)
+    compared = compare_releases(load_design(design), device_epsilon=device_epsilon)
+    if out is not None:
+        write_result(compared.table(), out)
+    if json:
+        typer.echo(dumps(compared.table(), indent=1))
+        return
+    print_table(release_table(compared))

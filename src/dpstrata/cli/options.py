@@ -14,7 +14,7 @@ import typer
 
 from dpstrata.cli.refusals import flag
 from dpstrata.errors import InputError, Mention, option
-from dpstrata.survey.options import OPTIONS, Group, Option
+from dpstrata.survey.options import GONE, OPTIONS, Group, Option, refuse_gone
 
 if TYPE_CHECKING:
     from dpstrata.survey.strata import Strata
@@ -69,13 +69,14 @@ def takes_options(*leave_out: str, as_lists: Sequence[str] = ()) -> Callable[[An
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
+            refuse_gone(name for name in GONE if given.pop(name) is not None)
             options = {name: given.pop(name) for name in (*names, "sheet")}
             command(**given, options=options)
 
         shared = [_parameter(name, as_list=name in as_lists) for name in names]
         mine = [parameter for name, parameter in own.items() if name != "options"]
         sheet = inspect.Parameter("sheet", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Sheet)
-        parameters = [mine[0], sheet, *shared, *mine[1:]]
+        parameters = [mine[0], sheet, *shared, *mine[1:], *map(_hidden, GONE)]
         parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -99,6 +100,12 @@ def _parameter(name: str, *, as_list: bool) -> inspect.Parameter:
         default=default,
         annotation=Annotated[kind, typer.Option(help=words, rich_help_panel=_PANELS[each.group])],
     )
+
+
+def _hidden(name: str) -> inspect.Parameter:
+    """Take a flag of an earlier version, so that it can be refused with what replaced it."""
+    kind = Annotated[str | None, typer.Option(hidden=True)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
 
 
 @functools.cache

@@ -1,5 +1,8 @@
 """Tables and paragraphs on the terminal; stratum names are shown as they are, never as markup."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +25,20 @@ def print_table(table: TextTable) -> None:
     if table.note:
         console.print(_text(table.note))
     console.print()
+
+
+@contextmanager
+def progress_of(what: str) -> Iterator[Callable[[int], None]]:
+    """Show a bar on a terminal while something goes on; what it yields is called with how much was done."""
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn(what), BarColumn(), console=console, transient=True, disable=not console.is_terminal
+    )
+    with bar:
+        task = bar.add_task(what, total=None)
+        yield lambda number: bar.advance(task, number)
 
 
 def print_paragraph(text: str) -> None:

@@ -57,7 +57,7 @@ def valid_mechanisms(inputs: Inputs) -> dict[str, Mechanism]:
         except InputError:
             continue
         fits = mechanism.needs_delta is not inputs.promise.any_mechanism
-        if fits and inputs.release.misfit(mechanism) is None:
+        if fits and inputs.release_form.misfit(mechanism) is None:
             valid[name] = mechanism
     return valid
 
@@ -73,7 +73,11 @@ def contenders(inputs: Inputs, least: float = 0.0, most: float = math.inf) -> li
     left = list(valid)
     if inputs.formulas == 1:
         return left
+    if inputs.device_epsilon is not None:  # both layers must be no worse
+        least, most = min(least, inputs.device_epsilon), max(most, inputs.device_epsilon)
     for name, mechanism in valid.items():
+        if inputs.device_epsilon is not None and not mechanism.additive:
+            continue  # debiasing stretches what the office adds
         if name in left:  # of two that are equal, the first stays
             worse = mechanism.never_worse_than(least / inputs.questions, most / inputs.questions)
             left = [other for other in left if other not in worse]
@@ -99,37 +103,37 @@ def better_mechanism(plan: Design) -> tuple[str, float] | None:
     return (title, variance) if variance < plan.variance * (1.0 - 1e-9) else None
 
 
-def better_release(plan: Design) -> tuple[Release, str, float] | None:
-    """Find the release worth suggesting with which the same sample sizes give the least variance.
+def better_releases(plan: Design) -> list[tuple[Release, str, float]]:
+    """Find releases worth suggesting with which the same sample sizes give less variance.
 
     With the design's own mechanism, or the best one that the release can use.
 
     Returns
     -------
-    (release, title, variance) or None
-        With the mechanism's title; ``None`` where no other release is better.
+    list of (release, title, variance)
+        With the mechanism's title; empty where no other release is better.
     """
     if plan.waves is not None:  # pilots learn from single answers
-        return None
-    others = [
-        kind for kind in map(kind_of, RELEASES) if kind.suggested and kind.name != plan.inputs.release.name
-    ]
-    if not others:
-        return None
-    best: tuple[Release, str, float] | None = None
-    least = plan.variance * (1.0 - 1e-9)
-    for kind in others:
-        inputs = kind.instead_of(plan.inputs)
-        fits = inputs.release.misfit(plan.mechanism) is None
-        for name in [inputs.mechanism] if fits else contenders(inputs):
-            title, variance = _with_inputs(plan, replace(inputs, mechanism=name))
-            if variance < least:
-                best, least = (inputs.release, title, variance), variance
-    return best
+        return []
+    found = []
+    for inputs in (inputs for kind in map(kind_of, RELEASES) for inputs in kind.alternatives(plan)):
+        fits = inputs.release_form.misfit(plan.mechanism) is None
+        names = [inputs.mechanism] if fits else contenders(inputs)
+        best = min(
+            ((*_with_inputs(plan, asked), asked.release_form) for asked in _each(inputs, names)),
+            key=lambda row: row[1],
+        )
+        if best[1] < plan.variance * (1.0 - 1e-9):
+            found.append((best[2], best[0], best[1]))
+    return found
+
+
+def _each(inputs: Inputs, names: list[str]) -> list[Inputs]:
+    return [replace(inputs, mechanism=name) for name in names]
 
 
 def _with_inputs(plan: Design, inputs: Inputs) -> tuple[str, float]:
     """Return the mechanism and the variance of the same sample sizes with other inputs; nothing is solved."""
     problem = replace(plan.problem, terms=terms_of(inputs, plan.strata))
     parts = variance_parts(problem, plan.sample_sizes, finite_population=inputs.finite_population)
-    return problem.terms.mechanism.title, parts.total
+    return get_mechanism(inputs.mechanism, inputs.answers).title, parts.total

@@ -11,6 +11,7 @@ from dataclasses import asdict, fields
 from typing import Any, NamedTuple
 
 from dpstrata.survey.inputs import FORMULAS, Inputs
+from dpstrata.survey.releases import OPTION
 
 Data = dict[str, Any]
 
@@ -36,15 +37,32 @@ class Migration(NamedTuple):
     down: Callable[[Data], Data]
 
 
+_RELEASES_OF_1 = {"local": "microdata", "curator": "sums"}  # by the value of its option ``trust``
+
+
 def _from_1(document: Data) -> Data:
-    """State what version 1 left unsaid."""
-    inputs = document.get("inputs")
-    return {**document, "inputs": {**MEANT[2], **inputs}} if isinstance(inputs, dict) else document
+    """State what version 1 left unsaid, and say what is released instead of who is trusted."""
+    for part, unsaid in (("inputs", MEANT[2]), ("privacy", {})):
+        said = document.get(part)
+        if isinstance(said, dict):
+            document = {**document, part: {**unsaid, **_with_release(said)}}
+    return document
+
+
+def _with_release(said: Data) -> Data:
+    trust = said.get("trust")
+    if not isinstance(trust, str) or trust not in _RELEASES_OF_1:
+        return said
+    others = {name: value for name, value in said.items() if name != "trust"}
+    return {**others, OPTION: _RELEASES_OF_1[trust]}
 
 
 def _to_1(inputs: Data) -> Data:
-    """Nothing has changed its name since; what is as version 1 meant it is left out anyway."""
-    return inputs
+    """Say who is trusted, where version 1 could say it; what is as it meant it is left out anyway."""
+    trust = {release: trust for trust, release in _RELEASES_OF_1.items()}.get(inputs[OPTION])
+    if trust is None or inputs["device_epsilon"] is not None:
+        return inputs
+    return {**{name: value for name, value in inputs.items() if name != OPTION}, "trust": trust}
 
 
 MIGRATIONS = {1: Migration(_from_1, _to_1)}

@@ -22,7 +22,7 @@ from dpstrata.allocation.turnout import (
     minimum_against_empty,
 )
 from dpstrata.allocation.variances import VarianceParts, release_variances, stratum_variances, variance_parts
-from dpstrata.designs.choice import Choice, better_mechanism, better_release
+from dpstrata.designs.choice import Choice, better_mechanism, better_releases
 from dpstrata.designs.document import design_digest, design_document
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.waves import Waves
@@ -134,7 +134,8 @@ class Design:
     @property
     def mechanism(self) -> Mechanism:
         """What noises an answer."""
-        return self.problem.terms.mechanism
+        device = self.inputs.release_form.device
+        return self.problem.terms.mechanism if device is None else device
 
     @property
     def sds(self) -> FloatArray:
@@ -303,9 +304,9 @@ class Design:
         """Title and variance of the noise with which the same sample sizes do best, if it is another one."""
         return better_mechanism(self)
 
-    def better_release(self) -> tuple[Release, str, float] | None:
-        """Release, title of its noise and variance, where the same sample sizes do better with another."""
-        return better_release(self)
+    def better_releases(self) -> list[tuple[Release, str, float]]:
+        """Other releases with which the same sample sizes do better, each with title and variance."""
+        return better_releases(self)
 
     # --- as tables, documents and files -------------------------------------------------------
 

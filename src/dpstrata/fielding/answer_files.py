@@ -36,9 +36,14 @@ def read_people(
     return people, [BETWEEN.join(cells) for cells in zip(*parts, strict=True)]
 
 
-def read_numbers(path: Path, name: str) -> list[float]:
+def read_columns(path: Path) -> list[str]:
+    """Read the names of the columns of a table."""
+    return list(read_table(path).columns)
+
+
+def read_numbers(path: Path, name: str, *, sheet: str | None = None) -> list[float]:
     """Read a column of numbers; a message says where there is none, and never what is there."""
-    values = _read_cells(_table(path, name), name, read_number, "not a number")
+    values = _read_cells(_table(path, name, sheet=sheet), name, read_number, "not a number")
     return [value for value in values if value is not None]
 
 

@@ -1,4 +1,4 @@
-"""The noise of a stratum, and the answers that it may be added to."""
+"""The noise of a stratum, on devices and at the office, and the answers that it may be added to."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from functools import lru_cache
 
+import numpy as np
 import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import GridNoise, to_grid
+from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
 from dpstrata.survey.strata import Strata
 
 # Budgets are rounded down before anything is drawn, by more than any logarithm can be off.
@@ -22,19 +23,56 @@ _DOWN = 1.0 - 2.0**-48
 def check_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
     """Check answers: numbers that the design allows, and no more than were invited."""
     values = as_answers(plan, answers)
-    most = int(plan.sample_sizes[_row(plan, stratum)])
-    if len(values) > most:
-        raise InputError(
-            f"the design invites {most:,} people of stratum {stratum!r}, got {len(values):,} answers; more "
-            "would break its promise."
-        )
+    require_invited(plan, stratum, len(values))
     return values
 
 
+def require_invited(plan: Design, stratum: str, answers: int) -> None:
+    """Refuse more answers than people were invited in a stratum."""
+    most = int(plan.sample_sizes[_row(plan, stratum)])
+    if answers > most:
+        raise InputError(
+            f"the design invites {most:,} people of stratum {stratum!r}, got {answers:,} answers; more "
+            "would break its promise."
+        )
+
+
 def noise_at(plan: Design, stratum: str) -> GridNoise:
-    """Return what is done in a stratum."""
+    """Return what noises one answer before anyone sees it: at the device budget, or that of the stratum."""
+    device, E = plan.inputs.release_form.device, plan.inputs.device_epsilon
+    if device is not None and E is not None:
+        return _noise(device, E, _steps(plan, stratum))
+    return _noise(plan.mechanism, _budget(plan, stratum), None)
+
+
+def office_noise_at(plan: Design, stratum: str) -> AdditiveGridNoise | None:
+    """Return what the office adds to the sum of a stratum; ``None`` where devices' noise is enough."""
+    budget = _office_budget(plan, stratum)
+    if math.isinf(budget):
+        return None
+    device = plan.inputs.release_form.device
+    noise = _noise(plan.problem.terms.mechanism, budget, None if device is None else _steps(plan, stratum))
+    assert isinstance(noise, AdditiveGridNoise)
+    return noise
+
+
+def _steps(plan: Design, stratum: str) -> int:
+    """Return the grid of reports and their sum: fine enough for both layers, or that of the answers."""
+    device, E = plan.inputs.release_form.device, plan.inputs.device_epsilon
+    assert device is not None
+    assert E is not None
+    budget = _office_budget(plan, stratum)
+    office = 1 if math.isinf(budget) else plan.problem.terms.mechanism.grid_steps(budget)
+    return max(device.grid_steps(E), office)
+
+
+def _office_budget(plan: Design, stratum: str) -> float:
+    return float(plan.inputs.release_form.credited(np.array([_budget(plan, stratum)]))[0])
+
+
+def _budget(plan: Design, stratum: str) -> float:
     row = _row(plan, stratum)
-    return _noise(plan.mechanism, plan.local_epsilon(row) if plan.inputs.promise.amplified else 0.0)
+    return plan.local_epsilon(row) if plan.inputs.promise.amplified else 0.0
 
 
 def on_grid(plan: Design, values: FloatArray, noise: GridNoise) -> IntArray:
@@ -72,6 +110,6 @@ def as_answers(plan: Design, answers: npt.ArrayLike) -> FloatArray:
 
 
 @lru_cache(maxsize=4096)
-def _noise(mechanism: Mechanism, e: float) -> GridNoise:
+def _noise(mechanism: Mechanism, e: float, steps: int | None) -> GridNoise:
     e = math.nextafter(e * _DOWN, 0.0)  # 0 where there is no budget, and then not used
-    return mechanism.on_grid(e, mechanism.grid_steps(e))
+    return mechanism.on_grid(e, mechanism.grid_steps(e) if steps is None else steps)

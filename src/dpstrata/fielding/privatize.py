@@ -2,70 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import read_answers, read_people
-from dpstrata.fielding.draw import check_record
-from dpstrata.fielding.frames.base import stratum_column
-from dpstrata.fielding.grid_noise import as_answers, check_answers, require_stated_answers
-from dpstrata.fielding.joint import joint_shares
-from dpstrata.fielding.keys import commitment, read_key, read_or_make_key
-from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
-from dpstrata.fielding.releases import fielding_of
-from dpstrata.fielding.response import Response, check_response
-from dpstrata.files.writing import (
-    recover_unfinished,
-    remove_unfinished,
-    require_apart,
-    require_room,
-    require_table_path,
-    table_content,
-    write_atomically,
-)
-from dpstrata.privacy.promises import Spent
-from dpstrata.words.choice import other_release_in_words
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """What was released.
-
-    Attributes
-    ----------
-    answers, invited : int
-        How many noised answers there are, and how many people were invited.
-    known_before : int
-        How many of those who answered had answered in an earlier release on the same ledger, whichever key
-        drew them.
-    spent : Spent
-        What everyone in the frame has spent in all, centrally, by the ledger.
-    response : Response or None
-        What holds, given how many people answered; ``None`` where the promise does not depend on it.
-    notes : tuple of str
-        What is to be said of it, in sentences: about blanks, about those who did not answer,
-        and about raw answers that were seen.
-    untold_releases : int
-        Earlier releases in which nobody can be recognised: 0.1.0 made them with the key of another draw, or
-        the ledger's key was lost.
-    blank : int
-        How many people in the table left the answer blank; they count as people who did not answer.
-    """
-
-    answers: int
-    invited: int
-    known_before: int
-    spent: Spent
-    response: Response | None
-    notes: tuple[str, ...]
-    untold_releases: int = 0
-    blank: int = 0
+from dpstrata.errors import InputError, option
+from dpstrata.fielding.releases.microdata import MicrodataFielding
+from dpstrata.fielding.releasing import Files, Publication, Released, read_batch, release
+from dpstrata.survey.releases import OPTION
+from dpstrata.survey.releases.microdata import Microdata
+from dpstrata.words.choice import other_releases_in_words
 
 
 def privatize(
@@ -85,9 +32,9 @@ def privatize(
 ) -> Released:
     """Noise the answers of a sample and write them, shuffled within strata and without ids.
 
-    For a design with a curator, the mean of each stratum is noised instead. Whoever runs this holds raw
-    answers, so only the central promise is left: the local one needs answers that are noised on the
-    respondent's side. Whatever stands against a release is found before anything is spent.
+    Whoever runs this holds raw answers, so only the central promise is left: the local one needs answers that
+    are noised on the respondent's side. Whatever stands against a release is found before anything is spent.
+    Designs that publish sums need :func:`publish` instead.
 
     Parameters
     ----------
@@ -105,8 +52,8 @@ def privatize(
     stratum : str or sequence of str
         Name of the column of the stratum, or of the columns that were crossed.
     out : path
-        Noised answers (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum`` and ``answer``; for a
-        curator one noised mean a stratum, with the number of its ``answers``. It must not exist yet.
+        Noised answers (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum`` and ``answer``. It
+        must not exist yet.
     key_file : path
         The key of the draw.
     sheet : str, optional
@@ -127,128 +74,20 @@ def privatize(
         design, a design that does not state its range, strata without an answer, a response that contradicts
         the design, and releases that need ``again``; nobody and no answer is named, and nothing is spent.
     """
-    design, out, sample = Path(design).resolve(), Path(out), Path(sample)
-    columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
-    ledger_path, record = design.with_name("ledger.json"), sample.with_name("draw.json")
-    ledger_key = design.with_name("ledger.key")
-    require_apart(design, Path(answers), sample, record, Path(key_file), ledger_path, ledger_key, out)
-    require_table_path(out)
-    if len({id, answer, *columns}) < 2 + len(columns):
-        raise InputError("id, stratum and answer must be different columns.")
-    plan = Design.read(design)
-    require_stated_answers(plan)
-    secret = read_key(Path(key_file))
-    check_record(plan, sample=sample, key=secret, record=record)
-    drawn = dict(zip(*read_people(sample, id, (stratum_column(columns),)), strict=True))
-    people, strata = read_people(Path(answers), id, columns, sheet=sheet)
-    values = read_answers(Path(answers), answer, plan.inputs.answers, sheet=sheet)
-    _require_drawn(drawn, people, strata)
-    # From here on, who left the answer blank is somebody who did not answer.
-    answered = [row for row, value in enumerate(values) if value is not None]
-    blank = len(values) - len(answered)
-    people, strata = ([column[row] for row in answered] for column in (people, strata))
-    by_stratum = _by_stratum(plan, strata, [value for value in values if value is not None])
-    counts = np.array([len(by_stratum[name]) for name in plan.strata.names], dtype=np.int64)
-    response = check_response(plan, counts)
-    if response is not None and not accept_response:
-        response.require_promise()
-    spent = plan.inputs.promise.spent
-    entry = Entry(
-        design_digest=plan.digest,
-        key_commitment=commitment(secret),
-        output=str(out.resolve()),
-        output_digest=None,
-        status="pending",
-        spent=spent if response is None else replace(spent, delta=response.delta),
-        people=(),
-        question=answer,
-        pilot=plan.waves is not None and plan.waves.first,
-    )
-    with locked(ledger_path):
-        ledger = Ledger(ledger_path)
-        _tidy_up(ledger, entry, out, ledger_key)
-        key = read_or_make_key(ledger_key)
-        who = Recognition(people, key, secret)
-        entry = replace(
-            entry,
-            people=tuple(sorted(keyed_digest(key, person) for person in people)),
-            recognition=commitment(key),
-        )
-        place = ledger.in_place(entry, who) if out.exists() else None
-        if place is None:
-            if out.exists():
-                raise InputError(f"{out} exists and is not replaced. Choose a new file for this release.")
-            shares = None
-            if response is not None:
-                shares = joint_shares(
-                    plan,
-                    response.shares,
-                    ledger.of_sample(entry),
-                    sampled=Recognition(list(drawn), key, secret),
-                    strata=list(drawn.values()),
-                    answered=frozenset(people),
-                )
-            place = ledger.begin(entry, plan, again=again, shares=shares, accept_response=accept_response)
-            noised = fielding_of(plan).noised(plan, by_stratum, progress or (lambda number: None))
-            content = table_content(noised, out)
-            require_room(out, len(content))  # from here on it is spent, whatever becomes of the file
-            ledger.expect(place, hashlib.sha256(content).hexdigest())
-            write_atomically(out, content)
-        ledger.finish(place)
-        before, untold = ledger.known_before(who, but=place)
-    notes = (
-        _blank_in_words(blank),
-        None if response is None else response.in_words,
-        other_release_in_words(plan, released=True),
-    )
-    said = tuple(note for note in notes if note is not None)
-    return Released(len(people), plan.total, before, ledger.spent(), response, said, untold, blank)
-
-
-def _blank_in_words(blank: int) -> str | None:
-    """Say how many answers were blank, and never whose."""
-    if not blank:
-        return None
-    if blank == 1:
-        return "1 answer was blank and is left out; that person counts as someone who did not answer."
-    return f"{blank:,} answers were blank and are left out; those people count as people who did not answer."
-
-
-def _tidy_up(ledger: Ledger, entry: Entry, out: Path, ledger_key: Path) -> None:
-    """Put a finished file in place that a killed run has left, and remove what else it left."""
-    for known in ledger.of_sample(entry):
-        if known.status == "pending" and known.output_digest and not out.exists():
-            recover_unfinished(out, known.output_digest)
-    # They would be a second release of the same answers, or another key.
-    remove_unfinished(out, ledger.path, ledger_key)
-
-
-def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dict[str, list[float]]:
-    """Put answers together by stratum, once they can all be released and every stratum has one."""
-    as_answers(plan, values)
-    by_stratum: dict[str, list[float]] = {}
-    for name, value in zip(strata, values, strict=True):
-        by_stratum.setdefault(name, []).append(value)
-    empty = [name for name in plan.strata.names if name not in by_stratum]
-    if empty:
-        listed = ", ".join(map(repr, empty[:5])) + (", ..." if len(empty) > 5 else "")
+    files = Files(Path(design).resolve(), Path(answers), Path(sample), Path(out), Path(key_file))
+    files.check()
+    plan = Design.read(files.design)
+    if plan.inputs.release != Microdata.name:
         raise InputError(
-            f"every stratum must have an answer, got none in {listed}, and nothing could be estimated. Wait "
-            "for answers from there, or merge strata in a new design with a new sample."
+            f"privatize noises answers that are published one by one, got a design with "
+            f"{option(OPTION, plan.inputs.release)}, which publishes none. Use publish."
         )
-    for name, given in by_stratum.items():
-        check_answers(plan, name, given)
-    return by_stratum
-
-
-def _require_drawn(drawn: dict[str, str], people: list[str], strata: list[str]) -> None:
-    """Refuse answers of people who were not drawn, or drawn elsewhere, or twice; nobody is named."""
-    if len(set(people)) < len(people):
-        raise InputError("everyone may answer once, got someone's answer twice.")
-    strangers = sum(person not in drawn for person in people)
-    elsewhere = sum(drawn.get(person, name) != name for person, name in zip(people, strata, strict=True))
-    if strangers or elsewhere:
-        raise InputError(
-            f"only people who were drawn may be noised, got {strangers:,} who were not and {elsewhere:,} "
-            "with another stratum than they were drawn in."
-        )
+    batch = read_batch(
+        plan, files, id=id, stratum=stratum, answer=answer, sheet=sheet, accept_response=accept_response
+    )
+    noising = MicrodataFielding()
+    publication = Publication(
+        lambda entry: noising.noised(plan, batch.answers, progress or (lambda number: None))
+    )
+    released = release(batch, publication, again=again, accept_response=accept_response)
+    return replace(released, notes=(*released.notes, *other_releases_in_words(plan, released=True)))

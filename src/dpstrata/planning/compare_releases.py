@@ -1,95 +1,139 @@
-"""What a design would give if someone else were trusted with raw answers."""
+"""What each form of release would give for the same goal, and who learns what."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dpstrata.designs.choice import BEST
 from dpstrata.designs.record import Design
-from dpstrata.errors import InfeasibleError, InputError
+from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.planning.best import design_as_asked
-from dpstrata.survey.releases import kind_of
-from dpstrata.survey.releases.base import Release
-from dpstrata.words.numbers import figure
+from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.releases import OPTION, kind_of
+from dpstrata.words.releases import release_table
+from dpstrata.words.tables import shown_as_html, shown_as_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrustComparison:
-    """The same question answered with noise on every answer and by a trusted curator.
+class ReleaseOption:
+    """One form of release for the goal of a design.
 
     Attributes
     ----------
-    local, curator : Design or None
-        The two designs; ``None`` where no design meets the question.
+    release : str
+        ``microdata`` or ``sums``.
+    device_epsilon : float or None
+        The budget of devices, if they noise by themselves.
+    design : Design or None
+        The design; ``None`` where no design meets the goal.
     """
 
-    local: Design | None
-    curator: Design | None
+    release: str
+    device_epsilon: float | None
+    design: Design | None
 
     @property
-    def ratio(self) -> float | None:
-        """Variance with noise on every answer over that of the curator, where both can be designed."""
-        if self.local is None or self.curator is None or self.curator.variance == 0:
+    def raw_answers(self) -> bool:
+        """Whether the office sees raw answers."""
+        return self.design is not None and self.release != "microdata" and self.device_epsilon is None
+
+    @property
+    def office_epsilon(self) -> float | None:
+        """What the office, or whoever gets hold of its file, can learn at most; ``None`` for everything."""
+        if self.design is None or self.raw_answers:
             return None
-        return self.local.variance / self.curator.variance
+        return self.design.inputs.release_form.worst_epsilon(float(self.design.local_epsilons.max()))
 
-    @property
-    def in_words(self) -> str:
-        """What local protection costs, in a sentence."""
-        if self.local is None or self.curator is None:
-            other = "with a trusted curator it can" if self.curator is not None else "nor by a curator"
-            return f"With noise on every answer the question cannot be met, {other}."
-        if self.local.inputs.asks_for_least:
-            return (
-                f"Noise on every answer needs {self.local.strata.counted(self.local.total)}, a trusted "
-                f"curator {self.curator.strata.counted(self.curator.total)}."
-            )
-        first, second = (_described(plan) for plan in (self.local, self.curator))
-        return (
-            f"With noise on every answer {first}, with a trusted curator {second}: not having to trust "
-            f"anyone costs {self.ratio or 1.0:.3g} times the variance."
-        )
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleaseComparison:
+    """The same goal with every form of release, a row each.
+
+    Attributes
+    ----------
+    options : tuple of ReleaseOption
+        Every noised answer published; sums of what devices noised; sums of raw answers.
+    """
+
+    options: tuple[ReleaseOption, ...]
+
+    def table(self) -> dict[str, list[Any]]:
+        """Return one list per column, a row for each form of release."""
+        rows = [
+            {
+                "release": each.release,
+                "device_epsilon": each.device_epsilon,
+                "total": None if each.design is None else each.design.total,
+                "variance": None if each.design is None else each.design.variance,
+                "standard_error": None if each.design is None else each.design.standard_error,
+                "mechanism": None if each.design is None else each.design.mechanism.name,
+                "office_sees_raw_answers": each.raw_answers,
+                "office_epsilon": each.office_epsilon,
+            }
+            for each in self.options
+        ]
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
     def __repr__(self) -> str:
-        return self.in_words
+        return shown_as_text([release_table(self)], [])
+
+    def _repr_html_(self) -> str:
+        return shown_as_html([release_table(self)])
 
 
-def _described(plan: Design) -> str:
-    value = plan.variance if plan.standard_error is None else plan.standard_error
-    measure = "an objective" if plan.standard_error is None else "a standard error"
-    return f"{plan.strata.counted(plan.total)} give {measure} of {figure(value)}"
-
-
-def compare_trust(plan: Design) -> TrustComparison:
-    """Answer the question of a design with noise on every answer, and by a trusted curator.
+def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> ReleaseComparison:
+    """Pursue the goal of a design with every form of release, and say what each gives and who learns what.
 
     Parameters
     ----------
     plan : Design
-        The design. A mechanism that a curator cannot use is replaced by the additive one that does best; a
-        cap on single answers is left out there, since there are none.
+        The design. Where its noise does not go with a release, the most precise one that does is used; a cap
+        on published answers is left out where none are published.
+    device_epsilon : float, optional
+        Budget of devices for sums; by default that of the design, or the largest local epsilon of published
+        answers, rounded down to two decimals.
+
+    Returns
+    -------
+    ReleaseComparison
+        A row for each form; those whose promise two layers cannot keep are left out.
 
     Examples
     --------
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
-    >>> round(dps.compare_trust(dps.design(strata, epsilon=1.0, total=200)).ratio, 2)
-    3.29
+    >>> plan = dps.design(strata, epsilon=1.0, total=200)
+    >>> compared = dps.compare_releases(plan, device_epsilon=5)
+    >>> [round(error, 4) for error in compared.table()["standard_error"]]
+    [0.0118, 0.0149, 0.0065]
     """
     if not isinstance(plan, Design):
-        raise InputError(f"compare_trust needs a Design, got {type(plan).__name__}.")
-    mechanism = plan.inputs.mechanism if plan.choice is None else BEST
-    local, curator = (_with_release(plan, kind_of(name), mechanism) for name in ("local", "curator"))
-    return TrustComparison(local, curator)
+        raise InputError(f"compare_releases needs a Design, got {type(plan).__name__}.")
+    asked = []
+    microdata = _with(plan, "microdata", None)
+    asked.append(microdata)
+    if plan.inputs.promise.any_mechanism:
+        if device_epsilon is None:
+            device_epsilon = plan.inputs.device_epsilon
+        if device_epsilon is None and microdata.design is not None:
+            device_epsilon = math.floor(float(microdata.design.local_epsilons.max()) * 100) / 100
+        if device_epsilon:
+            asked.append(_with(plan, "sums", device_epsilon))
+    elif device_epsilon is not None:
+        raise InputError(f"{option('device_epsilon')} supports pure epsilon only.")
+    asked.append(_with(plan, "sums", None))
+    return ReleaseComparison(tuple(asked))
 
 
-def _with_release(plan: Design, kind: type[Release], mechanism: str) -> Design | None:
-    """Answer the question of a design with another release, if it can be met."""
-    inputs = kind.instead_of(plan.inputs)
-    fits = inputs.release.misfit(plan.mechanism) is None
+def _with(plan: Design, release: str, device_epsilon: float | None) -> ReleaseOption:
+    """Pursue the goal of a design with another release."""
+    given = {OPTION: release, "device_epsilon": device_epsilon}
+    inputs: Inputs = replace(plan.inputs, **{**kind_of(release).leaves_out, **given})
+    keep = plan.choice is None and inputs.release_form.misfit(plan.mechanism) is None
     try:
-        return design_as_asked(
-            plan.strata, replace(inputs, mechanism=mechanism if fits else BEST), warn=False
-        )
+        made = design_as_asked(plan.strata, inputs if keep else replace(inputs, mechanism=BEST), warn=False)
     except InfeasibleError:
-        return None
+        made = None
+    return ReleaseOption(release, device_epsilon, made)

@@ -10,8 +10,8 @@ from dpstrata.errors import InputError
 from dpstrata.planning.best import design_as_asked
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective, Target
-from dpstrata.survey.releases import Trust
+from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective, Target, refuse_gone
+from dpstrata.survey.releases import ReleaseName
 from dpstrata.survey.strata import Strata
 
 
@@ -38,7 +38,8 @@ def design(
     | Literal["binary"]
     | None = None,
     questions: int = 1,
-    trust: Trust = "local",
+    release: ReleaseName = "microdata",
+    device_epsilon: float | None = None,
     local_epsilon_cap: float | None = None,
     min_per_stratum: int = 1,
     min_fraction: float = 0.0,
@@ -49,6 +50,7 @@ def design(
     clip: bool = False,
     response_rate: float | None = None,
     proportion: float | None = None,
+    **gone: Any,
 ) -> Design:
     r"""Allocate a sample to strata so that the private estimate is as precise as it can be.
 
@@ -90,7 +92,7 @@ def design(
     mechanism : str
         Noise mechanism: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``, ``staircase``,
         ``piecewise`` or ``gaussian``. ``best``, the default, picks the most precise one that fits answers,
-        promise and trust; ``choice`` of the result says what it considered, and documents record what it
+        promise and release; ``choice`` of the result says what it considered, and documents record what it
         picked.
     objective : {"mean", "trace", "unit_free", "custom"}
         Variance of the population mean; sum of the stratum variances; the same relative to each stratum's
@@ -100,9 +102,13 @@ def design(
         no file of answers is noised with it.
     questions : int
         How many questions the same people are asked; each answer spends its share of the local budget.
-    trust : {"local", "curator"}
-        Who may see raw answers: nobody, every answer being noised first; or a trusted curator, who noises the
-        mean of each stratum once (with additive noise only).
+    release : {"microdata", "sums"}
+        What is published: every noised answer, shuffled; or the sum of each stratum's answers, with one draw
+        of noise that the office adds.
+    device_epsilon : float, optional
+        With sums, the budget at which respondents' devices noise all answers of a person before the office
+        sees them, from 1e-6 to 100; without it the office sees raw answers, and adds additive noise only. The
+        office uses the devices' noise if that is additive, discrete Laplace noise otherwise.
     local_epsilon_cap : float, optional
         The most that one noised answer may spend, however well the sample hides it. Where it binds, the
         release spends less than ``epsilon``.
@@ -125,6 +131,8 @@ def design(
     response_rate, proportion : float, optional
         One value for all strata: the publicly known share of people who would answer; the expected share of
         answers at the upper end, from which the standard deviations follow. For strata without their own.
+    **gone
+        Options of earlier versions, refused with what replaced them.
 
     Returns
     -------
@@ -176,6 +184,8 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
             "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
         )
     given = {name: value for name, value in arguments.items() if name != "strata"}
+    given |= given.pop("gone", {})
+    refuse_gone(given)
     unknown = set(given) - set(OPTIONS)
     if unknown:
         raise InputError(f"a design has no option {min(unknown)!r}.")

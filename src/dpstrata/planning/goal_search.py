@@ -138,8 +138,13 @@ class _Search:
         return self.variances[total]
 
     def variance_of(self, sizes: IntArray) -> float:
-        """Variance at some sizes."""
-        return variance_parts(self._problem, sizes, finite_population=self.inputs.finite_population).total
+        """Variance at some sizes; where it must reach a target, as it is minimised."""
+        return variance_parts(
+            self._problem,
+            sizes,
+            finite_population=self.inputs.finite_population,
+            credited=not self.inputs.asks_for_least,
+        ).total
 
     def best(self) -> tuple[int, float]:
         """Return the number of interviews beyond which more hurt, and the variance there."""

@@ -228,7 +228,7 @@ def _stratum_means(
 ) -> FloatArray:
     """Mean of the noised answers of one stratum in each survey."""
     n, e = int(plan.sample_sizes[row]), plan.local_epsilon(row)
-    release, mechanism = plan.inputs.release, plan.mechanism
+    release, mechanism = plan.inputs.release_form, plan.problem.terms.mechanism
     if not plan.inputs.finite_population and len(values) > 1:
         # One person drawn with replacement has variance S²(N−1)/N; the prediction without correction has S².
         values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from dpstrata.errors import InputError, NotAvailableError, option
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.promises import promise_of
 from dpstrata.privacy.promises.base import Promise
 from dpstrata.survey.goals import Goal, Targets, check_goal, goal_of, normal_quantile, targets_of
@@ -44,7 +45,7 @@ class Inputs(Options):
         return promise_of(self)
 
     @property
-    def release(self) -> Release:
+    def release_form(self) -> Release:
         """What is released, and who sees what."""
         return release_of(self)
 
@@ -92,7 +93,7 @@ class Inputs(Options):
             raise InputError(
                 f"{option('clip')} needs {option('answers')} in an interval, such as 0:8000, got {got}."
             )
-        self.release.check(self)
+        self.release_form.check(self)
 
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""
@@ -109,12 +110,13 @@ class Inputs(Options):
                 )
 
     def fitted_mechanism(self) -> Mechanism:
-        """Return what noises an answer, fitted to the promise."""
-        mechanism = self.promise.fitted(self.mechanism, answers=self.answers, questions=self.questions)
-        misfit = self.release.misfit(mechanism)
+        """Return what noises an answer, or a sum, at the budget of the secret sample."""
+        asked = get_mechanism(self.mechanism, self.answers)
+        misfit = self.release_form.misfit(asked)
         if misfit is not None:
             raise InputError(misfit, argument="mechanism", value=self.mechanism)
-        return mechanism
+        name = self.release_form.office_mechanism(self.mechanism)
+        return self.promise.fitted(name, answers=self.answers, questions=self.questions)
 
 
 def _grouped(value: float) -> str:

@@ -8,7 +8,7 @@ model made of it (:mod:`dpstrata.survey.option_models`).
 
 # Annotations are read as types here, so they are not postponed.
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms.registry import MECHANISMS
 from dpstrata.privacy.promises import PromiseOptions
-from dpstrata.survey.releases import RELEASES, Trust
+from dpstrata.survey.releases import RELEASES, ReleaseName
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -271,10 +271,20 @@ class Options(PromiseOptions):
         least=1,
         most=1000,
     )
-    trust: Trust = _option(
-        "local",
-        "Who may see raw answers. " + " ".join(f"{name}: {who}." for name, (_, who) in RELEASES.items()),
+    release: ReleaseName = _option(
+        "microdata",
+        "What is published. " + " ".join(f"{name}: {what}." for name, (_, what) in RELEASES.items()),
         "privacy",
+        since=2,
+    )
+    device_epsilon: float | None = _option(
+        None,
+        "Budget at which devices noise a person's answers before the office sees them; without it the office "
+        "sees raw answers. Not for microdata.",
+        "privacy",
+        least=1e-6,
+        most=100.0,
+        since=2,
     )
     local_epsilon_cap: float | None = _option(
         None, "Most that one noised answer may spend.", "privacy", least=1e-6, most=1000.0
@@ -346,6 +356,22 @@ def _read(part: "Field[Any]") -> Option:
         kind, about["choices"] = str, get_args(kind)
     plain = kind if kind in (int, float, bool, str) else object
     return Option(name=part.name, kind=plain, optional=optional, default=part.default, **about)
+
+
+GONE = {
+    "trust": "{trust} is gone: {release} says what is published. A trusted curator is now {sums} without "
+    "{device_epsilon}; every noised answer is published with {microdata}, the default.",
+}
+"""Options of earlier versions, with what replaced them."""
+
+
+def refuse_gone(names: Iterable[str]) -> None:
+    """Refuse options of earlier versions, and name what replaced them."""
+    for name in names:
+        if name in GONE:
+            words = {each: option(each) for each in (name, "release", "device_epsilon")}
+            values = {value: option("release", value) for value in RELEASES}
+            raise InputError(GONE[name].format(**words, **values), argument=name)
 
 
 RECORDED = {part.name: _read(part) for part in fields(Options)}

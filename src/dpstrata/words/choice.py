@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from dpstrata.designs.record import Design
 
 
-def other_release_in_words(plan: Design, *, released: bool = False) -> str | None:
-    """Say in one line what another release would give, where one is better and worth suggesting.
+def other_releases_in_words(plan: Design, *, released: bool = False) -> list[str]:
+    """Say in a line each what other releases would give, where they are better and worth suggesting.
 
     Parameters
     ----------
@@ -24,16 +24,16 @@ def other_release_in_words(plan: Design, *, released: bool = False) -> str | Non
     released : bool
         Whether it is too late for this one: its answers were noised at the office.
     """
-    found = plan.better_release()
-    if found is None:
-        return None
     show, measure = _measure(plan)
-    release, title, variance = found
-    return release.suggestion(
-        gives=f"the {measure} {figure(show(variance))} instead of {figure(show(plan.variance))}",
-        noise="" if title == plan.mechanism.title else f" with {title} noise",
-        too_late=released,
-    )
+    return [
+        release.suggestion(
+            gives=f"a {measure} of {figure(show(variance))} instead of {figure(show(plan.variance))}",
+            noise="" if title == plan.mechanism.title else f" with {title} noise",
+            too_late=released,
+        )
+        for release, title, variance in plan.better_releases()
+        if not (released and release.device is not None)
+    ]
 
 
 def _measure(plan: Design) -> tuple[Callable[[float], float], str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpstrata.words.choice import in_words as choice_in_words
-from dpstrata.words.choice import other_release_in_words
+from dpstrata.words.choice import other_releases_in_words
 from dpstrata.words.numbers import figure, money, round_up
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown, shown_as_html, shown_as_text
 from dpstrata.words.usefulness import alarm
@@ -54,9 +54,9 @@ def strata_table(plan: Design) -> TextTable:
     rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
     return TextTable(
         f"{plan.strata.counted(plan.total)} in {len(plan.strata):,} strata, "
-        f"{plan.inputs.promise.in_words}, {plan.mechanism.title} noise{plan.inputs.release.in_title}",
+        f"{plan.inputs.promise.in_words}, {plan.mechanism.title} noise{plan.inputs.release_form.in_title}",
         (
-            *("stratum", "size", "sd", "sample size", "rate", "local epsilon", "noise sd"),
+            *("stratum", "size", "sd", "sample size", "rate", plan.inputs.release_form.budget_of, "noise sd"),
             *(("capped", "central epsilon") if capped else ()),
         ),
         rows,
@@ -167,7 +167,7 @@ def outcome_sentences(plan: Design) -> list[str]:
         outcome.append(_targets_in_words(plan))
     if plan.outcome_in_words is not None and plan.inputs.goal.explains_total:
         outcome.append(plan.outcome_in_words)
-    advice = choice_in_words(plan), other_release_in_words(plan)
+    advice = choice_in_words(plan), *other_releases_in_words(plan)
     outcome += [sentence for sentence in advice if sentence is not None]
     if plan.mechanism.worst_case:
         outcome.append(

@@ -89,7 +89,10 @@ def privacy_statement(
         What two waves spend together, if this is one of them.
     """
     promise = inputs.promise
-    words = promise.statement(largest=float(local.max()), release=inputs.release, questions=inputs.questions)
+    sentences = promise.sentences(
+        largest=float(local.max()), release=inputs.release_form, questions=inputs.questions
+    )
+    words = " ".join(sentences)
     if len(central):
         words += (
             f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer binds in "
@@ -113,13 +116,13 @@ def privacy_statement(
         "local": promise.local(local, most_hidden),
         "spent_on_deviations": on_deviations,
         "central_in_all": promise.in_all(_other_wave(inputs, waves, on_deviations)),
-        **inputs.release.facts,
+        **inputs.release_form.facts,
         "assumptions": [
             SECRET_SAMPLE,
             EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER,
             LISTED_ONCE,
             from_answers if on_deviations > 0 else NOT_FROM_ANSWERS,
-            inputs.release.assumption,
+            inputs.release_form.assumption,
             ONCE,
             *(() if waves is None else (DRAWN_APART,)),
             *((SAME_PEOPLE,) if inputs.questions > 1 else ()),
@@ -128,6 +131,7 @@ def privacy_statement(
         "secret": list(SECRET),
         "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],
         "in_words": words,
+        "sentences": list(sentences),
     }
 
 

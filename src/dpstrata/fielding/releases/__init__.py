@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 def fielding_of(plan: Design) -> Fielding:
     """Return what is done in the field for the release of a design."""
-    module, name = RELEASES[plan.inputs.release.name][0].split(".")
+    module, name = RELEASES[plan.inputs.release_form.name][0].split(".")
     kind: type[Fielding] = getattr(import_module(f"{__name__}.{module}"), f"{name}Fielding")
     return kind()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,22 +28,6 @@ class Fielding(ABC):
         ------
         InputError
             If single answers are not noised.
-        """
-
-    @abstractmethod
-    def noised(
-        self, plan: Design, answers: Mapping[str, Sequence[Any]], progress: Callable[[int], None]
-    ) -> dict[str, list[Any]]:
-        """Make the table that is published, column by column, from answers that can all be released.
-
-        Parameters
-        ----------
-        plan : Design
-            The design.
-        answers : mapping
-            Answers by stratum, at least one in each.
-        progress : callable
-            To be called with the number of answers noised since the last call.
         """
 
     @abstractmethod

@@ -115,10 +115,10 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
     InputError
         As :func:`estimate_means`.
     """
-    if plan.inputs.release.name != Microdata.name:
+    if plan.inputs.release_form.name != Microdata.name:
         raise InputError(
             f"estimates from single answers need {option(OPTION, Microdata.name)}, got "
-            f"{option(OPTION, plan.inputs.release.name)}."
+            f"{option(OPTION, plan.inputs.release_form.name)}."
         )
     counts, means, squares = moments
     _require_counts(plan, counts)

@@ -1,6 +1,12 @@
-"""One noised mean a stratum, with the number of its answers.
+r"""One noised sum a stratum, with the number of its answers.
 
-A mean shows no spread, so sampling is counted with the standard deviations of the design.
+Reports are whole steps of a grid, from devices or, where the office sees raw answers, made there. The office
+adds them up and adds one whole number of noise; what is published depends on nothing but that. In a stratum
+with m reports, device noise of variance d and office noise of variance v, the variance of the mean is
+
+.. math:: \frac{S^2}{m} \left(1 - \frac{m}{N}\right) + \frac{d}{m} + \frac{v}{m^2} .
+
+A sum shows no spread, so S is that of the design; but the share of yes shows that of yes and no.
 """
 
 from __future__ import annotations
@@ -15,81 +21,169 @@ import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
-from dpstrata.fielding.answer_files import ANSWER, STRATUM, read_noised, read_numbers
+from dpstrata.fielding.answer_files import ANSWER, read_columns, read_noised, read_numbers
 from dpstrata.fielding.estimators import Estimation, StratumParts, combine
-from dpstrata.fielding.grid_noise import check_answers, noise_at, on_grid
+from dpstrata.fielding.grid_noise import (
+    as_answers,
+    check_answers,
+    noise_at,
+    office_noise_at,
+    on_grid,
+    require_invited,
+)
 from dpstrata.fielding.releases.base import Fielding
-from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.mechanisms.grid import GridNoise
 from dpstrata.survey.releases import OPTION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-COUNT = "answers"  # how many a mean is of
+STRATUM, SUM, COUNT = "stratum", "sum", "answers"
 
 
-class CuratorFielding(Fielding):
-    """Noise the mean of each stratum, once."""
+class SumsFielding(Fielding):
+    """Add reports up, and noise the sum of each stratum, once."""
 
     def noise_answers(self, plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
-        """Refuse: a curator gets raw answers."""
-        raise InputError(
-            f"with {option(OPTION, plan.inputs.release.name)} the mean of a stratum is noised, not single "
-            "answers."
-        )
+        """Noise answers as devices do; refuse where the office gets raw answers."""
+        if plan.inputs.release_form.device is None:
+            raise InputError(
+                f"with {option(OPTION, plan.inputs.release)} and no {option('device_epsilon')} the office "
+                "sees raw answers and noises their sum, not single answers."
+            )
+        noise = noise_at(plan, stratum)
+        k = on_grid(plan, check_answers(plan, stratum, answers), noise)
+        return plan.inputs.answers.at_shares(noise.shares(noise.draw(k)))
 
-    def noised(
-        self, plan: Design, answers: Mapping[str, Sequence[Any]], progress: Callable[[int], None]
+    def check_reports(self, plan: Design, reports: Mapping[str, Sequence[float]]) -> None:
+        """Refuse what devices of this design cannot send, or raw answers that it does not allow."""
+        for name, given in reports.items():
+            if plan.inputs.release_form.device is None:
+                as_answers(plan, given)
+            else:
+                steps_of_reports(plan, name, given)
+
+    def draw_office_noise(self, plan: Design) -> dict[str, int]:
+        """Draw the office's noise for every stratum; it depends on the design alone."""
+        drawn = {}
+        for name in plan.strata.names:
+            noise = office_noise_at(plan, name)
+            drawn[name] = 0 if noise is None else int(noise.noise(1)[0])
+        return drawn
+
+    def published(
+        self,
+        plan: Design,
+        reports: Mapping[str, Sequence[float]],
+        noise: Mapping[str, int],
+        progress: Callable[[int], None],
     ) -> dict[str, list[Any]]:
-        """Noise the mean of every stratum, with how many answers it is of."""
-        columns: dict[str, list[Any]] = {STRATUM: [], ANSWER: [], COUNT: []}
-        for name in sorted(answers):
+        """Make the table that is published: a sum with the number of its answers in every stratum."""
+        columns: dict[str, list[Any]] = {STRATUM: [], SUM: [], COUNT: []}
+        for name in plan.strata.names:
+            given = reports[name]
             columns[STRATUM].append(name)
-            columns[ANSWER].append(noise_mean(plan, name, answers[name]))
-            columns[COUNT].append(len(answers[name]))
-            progress(len(answers[name]))
+            columns[SUM].append(noised_sum(plan, name, given, noise[name]))
+            columns[COUNT].append(len(given))
+            progress(len(given))
         return columns
 
     def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read noised means, and how many answers each is of."""
-        return *read_noised(path, stratum, answer), read_numbers(path, COUNT)
+        """Read noised sums, or noised means as 0.1.0 published them, and how many answers each has."""
+        named = read_columns(path)
+        if SUM not in named and answer in named:
+            return *read_noised(path, stratum, answer), read_numbers(path, COUNT)
+        names, sums = read_noised(path, stratum, SUM if answer == ANSWER else answer)
+        counts = read_numbers(path, COUNT)
+        return names, _means(sums, counts), counts
 
     def estimate(self, plan: Design, *columns: Any) -> Estimation:
         """Estimate from noised means."""
         return estimate_from_means(plan, *columns)
 
     def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
-        """Bring the noised means here, and estimate from them."""
+        """Bring the noised sums here, and estimate from them."""
         from dpstrata.fielding.noised_on_spark import collect_numbers
 
-        return estimate_from_means(plan, *collect_numbers(data, stratum, answer, COUNT))
+        if SUM not in data.columns and answer in data.columns:
+            return estimate_from_means(plan, *collect_numbers(data, stratum, answer, COUNT))
+        names, sums, counts = collect_numbers(data, stratum, SUM if answer == ANSWER else answer, COUNT)
+        return estimate_from_means(plan, names, _means(sums, counts), counts)
 
 
-def noise_mean(plan: Design, stratum: str, answers: npt.ArrayLike) -> float:
-    """Noise the mean of a stratum once.
-
-    The answers are added up in whole steps of the grid, one whole number of noise is added, and the result is
-    divided by their number.
+def noised_sum(plan: Design, stratum: str, reports: Sequence[float], noise: int) -> float:
+    """Add reports up in whole steps, add the noise, and write the sum as answers are written.
 
     Parameters
     ----------
     plan : Design
-        A design for a curator.
+        A design that publishes sums.
     stratum : str
         Name of the stratum.
-    answers : array
-        One answer of each person who answered; at most as many as were invited, at least one.
+    reports : sequence of float
+        What devices sent, or raw answers where they noise nothing: at most as many as were invited, at least
+        one.
+    noise : int
+        What the office draws for this stratum.
     """
-    noise = noise_at(plan, stratum)
-    assert isinstance(noise, AdditiveGridNoise)
-    k = on_grid(plan, check_answers(plan, stratum, answers), noise)
-    if not len(k):
+    if not len(reports):
         raise InputError(f"stratum {stratum!r} has no answer.")
-    noised = int(sum(k.tolist())) + int(noise.noise(1)[0])
-    shift = float(noise.shares(np.zeros(1, dtype=np.int64))[0])  # half a step where a grid has no middle
-    share = (noised / noise.steps + shift) / len(k)
-    return float(plan.inputs.answers.lower + plan.inputs.answers.range * share)
+    if plan.inputs.release_form.device is None:
+        layer = office_noise_at(plan, stratum)
+        assert layer is not None
+        steps = on_grid(plan, check_answers(plan, stratum, reports), layer)
+        start, step = 0.0, 1.0 / layer.steps
+    else:
+        require_invited(plan, stratum, len(reports))
+        steps = steps_of_reports(plan, stratum, reports)
+        start, step = _scale(noise_at(plan, stratum))
+    share = (int(sum(steps.tolist())) + noise) * step + len(steps) * start + _shift(plan, stratum) * step
+    return float(len(steps) * plan.inputs.answers.lower + plan.inputs.answers.range * share)
+
+
+def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntArray:
+    """Find the whole steps that devices of a stratum sent, which must be exactly what devices can send.
+
+    Reports rise with their steps, each to a number of its own, so that nothing else leads to the same one.
+    """
+    values, answers = np.asarray(reports, dtype=float), plan.inputs.answers
+    noise = noise_at(plan, stratum)
+    start, step = _scale(noise)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rough = np.rint((answers.shares(values) - start) / step)
+    known = np.isfinite(rough) & (np.abs(rough) < 2.0**53)
+    steps = np.where(known, rough, 0.0).astype(np.int64)
+    known &= answers.at_shares(noise.shares(steps)) == values
+    if not noise_is_added(plan):
+        known &= (steps == 0) | (steps == 1)
+    if not known.all():
+        raise InputError(
+            f"reports must be answers noised for this design, got {int((~known).sum()):,} others in stratum "
+            f"{stratum!r}. Noise every answer with noise_answer, for its own stratum, and keep all digits."
+        )
+    return steps
+
+
+def noise_is_added(plan: Design) -> bool:
+    """Whether reports are answers with noise added, and not turned or kept."""
+    return plan.mechanism.additive
+
+
+def _scale(noise: GridNoise) -> tuple[float, float]:
+    """Return the share that no step stands for, and what one step adds."""
+    zero, one = noise.shares(np.array([0, 1])).tolist()
+    return zero, one - zero
+
+
+def _shift(plan: Design, stratum: str) -> float:
+    """Return the half step by which the office's noise is off where a grid has no middle, in steps."""
+    noise = office_noise_at(plan, stratum)
+    return 0.0 if noise is None else float(noise.shares(np.zeros(1, dtype=np.int64))[0]) * noise.steps
+
+
+def _means(sums: Sequence[float], counts: Sequence[float]) -> list[float]:
+    return [math.nan if count == 0 else value / count for value, count in zip(sums, counts, strict=True)]
 
 
 def estimate_from_means(
@@ -100,16 +194,16 @@ def estimate_from_means(
     Parameters
     ----------
     plan : Design
-        A design for a curator.
+        A design that publishes sums.
     strata : sequence of str
         Every stratum of the design once.
     means : array
-        The noised mean of each.
+        The noised sum of each over its number of answers.
     answers : array of int
-        How many answers each is the mean of.
+        How many answers each is of.
     """
     if sorted(strata) != sorted(plan.strata.names):
-        raise InputError("there must be one noised mean for every stratum of the design.")
+        raise InputError("there must be one noised sum for every stratum of the design.")
     place = {name: i for i, name in enumerate(strata)}
     order = np.array([place[name] for name in plan.strata.names])
     values = np.asarray(means, dtype=float)[order]
@@ -118,9 +212,28 @@ def estimate_from_means(
     counts = np.where(whole, given, 0).astype(np.int64)
     if not (np.all(np.isfinite(values)) and np.all((counts >= 1) & (counts <= plan.sample_sizes))):
         raise InputError(
-            "every noised mean must be a number, of at least one answer and at most one for each invitation."
+            "every noised sum must be a number, of at least one answer and at most one for each invitation."
         )
-    noise = plan.problem.terms.noise_variances(plan.sample_sizes.astype(float))
+    terms = plan.problem.terms
+    office = terms.credited_variances(plan.sample_sizes.astype(float)) / counts**2
+    noise = office + terms.release.device_variance / counts
     known = np.full(len(counts), math.inf)
-    parts = StratumParts(values, counts, plan.sds**2, noise / counts**2, known)
+    parts = StratumParts(values, counts, _spreads(plan, values, counts, noise), noise, known)
     return combine(plan, parts, floored=(), single=(), few=())
+
+
+def _spreads(plan: Design, means: FloatArray, counts: IntArray, noise: FloatArray) -> FloatArray:
+    """Return the variance of the answers: of yes and no from the share of yes, otherwise that of the design.
+
+    An estimated share p̂ has the mean square p² + Var(p̂), so p̂(1 − p̂) is too small by Var(p̂); the noise in it
+    is known, and added back.
+    """
+    answers, sizes = plan.inputs.answers, plan.strata.sizes
+    if answers.values != 2:
+        return plan.sds**2
+    share = answers.shares(means)
+    spread = share * (1.0 - share) + noise / answers.range**2
+    several = counts > 1
+    spread = np.where(several, spread * counts / np.maximum(counts - 1, 1), plan.sds**2 / answers.range**2)
+    most = np.asarray(answers.largest_sd(sizes)) ** 2
+    return np.clip(spread * answers.range**2, 0.0, most)

@@ -237,7 +237,7 @@ def budgets_chart(plan: Design) -> Chart:
     if not plan.inputs.promise.amplified:
         raise InputError(f"local budgets are drawn for a promise of epsilon, got one of {never_amplified()}.")
     budgets = plan.local_epsilons / plan.inputs.questions
-    release = plan.inputs.release
+    release = plan.inputs.release_form
     cap = plan.inputs.local_epsilon_cap
     names = list(plan.strata.names)
     heading = titled(

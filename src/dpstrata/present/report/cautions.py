@@ -35,7 +35,7 @@ def _about_deviations(plan: Design) -> list[str]:
 def _about_promise(plan: Design) -> list[str]:
     promise = plan.inputs.promise
     local = plan.local_epsilons if promise.amplified else np.empty(0)
-    return [*promise.cautions, *plan.inputs.release.cautions(local)]
+    return [*promise.cautions, *plan.inputs.release_form.cautions(local)]
 
 
 def _about_sizes(plan: Design) -> list[str]:

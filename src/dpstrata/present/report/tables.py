@@ -33,7 +33,16 @@ _OPTIONAL = {"coefficient": "coefficient", "cost": "cost", "min": "min", "max": 
 
 _IN_WORDS = {
     *PROMISES,
-    *("mechanism", OPTION, "answers", "clip", "questions", "objective", "local_epsilon_cap"),
+    *(
+        "mechanism",
+        OPTION,
+        "answers",
+        "clip",
+        "questions",
+        "objective",
+        "local_epsilon_cap",
+        "device_epsilon",
+    ),
     *("min_per_stratum", "min_fraction", "max_fraction", "finite_population"),
 }
 
@@ -44,8 +53,9 @@ def options_table(plan: Design) -> TextTable:
     rows = [
         ("privacy promise", inputs.promise.in_words),
         ("noise", plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")),
-        ("who noises", inputs.release.who_noises),
+        ("who noises", inputs.release_form.who_noises),
         ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
+        *([] if inputs.device_epsilon is None else [("device epsilon", plain_number(inputs.device_epsilon))]),
         ("questions to each person", f"{inputs.questions:,}"),
         ("made as small as possible", OBJECTIVES[inputs.objective]),
     ]
@@ -117,9 +127,9 @@ def noise_table(plan: Design) -> TextTable:
     ]
     header = (
         *("stratum", "sampling rate"),
-        *(("local epsilon",) if inputs.promise.amplified else ()),
-        *(("local epsilon of one answer",) if several else ()),
-        f"noise sd of {inputs.release.noise_sd_of}",
+        *((inputs.release_form.budget_of,) if inputs.promise.amplified else ()),
+        *((f"{inputs.release_form.budget_of}, one question",) if several else ()),
+        f"noise sd of {inputs.release_form.noise_sd_of}",
         *(("capped", "central epsilon") if capped else ()),
     )
     return TextTable("Budgets, rounded upwards, and noise", header, rows, _left_out(plan))
@@ -127,7 +137,7 @@ def noise_table(plan: Design) -> TextTable:
 
 def noise_in_words(plan: Design) -> str:
     """Say what the budgets of the strata are."""
-    inputs, release = plan.inputs, plan.inputs.release
+    inputs, release = plan.inputs, plan.inputs.release_form
     start = plan.mechanism.in_words(release.noise_goes_to)
     start += f"; answers {f'are {inputs.clipping}' if inputs.clip else f'lie in {inputs.answers}'}. "
     if not inputs.promise.amplified:
@@ -175,13 +185,13 @@ def beliefs_table(plan: Design) -> TextTable | None:
     """
     if not plan.inputs.promise.bounds_odds:
         return None
-    largest = float(np.max(plan.local_epsilons))
+    largest = plan.inputs.release_form.worst_epsilon(float(np.max(plan.local_epsilons)))
     after, seen = beliefs(plan.privacy["central_in_all"]["epsilon"]), beliefs(largest)
     rows = [
         (before, f"{low} to {high}", f"{local_low} to {local_high}")
         for (before, low, high), (_, local_low, local_high) in zip(after, seen, strict=True)
     ]
-    what = plan.inputs.release.seen_in_words(questions=plan.inputs.questions)
+    what = plan.inputs.release_form.seen_in_words(questions=plan.inputs.questions)
     return TextTable(
         "What a belief about a person's answer can become",
         (

@@ -40,9 +40,9 @@ class Microdata(Release):
         """Refuse a device budget: the budget of a published answer follows from the sample sizes."""
         if inputs.device_epsilon is not None:
             raise InputError(
-                f"{option('device_epsilon')} needs {option(OPTION, 'sums')}, got {option(OPTION, self.name)}: "
-                "what a published answer may spend follows from the sample sizes. Limit it with "
-                f"{option('local_epsilon_cap')}, or publish sums."
+                f"{option('device_epsilon')} needs {option(OPTION, 'sums')}, got "
+                f"{option(OPTION, self.name)}: what a published answer may spend follows from the sample "
+                f"sizes. Limit it with {option('local_epsilon_cap')}, or publish sums."
             )
 
     @property

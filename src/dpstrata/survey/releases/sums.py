@@ -177,7 +177,7 @@ class Sums(Release):
         return np.where(budgets >= self.device_epsilon, np.inf, raised)
 
     def worst_epsilon(self, largest: float) -> float:
-        """What a device sends tells at most E, and so do the sums, whoever was invited."""
+        """Return E where there is one: neither reports nor sums tell more."""
         return largest if self.device_epsilon is None else self.device_epsilon
 
     def simulated_answers(
@@ -282,11 +282,11 @@ class Sums(Release):
         """Offer the same promises with two layers, then an office that sees raw answers."""
         inputs, offered = plan.inputs, []
         raw = replace(inputs, **{OPTION: cls.name, "device_epsilon": None, **cls.leaves_out})
-        if inputs.release.name != cls.name and inputs.promise.any_mechanism:
+        if inputs.release_form.name != cls.name and inputs.promise.any_mechanism:
             largest = math.floor(float(plan.local_epsilons.max()) * 100) / 100
             if largest > 0:
                 offered.append(replace(raw, device_epsilon=largest))
-        if inputs.device_epsilon is None and inputs.release.name != cls.name:
+        if inputs.device_epsilon is None and inputs.release_form.name != cls.name:
             offered.append(raw)
         return offered
 

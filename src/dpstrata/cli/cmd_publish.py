@@ -1,0 +1,69 @@
+"""``dpstrata publish``: answers added up, noised at the office, and published as sums."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpstrata.cli.options import Sheet
+from dpstrata.words.numbers import counted
+
+
+def publish_command(
+    design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
+    answers: Annotated[
+        Path,
+        typer.Argument(
+            help="Table of answers: noised on devices, or raw for a design without --device-epsilon.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The sums (.csv, .parquet, .xlsx); a new file.")],
+    sample: Annotated[Path, typer.Option(help="The sample that was drawn.")] = Path("sample.csv"),
+    key_file: Annotated[Path, typer.Option(help="Key of the draw.")] = Path("draw.key"),
+    id: Annotated[str, typer.Option(help="Column that identifies a person.")] = "id",
+    stratum: Annotated[
+        list[str] | None,
+        typer.Option(help="Column that says the stratum; repeat it as in the draw.", show_default="stratum"),
+    ] = None,
+    answer: Annotated[str, typer.Option(help="Column with the answers.")] = "answer",
+    sheet: Sheet = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Publish although something was released before: losses add up.")
+    ] = False,
+    accept_response: Annotated[
+        bool,
+        typer.Option(
+            "--accept-response",
+            help="Publish although so few answered that more is lost than promised: the ledger counts it.",
+        ),
+    ] = False,
+) -> None:
+    """Publish the sum of each stratum with one draw of the office's noise; no single answer is written."""
+    from dpstrata.cli.screen import progress_of
+    from dpstrata.fielding.publish import publish
+    from dpstrata.words.releases import released_sentences
+
+    with progress_of("answers") as progress:
+        released = publish(
+            design,
+            answers,
+            sample=sample,
+            id=id,
+            stratum=stratum or ["stratum"],
+            answer=answer,
+            out=out,
+            key_file=key_file,
+            sheet=sheet,
+            again=again,
+            accept_response=accept_response,
+            progress=progress,
+        )
+    typer.echo(
+        f"{released.answers:,} of {counted(released.invited, 'answer')} added up. Sums written to {out}, and "
+        "what they spend to the ledger beside the design."
+    )
+    for sentence in released_sentences(released):
+        typer.echo(sentence)

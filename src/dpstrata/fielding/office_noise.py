@@ -1,0 +1,88 @@
+"""The office's noise, kept from the moment it is drawn until what it is in has been published.
+
+Whoever knows it can take it off what was published, so only its owner may read the file, and a release goes
+out of it as soon as it is in place. Noise is drawn once for a release: a run that follows one that was killed
+takes up what is kept, the table too if it was made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpstrata.errors import InputError
+from dpstrata.fielding.ledger import Entry
+from dpstrata.files.writing import remove_unfinished, write_atomically
+
+FORMAT = "dpstrata.office_noise"
+
+
+class NoiseKept:
+    """The file that keeps noise, and what was made with it.
+
+    Parameters
+    ----------
+    path : path
+        The file; it need not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def table(self, entry: Entry) -> dict[str, list[Any]] | None:
+        """Return the table of a release, if it was made and is kept."""
+        return self._read().get(_name(entry), {}).get("table")
+
+    def make(
+        self,
+        entry: Entry,
+        draw: Callable[[], Mapping[str, int]],
+        make: Callable[[Mapping[str, int]], dict[str, list[Any]]],
+    ) -> dict[str, list[Any]]:
+        """Make the table of a release with its noise, which is drawn now if it never was; keep both."""
+        remove_unfinished(self.path)
+        kept = self._read()
+        if _name(entry) not in kept:
+            kept = {**kept, _name(entry): {"noise": dict(draw()), "table": None}}
+            self._write(kept)
+        noise = kept[_name(entry)]["noise"]
+        table = make(noise)
+        self._write({**kept, _name(entry): {"noise": noise, "table": table}})
+        return table
+
+    def forget(self, entry: Entry) -> None:
+        """Keep nothing of a release any longer."""
+        kept = self._read()
+        if kept.pop(_name(entry), None) is not None:
+            self._write(kept)
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        if not self.path.exists():
+            return {}
+        try:
+            data = json.loads(self.path.read_text(encoding="utf-8"))
+            kept: dict[str, dict[str, Any]] = data["releases"]
+            sound = data["format"] == FORMAT and all(
+                type(number) is int for each in kept.values() for number in each["noise"].values()
+            )
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read: {error.strerror or error}.") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            sound = False
+        if not sound:
+            raise InputError(f"{self.path} must be what publish keeps of a release, got something else.")
+        return kept
+
+    def _write(self, kept: Mapping[str, Mapping[str, Any]]) -> None:
+        if not kept:
+            self.path.unlink(missing_ok=True)
+            return
+        content = json.dumps({"format": FORMAT, "version": 1, "releases": kept}, indent=1) + "\n"
+        write_atomically(self.path, content.encode(), private=True)
+
+
+def _name(entry: Entry) -> str:
+    """Name a release: of a design, a sample, a question, the first time or again."""
+    return "/".join((entry.design_digest, entry.key_commitment, str(entry.round), entry.question))

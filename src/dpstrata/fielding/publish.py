@@ -1,0 +1,98 @@
+"""Publishing sums: reports are added up, the office's noise is drawn once, and no answer is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError, option
+from dpstrata.fielding.office_noise import NoiseKept
+from dpstrata.fielding.releases.sums import SumsFielding
+from dpstrata.fielding.releasing import Columns, Files, Publication, Released, read_batch, release
+from dpstrata.survey.releases import OPTION
+from dpstrata.survey.releases.sums import Sums
+
+
+def publish(
+    design: str | Path,
+    answers: str | Path,
+    *,
+    sample: str | Path,
+    id: str,
+    stratum: str | Sequence[str],
+    answer: str,
+    out: str | Path,
+    key_file: str | Path,
+    sheet: str | None = None,
+    again: bool = False,
+    accept_response: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Released:
+    """Add up the answers of every stratum, add the office's noise, and write the sums with their counts.
+
+    The noise depends on the design alone, not on how many answers came. It is drawn once, kept until the sums
+    are in place, and taken up by a run that follows one that was killed. Whatever stands against a release is
+    found before anything is spent. No single answer is written.
+
+    Parameters
+    ----------
+    design : path
+        The document of a design with ``release="sums"``; the ledger ``ledger.json`` is kept beside it, with
+        the key ``ledger.key`` by which it recognises people, and for the moment ``office.noise``.
+    answers : path
+        Table with the columns ``id``, ``stratum`` and ``answer``. With a device budget the answers are what
+        :func:`noise_answer` gave on devices, with all digits; without one they are raw answers, as
+        :func:`privatize` takes them, and blanks count as people who did not answer.
+    sample : path
+        The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.
+    id, answer : str
+        Names of the columns.
+    stratum : str or sequence of str
+        Name of the column of the stratum, or of the columns that were crossed.
+    out : path
+        The sums (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum``, ``sum`` and ``answers``,
+        the number of them. It must not exist yet.
+    key_file : path
+        The key of the draw.
+    sheet : str, optional
+        Sheet of the answers, if they are an Excel file; by default the first.
+    again : bool
+        Whether to release although something was released before: everyone's losses add up, and those of the
+        same sample add up before it hides anyone.
+    accept_response : bool
+        Whether to release although so few people answered, or for a further question other people than for
+        the ones before, that more may be lost than the design promises; the ledger counts that loss.
+    progress : callable, optional
+        Called with the number of answers added up since the last call.
+
+    Raises
+    ------
+    InputError
+        For answers of people who were not drawn, reports that this design's devices cannot send, answers
+        outside the range of the design, strata without an answer, a response that contradicts the design, and
+        releases that need ``again``; nobody and no answer is named, and nothing is spent.
+    """
+    files = Files(Path(design).resolve(), Path(answers), Path(sample), Path(out), Path(key_file))
+    files.check()
+    plan = Design.read(files.design)
+    if plan.inputs.release != Sums.name:
+        raise InputError(
+            f"publish adds answers up, got a design with {option(OPTION, plan.inputs.release)}, whose noised "
+            "answers are published one by one. Use privatize."
+        )
+    batch = read_batch(
+        plan, files, id=id, stratum=stratum, answer=answer, sheet=sheet, accept_response=accept_response
+    )
+    fielding, kept = SumsFielding(), NoiseKept(files.design.with_name("office.noise"))
+    fielding.check_reports(plan, batch.answers)
+
+    def table(noise: Mapping[str, int]) -> Columns:
+        return fielding.published(plan, batch.answers, noise, progress or (lambda number: None))
+
+    publication = Publication(
+        lambda entry: kept.make(entry, lambda: fielding.draw_office_noise(plan), table),
+        kept.table,
+        kept.forget,
+    )
+    return release(batch, publication, again=again, accept_response=accept_response)

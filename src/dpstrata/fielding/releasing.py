@@ -1,0 +1,326 @@
+"""One release of a batch of answers: checked, on the ledger before anything is drawn, written once.
+
+Whatever stands against it is found before anything is spent. What is published, and how it is noised, is up
+to the step that uses this: ``privatize`` or ``publish``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
+from dpstrata.fielding.answer_files import read_answers, read_numbers, read_people
+from dpstrata.fielding.draw import check_record
+from dpstrata.fielding.frames.base import stratum_column
+from dpstrata.fielding.grid_noise import as_answers, require_invited, require_stated_answers
+from dpstrata.fielding.joint import joint_shares
+from dpstrata.fielding.keys import commitment, read_key, read_or_make_key
+from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
+from dpstrata.fielding.response import Response, check_response
+from dpstrata.files.writing import (
+    recover_unfinished,
+    remove_unfinished,
+    require_apart,
+    require_room,
+    require_table_path,
+    table_content,
+    write_atomically,
+)
+from dpstrata.privacy.promises import Spent
+
+Columns = dict[str, list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What was released.
+
+    Attributes
+    ----------
+    answers, invited : int
+        How many answers were noised or added up, and how many people were invited.
+    known_before : int
+        How many of those who answered had answered in an earlier release on the same ledger, whichever key
+        drew them.
+    spent : Spent
+        What everyone in the frame has spent in all, centrally, by the ledger.
+    response : Response or None
+        What holds, given how many people answered; ``None`` where the promise does not depend on it.
+    notes : tuple of str
+        What is to be said of it, in sentences: about blanks, about those who did not answer,
+        and about raw answers that were seen.
+    untold_releases : int
+        Earlier releases in which nobody can be recognised: 0.1.0 made them with the key of another draw, or
+        the ledger's key was lost.
+    blank : int
+        How many people in the table left the answer blank; they count as people who did not answer.
+    """
+
+    answers: int
+    invited: int
+    known_before: int
+    spent: Spent
+    response: Response | None
+    notes: tuple[str, ...]
+    untold_releases: int = 0
+    blank: int = 0
+
+
+class Files(NamedTuple):
+    """The files of a release; ledger, its key and the record of the draw lie beside them."""
+
+    design: Path
+    answers: Path
+    sample: Path
+    out: Path
+    key: Path
+
+    @property
+    def ledger(self) -> Path:
+        """What was spent, beside the design."""
+        return self.design.with_name("ledger.json")
+
+    @property
+    def ledger_key(self) -> Path:
+        """What the ledger recognises people by."""
+        return self.design.with_name("ledger.key")
+
+    @property
+    def record(self) -> Path:
+        """The record of the draw, beside the sample."""
+        return self.sample.with_name("draw.json")
+
+    def check(self) -> None:
+        """Require files that are apart, and a table that can be written."""
+        require_apart(*self, self.ledger, self.ledger_key, self.record)
+        require_table_path(self.out)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Answers that can all be released.
+
+    Attributes
+    ----------
+    plan : Design
+        Their design.
+    files : Files
+        Where they come from, and where the release goes.
+    question : str
+        The column they were in.
+    drawn : dict
+        Everyone in the sample, with their stratum.
+    people : list of str
+        Those who answered.
+    answers : dict
+        Their answers by stratum, as they were given or as their devices sent them; at least one in each.
+    blank : int
+        How many left the answer blank.
+    secret : bytes
+        The key of the draw.
+    response : Response or None
+        What holds, given how many answered.
+    """
+
+    plan: Design
+    files: Files
+    question: str
+    drawn: dict[str, str] = field(repr=False)
+    people: list[str] = field(repr=False)
+    answers: dict[str, list[float]] = field(repr=False)
+    blank: int
+    secret: bytes = field(repr=False)
+    response: Response | None
+
+    @property
+    def entry(self) -> Entry:
+        """What the ledger says of it at first."""
+        plan, spent = self.plan, self.plan.inputs.promise.spent
+        return Entry(
+            design_digest=plan.digest,
+            key_commitment=commitment(self.secret),
+            output=str(self.files.out.resolve()),
+            output_digest=None,
+            status="pending",
+            spent=spent if self.response is None else replace(spent, delta=self.response.delta),
+            people=(),
+            question=self.question,
+            pilot=plan.waves is not None and plan.waves.first,
+        )
+
+
+def read_batch(
+    plan: Design,
+    files: Files,
+    *,
+    id: str,
+    stratum: str | Sequence[str],
+    answer: str,
+    sheet: str | None,
+    accept_response: bool,
+) -> Batch:
+    """Read answers, and require that all of them can be released."""
+    columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
+    if len({id, answer, *columns}) < 2 + len(columns):
+        raise InputError("id, stratum and answer must be different columns.")
+    require_stated_answers(plan)
+    secret = read_key(files.key)
+    check_record(plan, sample=files.sample, key=secret, record=files.record)
+    drawn = dict(zip(*read_people(files.sample, id, (stratum_column(columns),)), strict=True))
+    people, strata = read_people(files.answers, id, columns, sheet=sheet)
+    values: Sequence[float | None]
+    if plan.inputs.release_form.device is None:
+        values = read_answers(files.answers, answer, plan.inputs.answers, sheet=sheet)
+    else:
+        values = read_numbers(files.answers, answer, sheet=sheet)
+    _require_drawn(drawn, people, strata)
+    # From here on, who left the answer blank is somebody who did not answer.
+    answered = [row for row, value in enumerate(values) if value is not None]
+    people, strata = ([column[row] for row in answered] for column in (people, strata))
+    by_stratum = _by_stratum(plan, strata, [value for value in values if value is not None])
+    counts = np.array([len(by_stratum[name]) for name in plan.strata.names], dtype=np.int64)
+    response = check_response(plan, counts)
+    if response is not None and not accept_response:
+        response.require_promise()
+    blank = len(values) - len(answered)
+    return Batch(plan, files, answer, drawn, people, by_stratum, blank, secret, response)
+
+
+class Publication(NamedTuple):
+    """How what is published is made.
+
+    Attributes
+    ----------
+    make : function
+        Makes the table, given the ledger's entry: draws noise that was not drawn for it, and no other.
+    made_before : function
+        Makes the same table again for an entry that was cut short, if its noise is known; otherwise nothing.
+    done : function
+        Called with the entry once its table is in place.
+    """
+
+    make: Callable[[Entry], Columns]
+    made_before: Callable[[Entry], Columns | None] = lambda entry: None
+    done: Callable[[Entry], None] = lambda entry: None
+
+
+def release(batch: Batch, publication: Publication, *, again: bool, accept_response: bool) -> Released:
+    """Write what is published, once, with what it spends on the ledger before."""
+    files, plan, entry = batch.files, batch.plan, batch.entry
+    with locked(files.ledger):
+        ledger = Ledger(files.ledger)
+        _tidy_up(ledger, entry, files)
+        key = read_or_make_key(files.ledger_key)
+        who = Recognition(batch.people, key, batch.secret)
+        entry = replace(
+            entry,
+            people=tuple(sorted(keyed_digest(key, person) for person in batch.people)),
+            recognition=commitment(key),
+        )
+        _put_back(ledger, entry, files.out, publication)
+        place = ledger.in_place(entry, who) if files.out.exists() else None
+        if place is None:
+            if files.out.exists():
+                raise InputError(
+                    f"{files.out} exists and is not replaced. Choose a new file for this release."
+                )
+            shares = _joint(batch, ledger, entry, key)
+            place = ledger.begin(entry, plan, again=again, shares=shares, accept_response=accept_response)
+            content = table_content(publication.make(ledger.entries[place]), files.out)
+            require_room(files.out, len(content))  # from here on it is spent, whatever becomes of the file
+            ledger.expect(place, hashlib.sha256(content).hexdigest())
+            write_atomically(files.out, content)
+        ledger.finish(place)
+        publication.done(ledger.entries[place])
+        before, untold = ledger.known_before(who, but=place)
+    notes = (_blank_in_words(batch.blank), None if batch.response is None else batch.response.in_words)
+    said = tuple(note for note in notes if note is not None)
+    return Released(
+        len(batch.people), plan.total, before, ledger.spent(), batch.response, said, untold, batch.blank
+    )
+
+
+def _joint(batch: Batch, ledger: Ledger, entry: Entry, key: bytes) -> Any:
+    """Return the shares who answered over all releases of the sample, where the promise depends on them."""
+    if batch.response is None:
+        return None
+    return joint_shares(
+        batch.plan,
+        batch.response.shares,
+        ledger.of_sample(entry),
+        sampled=Recognition(list(batch.drawn), key, batch.secret),
+        strata=list(batch.drawn.values()),
+        answered=frozenset(batch.people),
+    )
+
+
+def _put_back(ledger: Ledger, entry: Entry, out: Path, publication: Publication) -> None:
+    """Write the file of a release that was cut short again, if its noise is known and nothing has changed."""
+    if out.exists():
+        return
+    for known in ledger.of_sample(entry):
+        if known.status != "pending" or known.question != entry.question or known.people != entry.people:
+            continue
+        columns = publication.made_before(known)
+        if columns is not None:
+            content = table_content(columns, out)
+            if hashlib.sha256(content).hexdigest() == known.output_digest:
+                write_atomically(out, content)
+                return
+
+
+def _blank_in_words(blank: int) -> str | None:
+    """Say how many answers were blank, and never whose."""
+    if not blank:
+        return None
+    if blank == 1:
+        return "1 answer was blank and is left out; that person counts as someone who did not answer."
+    return f"{blank:,} answers were blank and are left out; those people count as people who did not answer."
+
+
+def _tidy_up(ledger: Ledger, entry: Entry, files: Files) -> None:
+    """Put a finished file in place that a killed run has left, and remove what else it left."""
+    for known in ledger.of_sample(entry):
+        if known.status == "pending" and known.output_digest and not files.out.exists():
+            recover_unfinished(files.out, known.output_digest)
+    # They would be a second release of the same answers, or another key.
+    remove_unfinished(files.out, ledger.path, files.ledger_key)
+
+
+def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dict[str, list[float]]:
+    """Put answers together by stratum, once they can all be released and every stratum has one."""
+    if plan.inputs.release_form.device is None:
+        as_answers(plan, values)
+    by_stratum: dict[str, list[float]] = {}
+    for name, value in zip(strata, values, strict=True):
+        by_stratum.setdefault(name, []).append(value)
+    empty = [name for name in plan.strata.names if name not in by_stratum]
+    if empty:
+        listed = ", ".join(map(repr, empty[:5])) + (", ..." if len(empty) > 5 else "")
+        raise InputError(
+            f"every stratum must have an answer, got none in {listed}, and nothing could be estimated. Wait "
+            "for answers from there, or merge strata in a new design with a new sample."
+        )
+    for name, given in by_stratum.items():
+        require_invited(plan, name, len(given))
+    return by_stratum
+
+
+def _require_drawn(drawn: dict[str, str], people: list[str], strata: list[str]) -> None:
+    """Refuse answers of people who were not drawn, or drawn elsewhere, or twice; nobody is named."""
+    if len(set(people)) < len(people):
+        raise InputError("everyone may answer once, got someone's answer twice.")
+    strangers = sum(person not in drawn for person in people)
+    elsewhere = sum(drawn.get(person, name) != name for person, name in zip(people, strata, strict=True))
+    if strangers or elsewhere:
+        raise InputError(
+            f"only people who were drawn may be noised, got {strangers:,} who were not and {elsewhere:,} "
+            "with another stratum than they were drawn in."
+        )

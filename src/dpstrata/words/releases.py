@@ -1,0 +1,66 @@
+"""What was released, and forms of release side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpstrata.words.numbers import figure, plain_number, round_up
+from dpstrata.words.tables import TextTable
+
+if TYPE_CHECKING:
+    from dpstrata.fielding.releasing import Released
+    from dpstrata.planning.compare_releases import ReleaseComparison, ReleaseOption
+
+
+def released_sentences(released: Released) -> list[str]:
+    """Say what is to be said of a release: notes, what everyone has spent, and who answered before."""
+    said = [*released.notes]
+    said.append(f"By the ledger, everyone in the frame has spent {released.spent.in_words} in all.")
+    if released.known_before:
+        said.append(
+            f"{released.known_before:,} of those who answered did so in an earlier release too; against "
+            "whoever knows that, their local budgets add up."
+        )
+    if released.untold_releases:
+        number = released.untold_releases
+        earlier = "one earlier release" if number == 1 else f"{number:,} earlier releases"
+        said.append(
+            f"In {earlier} nobody can be recognised, because the digests on the ledger were made with "
+            "another key: more of those who answered may have done so before."
+        )
+    return said
+
+
+def release_table(compared: ReleaseComparison) -> TextTable:
+    """Show what each release gives, and who learns what."""
+    mean = all(each.design is None or each.design.standard_error is not None for each in compared.options)
+    return TextTable(
+        "The same goal with every form of release",
+        (
+            *("what is published", "people", "standard error" if mean else "objective", "noise"),
+            *("epsilon for the world", "epsilon against the office"),
+        ),
+        [_row(each) for each in compared.options],
+    )
+
+
+def _row(each: ReleaseOption) -> tuple[str, ...]:
+    published = "every noised answer" if each.release == "microdata" else "sums"
+    if each.release != "microdata":
+        published += (
+            ", of raw answers"
+            if each.device_epsilon is None
+            else f", of answers noised on devices at {plain_number(each.device_epsilon)}"
+        )
+    if each.design is None:
+        return published, "cannot meet the goal", "", "", "", ""
+    plan = each.design
+    central = plan.inputs.promise.central_epsilon
+    return (
+        published,
+        f"{plan.total:,}",
+        figure(plan.precision),
+        plan.mechanism.title,
+        plain_number(central) if central == central else plan.inputs.promise.in_words,
+        "sees everything" if each.office_epsilon is None else round_up(each.office_epsilon, 2),
+    )
