@@ -61,7 +61,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "central_epsilon",
         "certify",
         "combine_waves",
-        "compare_trust",
+        "compare_releases",
         "design",
         "draw",
         "draw_sample",

@@ -83,7 +83,7 @@ def folder(tmp_path_factory):
             f"{DESIGN} --total 9 --mechanism discrete_laplace",
             "Give the step of the grid too, as in --answers 0:100:1",
         ),
-        (f"{DESIGN} --total 9 --trust curator --mechanism piecewise", "got --mechanism piecewise."),
+        (f"{DESIGN} --total 9 --release sums --mechanism piecewise", "got --mechanism piecewise."),
         (
             "design strata.csv --zcdp 1 --total 9 --mechanism laplace",
             "--zcdp requires --mechanism gaussian, got --mechanism lap",

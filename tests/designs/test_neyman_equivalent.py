@@ -93,7 +93,7 @@ def test_many_strata_stop_early_and_say_so():
 def test_many_totals_at_once_are_rounded_alike_and_bounded_rightly(strata, share, ends, least, trust):
     sizes, sds = zip(*strata, strict=True)
     total = round(least * len(sizes) + share * (sum(sizes) - least * len(sizes)))
-    plan = dps.design(dps.Strata(sizes, sds), epsilon=1, total=total, min_per_stratum=least, trust=trust)
+    plan = dps.design(dps.Strata(sizes, sds), epsilon=1, total=total, min_per_stratum=least, release=release)
     search = _Search(plan)
     totals = np.arange(search.least, search.most + 1)
     alone = [baseline_sizes(replace(plan.problem, total=int(each)), "neyman") for each in totals]

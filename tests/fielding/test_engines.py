@@ -230,7 +230,7 @@ def test_draws_are_recorded_verified_and_estimated_on_every_engine(engine, peopl
 
 def test_noised_means_of_a_curator_on_every_engine(engine, people, tmp_path):
     plan = dps.design(
-        frame_strata(open_frame(people, id="text", stratum="region")), epsilon=2, total=90, trust="curator"
+        frame_strata(open_frame(people, id="text", stratum="region")), epsilon=2, total=90, release="sums"
     )
     columns = {"stratum": list(plan.strata.names), "answer": [0.3, 0.4, 0.5], "answers": plan.sample_sizes}
     pq.write_table(pa.table(columns), tmp_path / "means.parquet")

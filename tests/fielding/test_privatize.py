@@ -123,7 +123,7 @@ def test_the_commands_from_answers_to_estimates(fielded):
 def test_a_curator_releases_one_noised_mean_a_stratum(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), trust="curator")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), release="sums")
     field_instead(folder, frame, plan, {"income": 43210})
     release(folder)
     lines = (folder / "noised.csv").read_text().splitlines()
@@ -148,7 +148,7 @@ def test_noised_means_are_unbiased_with_the_stated_variance(mechanism, answers, 
         mechanism=mechanism,
         answers=answers,
         delta=delta,
-        trust="curator",
+        release="sums",
     )
     draws = np.array([noise_mean(plan, "a", np.full(30, 0.25)) for _ in range(3000)])
     sd = float(plan.noise_sds[0])
@@ -449,8 +449,8 @@ def test_clipped_answers_are_said_in_every_result(fielded):
 
 def test_an_office_with_raw_answers_is_told_what_a_curator_would_give(fielded):
     folder, plan = fielded
-    curator = dps.design(plan.strata, epsilon=1, total=40, answers=(0, 100_000), trust="curator")
-    options = {"epsilon": 1, "answers": (0, 100_000), "trust": "curator"}
+    curator = dps.design(plan.strata, epsilon=1, total=40, answers=(0, 100_000), release="sums")
+    options = {"epsilon": 1, "answers": (0, 100_000), "release": "sums"}
     same_sizes = dps.evaluate(plan.strata, plan.sample_sizes, **options)
     said = f"standard error {figure(same_sizes.standard_error)} instead of {figure(plan.standard_error)}"
     assert "Will the office see raw answers?" in str(plan)

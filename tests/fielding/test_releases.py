@@ -56,7 +56,7 @@ def test_what_is_published_is_read_back(name, mechanism, answers, delta, tmp_pat
 
 
 def test_single_answers_are_not_noised_for_a_curator():
-    plan = dps.design(dps.Strata([300, 500], [0.3, 0.2]), epsilon=2, total=100, trust="curator")
+    plan = dps.design(dps.Strata([300, 500], [0.3, 0.2]), epsilon=2, total=100, release="sums")
     with pytest.raises(dps.InputError, match="is noised, not single answers") as refused:
         dps.noise_answer(plan, "1", 0.4321)
     assert "4321" not in str(refused.value)

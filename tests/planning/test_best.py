@@ -55,7 +55,7 @@ def test_valid_mechanisms_by_answers_and_trust():
     assert names((0, 1)) == ["laplace", "tulap", "staircase", "piecewise"]
     assert names((0, 1, 0.25)) == ["laplace", "discrete_laplace", "tulap", "staircase", "piecewise"]
     assert "randomized_response" in names("binary")
-    assert names((0, 1), trust="curator") == ["laplace", "tulap", "staircase"]
+    assert names((0, 1), release="sums") == ["laplace", "tulap", "staircase"]
     for promise in ONLY_GAUSSIAN:
         assert names("binary", **{"epsilon": None, "mechanism": "gaussian", **promise}) == ["gaussian"]
 
@@ -145,26 +145,26 @@ def test_the_reason_is_that_of_the_mechanism_that_comes_closest():
 
 def test_what_local_protection_costs():
     plan = dps.design(PAPER, epsilon=1, total=200)
-    trust = dps.compare_trust(plan)
+    trust = dps.compare_releases(plan)
     assert trust.local.sample_sizes.tolist() == plan.sample_sizes.tolist()
     assert trust.curator.inputs.trust == "curator"
     assert trust.ratio > 1
     assert "not having to trust anyone costs" in repr(trust)
-    target = dps.compare_trust(dps.design(PAPER, epsilon=1, target_se=0.02))
+    target = dps.compare_releases(dps.design(PAPER, epsilon=1, target_se=0.02))
     assert f"a trusted curator {target.curator.total:,} interviews." in target.in_words
     assert target.curator.total < target.local.total
     binary = dps.design(PAPER, epsilon=1, total=200, answers="binary", mechanism="randomized_response")
-    assert dps.compare_trust(binary).curator.mechanism.additive
+    assert dps.compare_releases(binary).curator.mechanism.additive
     with pytest.raises(dps.InputError, match="needs a Design"):
-        dps.compare_trust(np.zeros(3))
+        dps.compare_releases(np.zeros(3))
 
 
 def test_trust_is_compared_fairly():
-    many = dps.compare_trust(dps.design(PAPER, epsilon=0.1, at_most=34_000, mechanism="laplace"))
+    many = dps.compare_releases(dps.design(PAPER, epsilon=0.1, at_most=34_000, mechanism="laplace"))
     assert "needs" not in many.in_words
     assert "972 interviews give a standard error of" in many.in_words
-    out_of_reach = dps.compare_trust(
-        dps.design(PAPER, epsilon=0.1, target_se=0.008, trust="curator", mechanism="laplace")
+    out_of_reach = dps.compare_releases(
+        dps.design(PAPER, epsilon=0.1, target_se=0.008, release="sums", mechanism="laplace")
     )
     assert out_of_reach.local is None
     assert out_of_reach.ratio is None
@@ -173,7 +173,8 @@ def test_trust_is_compared_fairly():
     )
     options = {"epsilon": 1, "total": 400, "answers": "binary", "mechanism": "best"}
     from_local, from_curator = (
-        dps.compare_trust(dps.design(PAPER, trust=trust, **options)).ratio for trust in ("local", "curator")
+        dps.compare_releases(dps.design(PAPER, release=release, **options)).ratio
+        for trust in ("local", "curator")
     )
     assert from_local == pytest.approx(from_curator)
 

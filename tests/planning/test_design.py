@@ -228,12 +228,12 @@ def test_fractions_are_taken_as_written():
         ({"domains": {"stratum": {}}}, dps.InputError, "a design needs one of"),
         ({"total": 200, "questions": 0}, dps.InputError, "questions must be at least 1"),
         (
-            {"total": 200, "trust": "curator", "mechanism": "piecewise"},
+            {"total": 200, "release": "sums", "mechanism": "piecewise"},
             dps.InputError,
             "noise that is added to it, got mechanism=.piecewise",
         ),
         (
-            {"total": 200, "trust": "curator", "local_epsilon_cap": 3},
+            {"total": 200, "release": "sums", "local_epsilon_cap": 3},
             dps.InputError,
             "about single noised answers, and with trust='curator' there are none",
         ),

@@ -36,14 +36,14 @@ def test_one_value_for_all_strata_in_every_function(tmp_path):
 
 
 def test_a_curator_noises_the_mean_once_in_evaluate_too():
-    score = dps.evaluate(PAPER, [100] * 4, epsilon=1, trust="curator")
+    score = dps.evaluate(PAPER, [100] * 4, epsilon=1, release="sums")
     shown = np.array(score.table()["noise_sd"])
     weights = PAPER.sizes / PAPER.population
     assert float((weights**2 * shown**2).sum()) == pytest.approx(score.variance_parts.privacy, rel=1e-12)
     for rates in (None, [0.5, 0.6, 0.7, 1.0]):
         strata = dps.Strata(PAPER.sizes, PAPER.sds, response_rates=rates)
-        plan = dps.design(strata, epsilon=1, total=400, trust="curator")
-        same = dps.evaluate(strata, plan.sample_sizes, epsilon=1, trust="curator")
+        plan = dps.design(strata, epsilon=1, total=400, release="sums")
+        same = dps.evaluate(strata, plan.sample_sizes, epsilon=1, release="sums")
         assert same.table()["noise_sd"] == plan.noise_sds.tolist()
 
 

@@ -310,7 +310,7 @@ def test_confidential_deviations_need_their_cost():
 
 
 def test_a_curator_noises_each_mean_once():
-    plan = dps.design(PAPER, epsilon=1, total=200, trust="curator", mechanism="laplace")
+    plan = dps.design(PAPER, epsilon=1, total=200, release="sums", mechanism="laplace")
     n, N, S = plan.sample_sizes, PAPER.sizes, PAPER.sds
     e = np.log1p(np.expm1(1.0) * N / n)
     weight = (N / N.sum()) ** 2
@@ -323,7 +323,7 @@ def test_a_curator_noises_each_mean_once():
 
 
 def test_more_interviews_never_hurt_a_curator():
-    plan = dps.design(PAPER, epsilon=0.1, at_most=34_000, trust="curator")
+    plan = dps.design(PAPER, epsilon=0.1, at_most=34_000, release="sums")
     assert plan.total == 34_000
 
 

@@ -43,7 +43,7 @@ QUESTIONS = {
     "grid": {"epsilon": 1, "total": 300, "mechanism": "discrete_laplace", "answers": (-5, 5, 0.5)},
     "gaussian": {"epsilon": 1, "delta": 1e-6, "total": 300, "mechanism": "gaussian"},
     "zcdp": {"zcdp": 0.3, "total": 300, "mechanism": "gaussian", "questions": 2},
-    "gdp": {"gdp": 1.25, "total": 300, "mechanism": "gaussian", "trust": "curator"},
+    "gdp": {"gdp": 1.25, "total": 300, "mechanism": "gaussian", "release": "sums"},
     "cap": {"epsilon": 1, "total": 300, "local_epsilon_cap": 4.5, "questions": 3, "finite_population": False},
     "bounds": {
         "epsilon": 1,

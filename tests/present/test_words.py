@@ -194,5 +194,5 @@ def test_cautions():
     assert any("local epsilon above 8" in words for words in few)
     assert any("weak promise" in words for words in cautions(quiet(FOUR, epsilon=5, total=200)))
     assert any(
-        "curator sees" in words for words in cautions(quiet(FOUR, epsilon=1, total=200, trust="curator"))
+        "curator sees" in words for words in cautions(quiet(FOUR, epsilon=1, total=200, release="sums"))
     )

@@ -75,7 +75,7 @@ def test_response_rates_cost_what_was_planned(rate, trust):
     strata = dps.Strata(
         sizes, [0.3, 0.4, 0.2], response_rates=[rate] * 3, mins=np.minimum(mins, sizes * rate)
     )
-    plan = dps.design(strata, epsilon=1, total=int(mins.sum()), trust=trust, mechanism="laplace")
+    plan = dps.design(strata, epsilon=1, total=int(mins.sum()), release=release, mechanism="laplace")
     result = dps.simulate(plan, dps.synthetic_population(plan), replications=40_000, seed=4)
     assert abs(result.bias) <= 4 * result.bias_error
     assert result.variance == pytest.approx(plan.variance, rel=0.03)

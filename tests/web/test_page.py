@@ -109,7 +109,7 @@ def test_every_other_control_reaches_the_design(visit, strata):
     visit.control("trust").select_option("curator")
     visit.control("mechanism").select_option("gaussian")
     visit.control("questions").fill("1")
-    visit.headline(headline(dps.design(strata, mechanism="gaussian", delta=1e-6, trust="curator", **alike)))
+    visit.headline(headline(dps.design(strata, mechanism="gaussian", delta=1e-6, release="sums", **alike)))
 
 
 def test_rows_and_columns_are_added_and_removed(visit):
