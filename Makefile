@@ -7,7 +7,7 @@ DOCS_STAMP := $(VENV)/.docs-installed
 
 .PHONY: help demo test check docs slow figures web web-check load screenshots release bench clean
 
-help: ## Show what each target does
+help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -21,27 +21,27 @@ $(DOCS_STAMP): $(STAMP)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,docs]'
 	@touch $@
 
-demo: $(STAMP) ## Design the paper's four-stratum survey, then carry out a real one
+demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a real one
 	$(BIN)/dpstrata design src/dpstrata/examples/four-strata.csv --epsilon 1 --total 200 --mechanism laplace
 	$(BIN)/python examples/fair1978.py
 
-test: check $(DOCS_STAMP) ## Set everything up, check the code, run the tests
+test: check $(DOCS_STAMP) ## Install everything, check the code and run the tests
 	@scripts/system.sh
 	@# with bytecode, or every command that a test starts would compile dpstrata again
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal
 
-check: $(STAMP) ## Format, lint, types, dependency direction
+check: $(STAMP) ## Check formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(DOCS_STAMP) ## Build the documentation site; tutorials are run, warnings are errors
+docs: $(DOCS_STAMP) ## Build the documentation site: run the tutorials, treat warnings as errors
 	$(BIN)/sphinx-build -W --keep-going -n -q -b html docs docs/_build/html
 	@$(BIN)/python docs/check_site.py docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-slow: $(STAMP) ## Statistical tests at full length, thousands of new property cases, kills at every line (half an hour)
+slow: $(STAMP) ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (half an hour)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
 	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/web/test_jobs.py tests/privacy/test_amplification.py
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py
@@ -49,32 +49,32 @@ slow: $(STAMP) ## Statistical tests at full length, thousands of new property ca
 	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/fielding/test_engines.py -k very_sample
 	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py -k killed
 
-figures: $(STAMP) ## Draw the charts of the documentation again
+figures: $(STAMP) ## Redraw the charts of the documentation
 	$(BIN)/python docs/figures.py
 
-web: $(STAMP) ## Build the page of the planner from web/ (needs Node 20 or newer)
+web: $(STAMP) ## Build the planner's page from web/ (needs Node 20 or newer)
 	$(BIN)/python -m dpstrata.designs.schema options > web/src/options.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
 
-web-check: web ## Build the page again and compare it with what is committed
+web-check: web ## Rebuild the planner's page and compare it with the committed one
 	git diff --exit-code -- src/dpstrata/web/static
 	@test -z "$$(git status --porcelain -- src/dpstrata/web/static)" || { echo "the built page is not committed"; exit 1; }
 
-load: $(STAMP) ## 50 clients move sliders for half a minute (about two minutes)
+load: $(STAMP) ## Measure the planner while 50 clients move sliders (about two minutes)
 	$(BIN)/python benchmarks/web_load.py
 
-screenshots: $(STAMP) ## Take the pictures of the planner again
+screenshots: $(STAMP) ## Retake the screenshots of the planner
 	@scripts/system.sh
 	$(BIN)/python docs/screenshots.py
 
-release: $(STAMP) ## Build wheel and sdist, and try every command from the wheel alone (some minutes)
+release: $(STAMP) ## Build the wheel and the sdist, and test every command from the wheel alone (a few minutes)
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build -d dist
 	$(BIN)/python scripts/smoke.py dist/*.whl constraints.txt
 
-bench: $(STAMP) ## Measure speed as ratios within one run (several minutes)
+bench: $(STAMP) ## Measure speed, as ratios within one run (several minutes)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,bench]'
 	$(BIN)/python benchmarks/run.py
 
-clean: ## Remove the environment and caches
+clean: ## Remove the environment, caches and builds
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist docs/_build web/node_modules

@@ -1,6 +1,7 @@
-"""A sensitive survey from its frame to its estimate, beside the truth; ``make demo`` ends with it.
+"""A sensitive survey from the frame to the estimate, compared with the truth; ``make demo`` ends with it.
 
-Fair (1978): 6,366 people, strata by occupation, "have you had an affair?". Real draw, real noise.
+Fair (1978): 6,366 people, stratified by occupation, were asked "have you had an affair?". The draw and
+the noise are real.
 """
 
 import csv
@@ -14,7 +15,7 @@ FILE = Path(dps.__file__).parent / "examples" / "fair1978.csv"
 
 
 def main() -> None:
-    """Run every step once."""
+    """Carry out every step once."""
     frame = dps.open_frame(FILE, id="person", stratum="occupation")
     strata = dps.frame_strata(frame)
     plan = dps.design(
@@ -30,9 +31,9 @@ def main() -> None:
     result = dps.estimate_means(plan, names, [value for values in noised.values() for value in values]).whole
     truth = sum(answers.values()) / len(answers)
     people = f"{strata.population:,} people in {len(strata)} strata"
-    print(f"Fair (1978): {people}, epsilon = 1, {plan.total} asked in secret.")
+    print(f"Fair (1978): {people}; {plan.total} invited in a secret sample, epsilon = 1.")
     print(f"Estimated share: {result.estimate:.3f}, 95% interval {result.lower:.3f} to {result.upper:.3f}.")
-    print(f"The truth, known here: {truth:.3f}. (Real noise: another run gives another estimate.)")
+    print(f"True share: {truth:.3f}. (The noise is real, so every run gives another estimate.)")
 
 
 if __name__ == "__main__":

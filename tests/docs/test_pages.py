@@ -66,6 +66,18 @@ def test_no_letter_has_two_meanings():
     assert sorted(letters) == sorted(set(letters))
 
 
+@pytest.mark.parametrize("page", ["../CONTRIBUTING.md", "architecture.md"])
+def test_every_path_in_the_pages_for_maintainers_exists(page):
+    """``NAME`` stands for a file that is yet to be written."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    named = re.findall(r"`([\w./-]+(?:/|\.(?:py|js|json|md|toml)))`", text)
+    source = DOCS.parent / "src"
+    folders = (DOCS.parent, DOCS, source, source / "dpstrata")
+    assert len(named) > 20
+    missing = [path for path in named if not any((folder / path).exists() for folder in folders)]
+    assert [path for path in missing if "NAME" not in path] == []
+
+
 def test_the_diagram_knows_every_part_of_the_package():
     drawn = {name for row in layers() for name in row}
     source = DOCS.parent / "src" / "dpstrata"

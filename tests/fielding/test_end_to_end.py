@@ -112,4 +112,4 @@ def test_the_demo_ends_beside_the_truth():
     result = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
     assert "Estimated share: 0." in result.stdout
-    assert "The truth, known here: 0.322." in result.stdout
+    assert "True share: 0.322." in result.stdout
