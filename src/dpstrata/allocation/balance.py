@@ -138,10 +138,10 @@ class _Shares(NamedTuple):
 
     def _below(self, capped: Capped, price: float, part: slice) -> FloatArray:
         """Return what the shares would be below their kinks."""
-        below = capped.weight[part] / (price - capped.origin) ** (1.0 / self.power)
+        below: FloatArray = capped.weight[part] / (price - capped.origin) ** (1.0 / self.power)
         if capped.base is not None:
             below += capped.base[part]
-        return np.maximum(below, self.floor[part])
+        return np.maximum(below, self.floor[part], out=below)
 
     def rate(self, price: float) -> float:
         """Change of the sum with log(λ^-1/p), at the shares in ``out``."""
