@@ -13,8 +13,8 @@ from dpstrata.allocation.variances import stratum_variances, variance_parts
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.words.numbers import figure
-from dpstrata.words.tables import SHOWN_STRATA, TextTable, as_plain_text
+from dpstrata.words.sensitivity import sensitivity_tables
+from dpstrata.words.tables import TextTable, as_plain_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +84,7 @@ class Sensitivity:
 
     def text_tables(self) -> list[TextTable]:
         """Return the scenarios and the strata that matter most, for the eye."""
-        scenarios = [
-            (row.scenario, figure(row.variance), figure(row.best_variance), f"{row.ratio:.4f} times")
-            for row in self.scenarios
-        ]
-        strata = [
-            (name, f"{share:.1%}", figure(larger), figure(smaller))
-            for name, share, larger, smaller in zip(*self.table().values(), strict=True)
-        ]
-        left = len(strata) - SHOWN_STRATA
-        return [
-            TextTable(
-                f"Standard deviations wrong by a factor of {self.factor:g}",
-                ("if the true ones are", "variance", "best possible", "what not knowing costs"),
-                scenarios,
-            ),
-            TextTable(
-                "The strata, the one that matters most first",
-                ("stratum", "share of variance", "variance if larger", "if smaller"),
-                strata[:SHOWN_STRATA],
-                f"{left:,} more strata are not shown." if left > 0 else "",
-            ),
-        ]
+        return sensitivity_tables(self)
 
     def __repr__(self) -> str:
         return "\n\n".join(as_plain_text(table) for table in self.text_tables())

@@ -7,7 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from dpstrata.files.tables import Table, columns_in_words, text_of
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.strata_checks import COLUMN_OF, Finding, find_large_spreads, find_problems
-
-if TYPE_CHECKING:
-    pass
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
 NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")

@@ -22,7 +22,7 @@ from dpstrata.allocation.proof.ties import rank_exactly
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, blocks
-from dpstrata.words.numbers import figure
+from dpstrata.words.proofs import certificate_in_words
 
 Tie = Literal["none", "equal", "open"]
 
@@ -55,24 +55,7 @@ class Certificate:
     @property
     def in_words(self) -> str:
         """The certificate in one sentence."""
-        if self.margin is None or self.largest_gain is None or self.smallest_loss is None:
-            return "Proven optimal: the bounds leave no person to move."
-        gain, loss = figure(self.largest_gain, 6), figure(self.smallest_loss, 6)
-        if not self.optimal:
-            return (
-                f"Not optimal: moving one person would take {figure(-self.margin, 3)} off the objective "
-                f"(largest gain {gain}, smallest loss {loss})."
-            )
-        ending = {
-            "none": "is as precise",
-            "equal": "is more precise, but others are exactly as precise",
-            "open": "is more precise, but another agrees with it to 100 digits",
-        }[self.tie]
-        return (
-            f"Proven optimal: adding one person anywhere gains at most {gain}, "
-            f"taking one away loses at least {loss}, so no other allocation "
-            f"of the same total {ending}."
-        )
+        return certificate_in_words(self)
 
 
 def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
