@@ -24,6 +24,7 @@ from dpstrata.allocation.turnout import (
 from dpstrata.allocation.variances import VarianceParts, release_variances, stratum_variances, variance_parts
 from dpstrata.designs.choice import Choice, better_mechanism, better_release
 from dpstrata.designs.document import design_digest, design_document
+from dpstrata.designs.expected import expected_mean
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.waves import Waves
 from dpstrata.errors import InputError
@@ -275,6 +276,11 @@ class Design:
     def standard_error(self) -> float | None:
         """Root of the variance for the population mean, ``None`` for other objectives."""
         return float(np.sqrt(self.variance)) if self.inputs.objective == "mean" else None
+
+    @property
+    def expected_mean(self) -> float | None:
+        """The mean that is expected, as far as options, a column or proportions say so."""
+        return expected_mean(self)
 
     @property
     def privacy(self) -> Mapping[str, Any]:
