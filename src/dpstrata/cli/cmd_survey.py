@@ -211,6 +211,7 @@ def _batch(
 
     from dpstrata.cli.refusals import in_flags
     from dpstrata.fielding.privatize import privatize
+    from dpstrata.words.released import released_sentences
 
     design, answers, sample, out, key_file = files
     id, stratum, answer = columns
@@ -234,28 +235,8 @@ def _batch(
             accept_response=accept_response,
             progress=lambda number: bar.advance(task, number),
         )
-    typer.echo(
-        f"{release.answers:,} of {release.invited:,} answers noised. Written to {out} and the ledger beside "
-        "the design."
-    )
-    typer.echo("Raw answers were seen here, so only the central promise holds, not the local one.")
-    for note in release.notes:
-        typer.echo(in_flags(note))
-    typer.echo(f"By the ledger, everyone in the frame has spent {release.spent.in_words} in all.")
-    if release.known_before:
-        typer.echo(
-            f"{release.known_before:,} of those who answered did so in an earlier release too; against "
-            "whoever knows that, their local budgets add up."
-        )
-    if release.untold_releases:
-        typer.echo(
-            f"In {_earlier(release.untold_releases)} nobody can be recognised, because the digests on the "
-            "ledger were made with another key: more of those who answered may have done so before."
-        )
-
-
-def _earlier(releases: int) -> str:
-    return "one earlier release" if releases == 1 else f"{releases:,} earlier releases"
+    for sentence in released_sentences(release, out):
+        typer.echo(in_flags(sentence))
 
 
 def estimate_command(

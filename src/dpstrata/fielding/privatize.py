@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,8 +29,9 @@ from dpstrata.files.writing import (
     table_content,
     write_atomically,
 )
+from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.promises import Spent
-from dpstrata.words.choice import other_release_in_words
+from dpstrata.words.released import release_notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +141,98 @@ def privatize(
     secret = read_key(Path(key_file))
     check_record(plan, sample=sample, key=secret, record=record)
     drawn = dict(zip(*read_people(sample, id, (stratum_column(columns),)), strict=True))
-    people, strata = read_people(Path(answers), id, columns, sheet=sheet)
-    values = read_answers(Path(answers), answer, plan.inputs.answers, sheet=sheet)
-    _require_drawn(drawn, people, strata)
-    # From here on, who left the answer blank is somebody who did not answer.
-    answered = [row for row, value in enumerate(values) if value is not None]
-    blank = len(values) - len(answered)
-    people, strata = ([column[row] for row in answered] for column in (people, strata))
-    by_stratum = _by_stratum(plan, strata, [value for value in values if value is not None])
-    counts = np.array([len(by_stratum[name]) for name in plan.strata.names], dtype=np.int64)
-    response = check_response(plan, counts)
+    batch = _read_batch(plan, Path(answers), drawn, (id, columns, answer), sheet)
+    response = check_response(plan, batch.counts)
     if response is not None and not accept_response:
         response.require_promise()
+    entry = _pending(plan, secret, response, out, question=answer)
+    with locked(ledger_path):
+        ledger = Ledger(ledger_path)
+        _tidy_up(ledger, entry, out, ledger_key)
+        key = read_or_make_key(ledger_key)
+        who = Recognition(batch.people, key, secret)
+        digests = tuple(sorted(keyed_digest(key, person) for person in batch.people))
+        entry = replace(entry, people=digests, recognition=commitment(key))
+        place = ledger.in_place(entry, who) if out.exists() else None
+        if place is None:
+            _require_new(out)
+            shares = None
+            if response is not None:
+                sampled = Recognition(list(drawn), key, secret)
+                shares = batch.joint_shares(response, ledger.of_sample(entry), sampled)
+            place = ledger.begin(entry, plan, again=again, shares=shares, accept_response=accept_response)
+            _write_noised(ledger, place, batch, out, progress or (lambda number: None))
+        ledger.finish(place)
+        before, untold = ledger.known_before(who, but=place)
+    notes = release_notes(plan, response, batch.blank)
+    return Released(
+        len(batch.people), plan.total, before, ledger.spent(), response, notes, untold, batch.blank
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Batch:
+    """Answers that can all be released, and who gave them; it never shows itself.
+
+    Attributes
+    ----------
+    plan : Design
+        The design.
+    drawn : mapping of str to str
+        The stratum of everyone in the sample.
+    people : list of str
+        Those who answered.
+    by_stratum : mapping of str to list of float
+        Their answers.
+    blank : int
+        How many people left the answer blank.
+    """
+
+    plan: Design
+    drawn: Mapping[str, str]
+    people: list[str]
+    by_stratum: Mapping[str, list[float]]
+    blank: int
+
+    @property
+    def counts(self) -> IntArray:
+        """How many people answered in each stratum of the design."""
+        return np.array([len(self.by_stratum[name]) for name in self.plan.strata.names], dtype=np.int64)
+
+    def joint_shares(self, response: Response, earlier: list[Entry], sampled: Recognition) -> FloatArray:
+        """Return the largest share of the willing who answered, over this release and earlier ones."""
+        return joint_shares(
+            self.plan,
+            response.shares,
+            earlier,
+            sampled=sampled,
+            strata=list(self.drawn.values()),
+            answered=frozenset(self.people),
+        )
+
+
+def _read_batch(
+    plan: Design,
+    path: Path,
+    drawn: Mapping[str, str],
+    columns: tuple[str, tuple[str, ...], str],
+    sheet: str | None,
+) -> _Batch:
+    """Read the answers of people who were drawn; who left it blank is somebody who did not answer."""
+    id, stratum, answer = columns
+    people, strata = read_people(path, id, stratum, sheet=sheet)
+    values = read_answers(path, answer, plan.inputs.answers, sheet=sheet)
+    _require_drawn(drawn, people, strata)
+    answered = [row for row, value in enumerate(values) if value is not None]
+    people, strata = ([column[row] for row in answered] for column in (people, strata))
+    by_stratum = _by_stratum(plan, strata, [value for value in values if value is not None])
+    return _Batch(plan, drawn, people, by_stratum, len(values) - len(answered))
+
+
+def _pending(plan: Design, secret: bytes, response: Response | None, out: Path, *, question: str) -> Entry:
+    """Make the entry of a release that is about to be made; the ledger adds whom it recognises."""
     spent = plan.inputs.promise.spent
-    entry = Entry(
+    return Entry(
         design_digest=plan.digest,
         key_commitment=commitment(secret),
         output=str(out.resolve()),
@@ -161,57 +240,26 @@ def privatize(
         status="pending",
         spent=spent if response is None else replace(spent, delta=response.delta),
         people=(),
-        question=answer,
+        question=question,
         pilot=plan.waves is not None and plan.waves.first,
     )
-    with locked(ledger_path):
-        ledger = Ledger(ledger_path)
-        _tidy_up(ledger, entry, out, ledger_key)
-        key = read_or_make_key(ledger_key)
-        who = Recognition(people, key, secret)
-        entry = replace(
-            entry,
-            people=tuple(sorted(keyed_digest(key, person) for person in people)),
-            recognition=commitment(key),
-        )
-        place = ledger.in_place(entry, who) if out.exists() else None
-        if place is None:
-            if out.exists():
-                raise InputError(f"{out} exists and is not replaced. Choose a new file for this release.")
-            shares = None
-            if response is not None:
-                shares = joint_shares(
-                    plan,
-                    response.shares,
-                    ledger.of_sample(entry),
-                    sampled=Recognition(list(drawn), key, secret),
-                    strata=list(drawn.values()),
-                    answered=frozenset(people),
-                )
-            place = ledger.begin(entry, plan, again=again, shares=shares, accept_response=accept_response)
-            noised = fielding_of(plan).noised(plan, by_stratum, progress or (lambda number: None))
-            content = table_content(noised, out)
-            require_room(out, len(content))  # from here on it is spent, whatever becomes of the file
-            ledger.expect(place, hashlib.sha256(content).hexdigest())
-            write_atomically(out, content)
-        ledger.finish(place)
-        before, untold = ledger.known_before(who, but=place)
-    notes = (
-        _blank_in_words(blank),
-        None if response is None else response.in_words,
-        other_release_in_words(plan, released=True),
-    )
-    said = tuple(note for note in notes if note is not None)
-    return Released(len(people), plan.total, before, ledger.spent(), response, said, untold, blank)
 
 
-def _blank_in_words(blank: int) -> str | None:
-    """Say how many answers were blank, and never whose."""
-    if not blank:
-        return None
-    if blank == 1:
-        return "1 answer was blank and is left out; that person counts as someone who did not answer."
-    return f"{blank:,} answers were blank and are left out; those people count as people who did not answer."
+def _require_new(out: Path) -> None:
+    """Refuse to replace a file that is not this release."""
+    if out.exists():
+        raise InputError(f"{out} exists and is not replaced. Choose a new file for this release.")
+
+
+def _write_noised(
+    ledger: Ledger, place: int, batch: _Batch, out: Path, progress: Callable[[int], None]
+) -> None:
+    """Noise the answers, tell the ledger what their file will be, and put it in place."""
+    noised = fielding_of(batch.plan).noised(batch.plan, batch.by_stratum, progress)
+    content = table_content(noised, out)
+    require_room(out, len(content))  # from here on it is spent, whatever becomes of the file
+    ledger.expect(place, hashlib.sha256(content).hexdigest())
+    write_atomically(out, content)
 
 
 def _tidy_up(ledger: Ledger, entry: Entry, out: Path, ledger_key: Path) -> None:
@@ -241,7 +289,7 @@ def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dic
     return by_stratum
 
 
-def _require_drawn(drawn: dict[str, str], people: list[str], strata: list[str]) -> None:
+def _require_drawn(drawn: Mapping[str, str], people: list[str], strata: list[str]) -> None:
     """Refuse answers of people who were not drawn, or drawn elsewhere, or twice; nobody is named."""
     if len(set(people)) < len(people):
         raise InputError("everyone may answer once, got someone's answer twice.")

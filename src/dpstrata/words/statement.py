@@ -89,6 +89,27 @@ def privacy_statement(
         What two waves spend together, if this is one of them.
     """
     promise = inputs.promise
+    return {
+        "unit": "one person's answers",
+        "neighbours": "replace one person within a stratum",
+        "central": promise.central,
+        "local": promise.local(local, most_hidden),
+        "spent_on_deviations": on_deviations,
+        "central_in_all": promise.in_all(_other_wave(inputs, waves, on_deviations)),
+        **inputs.release.facts,
+        "assumptions": _assumptions(inputs, on_deviations, waves, everyone_answers=everyone_answers),
+        "public": list(PUBLIC),
+        "secret": list(SECRET),
+        "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],
+        "in_words": _in_words(inputs, local, central, on_deviations, waves),
+    }
+
+
+def _in_words(
+    inputs: Inputs, local: FloatArray, central: FloatArray, on_deviations: float, waves: Waves | None
+) -> str:
+    """Say what is promised, and what else was or will be spent."""
+    promise = inputs.promise
     words = promise.statement(largest=float(local.max()), release=inputs.release, questions=inputs.questions)
     if len(central):
         words += (
@@ -105,30 +126,24 @@ def privacy_statement(
             f"{plain_number(on_deviations)} already, so the survey spends "
             f"{promise.in_all_in_words(on_deviations)}"
         )
+    return words
+
+
+def _assumptions(
+    inputs: Inputs, on_deviations: float, waves: Waves | None, *, everyone_answers: bool
+) -> list[str]:
+    """List what must hold for the promise."""
     from_answers = AT_A_COST if waves is None else FROM_THE_PILOT
-    return {
-        "unit": "one person's answers",
-        "neighbours": "replace one person within a stratum",
-        "central": promise.central,
-        "local": promise.local(local, most_hidden),
-        "spent_on_deviations": on_deviations,
-        "central_in_all": promise.in_all(_other_wave(inputs, waves, on_deviations)),
-        **inputs.release.facts,
-        "assumptions": [
-            SECRET_SAMPLE,
-            EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER,
-            LISTED_ONCE,
-            from_answers if on_deviations > 0 else NOT_FROM_ANSWERS,
-            inputs.release.assumption,
-            ONCE,
-            *(() if waves is None else (DRAWN_APART,)),
-            *((SAME_PEOPLE,) if inputs.questions > 1 else ()),
-        ],
-        "public": list(PUBLIC),
-        "secret": list(SECRET),
-        "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],
-        "in_words": words,
-    }
+    return [
+        SECRET_SAMPLE,
+        EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER,
+        LISTED_ONCE,
+        from_answers if on_deviations > 0 else NOT_FROM_ANSWERS,
+        inputs.release.assumption,
+        ONCE,
+        *(() if waves is None else (DRAWN_APART,)),
+        *((SAME_PEOPLE,) if inputs.questions > 1 else ()),
+    ]
 
 
 def _waves_in_words(inputs: Inputs, waves: Waves, spent: float) -> str:
