@@ -95,8 +95,12 @@ def test_a_stratum_that_may_stay_empty_is_warned_about_with_the_minimum_that_avo
     ]
     assert plan.chance_of_empty_stratum == pytest.approx(1 - np.prod(1 - np.array(none)))
     assert plan.response_in_words in repr(plan)
+    assert plan.expected_answers == pytest.approx(30)
+    assert plan.minimum_against_empty() == (10, 120)
+    assert plan.risks_empty_stratum
     safe = dps.design(departments, epsilon=1, total=140, min_per_stratum=10, mechanism="laplace")
     assert safe.chance_of_empty_stratum <= 0.01
+    assert not safe.risks_empty_stratum
     assert "cannot be estimated, is 0." in safe.response_in_words
 
 
@@ -105,7 +109,15 @@ def test_where_no_minimum_avoids_empty_strata_the_smallest_is_named():
     with pytest.warns(
         dps.DpstrataWarning, match=r"No minimum within the bounds makes it 1%.* such as 'tiny'"
     ):
-        dps.design(strata, epsilon=1, answers="binary", proportion=0.3, response_rate=0.3, total=400)
+        plan = dps.design(strata, epsilon=1, answers="binary", proportion=0.3, response_rate=0.3, total=400)
+    assert plan.minimum_against_empty() is None
+    assert plan.emptiest_stratum == "tiny"
+
+
+def test_where_everyone_answers_no_stratum_stays_empty():
+    plan = dps.design(PAPER, epsilon=1, total=200)
+    assert (plan.expected_answers, plan.response_in_words, plan.risks_empty_stratum) == (None, None, False)
+    assert plan.minimum_against_empty() == (1, 4)
 
 
 @quietly

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from dpstrata.cli.options import Sheet
-from dpstrata.words.numbers import counted
 
 
 def publish_command(
@@ -44,7 +43,7 @@ def publish_command(
     """Publish the sum of each stratum with one draw of the office's noise; no single answer is written."""
     from dpstrata.cli.screen import progress_of
     from dpstrata.fielding.publish import publish
-    from dpstrata.words.releases import released_sentences
+    from dpstrata.words.released import published_sentences
 
     with progress_of("answers") as progress:
         released = publish(
@@ -61,9 +60,5 @@ def publish_command(
             accept_response=accept_response,
             progress=progress,
         )
-    typer.echo(
-        f"{released.answers:,} of {counted(released.invited, 'answer')} added up. Sums written to {out}, and "
-        "what they spend to the ledger beside the design."
-    )
-    for sentence in released_sentences(released):
+    for sentence in published_sentences(released, out):
         typer.echo(sentence)

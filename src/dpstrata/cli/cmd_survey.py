@@ -209,7 +209,7 @@ def _batch(
     from dpstrata.cli.refusals import in_flags
     from dpstrata.cli.screen import progress_of
     from dpstrata.fielding.privatize import privatize
-    from dpstrata.words.releases import released_sentences
+    from dpstrata.words.released import privatized_sentences
 
     design, answers, sample, out, key_file = files
     id, stratum, answer = columns
@@ -228,12 +228,7 @@ def _batch(
             accept_response=accept_response,
             progress=progress,
         )
-    typer.echo(
-        f"{release.answers:,} of {release.invited:,} answers noised. Written to {out} and the ledger beside "
-        "the design."
-    )
-    typer.echo("Raw answers were seen here, so only the central promise holds, not the local one.")
-    for sentence in released_sentences(release):
+    for sentence in privatized_sentences(release, out):
         typer.echo(in_flags(sentence))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,10 @@ from pydantic import ValidationError
 
 from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.posing import pose
+from dpstrata.allocation.proof.bound import Bound
 from dpstrata.designs.choice import Choice
 from dpstrata.designs.document import FORMAT, VERSIONS
-from dpstrata.designs.document_shape import BoundPart, DesignDocument, InputsPart, WavesPart
+from dpstrata.designs.document_shape import BoundPart, DesignDocument, InputsPart, StratumPart, WavesPart
 from dpstrata.designs.migrations import upgraded
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.waves import Waves
@@ -78,64 +80,86 @@ def read_design(path: str | Path, kind: type[Design]) -> Design:
 
 def _rebuild(document: DesignDocument, path: Path, kind: type[Design]) -> Design:
     """Pose the problem again from the document and check that its sizes solve it."""
-    rows = document.strata
-
-    def optional(name: str) -> list[Any] | None:
-        cells = [getattr(row, name) for row in rows]
-        return None if any(cell is None for cell in cells) else cells
-
     try:
-        strata = Strata(
-            sizes=[row.size for row in rows],
-            sds=[row.sd for row in rows],
-            names=[row.stratum for row in rows],
-            coefficients=optional("coefficient"),
-            costs=optional("cost"),
-            mins=optional("min"),
-            maxs=optional("max"),
-            response_rates=optional("response_rate"),
-            sd_sources=[row.sd_source for row in rows],
-            sd_epsilons=optional("sd_epsilon"),
-            extra={name: [row.extra.get(name) for row in rows] for name in rows[0].extra},
-        )
-        inputs = _inputs(document.inputs, document.version)
-        problem = pose(inputs, strata, document.total)
-        outcome = None if document.outcome is None else Outcome(**document.outcome.model_dump())
-        bound = document.certificate if isinstance(document.certificate, BoundPart) else None
-        if bound is not None:
-            _check_prices(bound, strata, inputs, path)
-        plan = kind.certified(
-            strata,
-            inputs,
-            problem,
-            np.array([row.sample_size for row in rows], dtype=np.int64),
-            np.array([row.relaxed_size for row in rows], dtype=float),
-            outcome,
-            prices=None if bound is None else tuple(bound.prices),
-            searched=bound is not None and bound.searched,
-        )
+        plan = _certified(document, path, kind)
         if document.choice is not None:
             plan = replace(plan, choice=tuple(Choice(**row.model_dump()) for row in document.choice))
         if document.waves is not None:
             plan = replace(plan, waves=_waves(document.waves, plan))
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
+    _check_sizes(plan, path)
+    broken = plan.inputs.goal.broken_by(plan)
+    if broken is not None:
+        raise InputError(f"{path}: {broken}; the file was changed.")
+    _check_figures(document, plan, path)
+    return plan
+
+
+def _certified(document: DesignDocument, path: Path, kind: type[Design]) -> Design:
+    """Prove the sizes of a document anew, from its strata and what was asked for."""
+    rows = document.strata
+    strata = _strata(rows)
+    inputs = _inputs(document.inputs, document.version)
+    problem = pose(inputs, strata, document.total)
+    outcome = None if document.outcome is None else Outcome(**document.outcome.model_dump())
+    bound = document.certificate if isinstance(document.certificate, BoundPart) else None
+    if bound is not None:
+        _check_prices(bound, strata, inputs, path)
+    return kind.certified(
+        strata,
+        inputs,
+        problem,
+        np.array([row.sample_size for row in rows], dtype=np.int64),
+        np.array([row.relaxed_size for row in rows], dtype=float),
+        outcome,
+        prices=None if bound is None else tuple(bound.prices),
+        searched=bound is not None and bound.searched,
+    )
+
+
+def _strata(rows: Sequence[StratumPart]) -> Strata:
+    """Make strata of the rows of a document."""
+
+    def optional(name: str) -> list[Any] | None:
+        cells = [getattr(row, name) for row in rows]
+        return None if any(cell is None for cell in cells) else cells
+
+    return Strata(
+        sizes=[row.size for row in rows],
+        sds=[row.sd for row in rows],
+        names=[row.stratum for row in rows],
+        coefficients=optional("coefficient"),
+        costs=optional("cost"),
+        mins=optional("min"),
+        maxs=optional("max"),
+        response_rates=optional("response_rate"),
+        sd_sources=[row.sd_source for row in rows],
+        sd_epsilons=optional("sd_epsilon"),
+        extra={name: [row.extra.get(name) for row in rows] for name in rows[0].extra},
+    )
+
+
+def _check_sizes(plan: Design, path: Path) -> None:
+    """Require sizes that add up and are proven, and relaxed ones that fit the bounds and the total."""
+    problem, bounded = plan.problem, isinstance(plan.certificate, Bound)
     if plan.total != problem.total:
         raise InputError(
             f"{path}: the sample sizes must add up to the total, got {plan.total:,} and {problem.total:,}."
         )
-    if bound is None and not plan.certificate.optimal:
+    if not bounded and not plan.certificate.optimal:
         raise InputError(f"{path}: the certificate does not hold for the sample sizes; the file was changed.")
     relaxed = plan.relaxed_sizes
     inside = (relaxed >= problem.lower - 1e-6) & (relaxed <= problem.upper + 1e-6)
-    off = 0.0 if bound is not None else abs(relaxed.sum() - problem.total)
+    off = 0.0 if bounded else abs(relaxed.sum() - problem.total)
     if not inside.all() or off > 1e-6 * problem.total:
         raise InputError(
             f"{path}: the relaxed sizes do not fit the bounds and the total; the file was changed."
         )
-    broken = inputs.goal.broken_by(plan)
-    if broken is not None:
-        raise InputError(f"{path}: {broken}; the file was changed.")
+
+
+def _check_figures(document: DesignDocument, plan: Design, path: Path) -> None:
+    """Require that every figure of the document follows from its inputs."""
     written, computed = document.model_dump(exclude_unset=True), upgraded(plan.to_dict())
     if document.created_with != __version__:  # another version has other words for the same
         for part in (written, computed):
@@ -143,7 +167,6 @@ def _rebuild(document: DesignDocument, path: Path, kind: type[Design]) -> Design
     difference = first_difference(written, computed)
     if difference:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
-    return plan
 
 
 def _waves(part: WavesPart, plan: Design) -> Waves:

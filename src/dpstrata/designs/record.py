@@ -24,17 +24,17 @@ from dpstrata.allocation.turnout import (
 from dpstrata.allocation.variances import VarianceParts, release_variances, stratum_variances, variance_parts
 from dpstrata.designs.choice import Choice, better_mechanism, better_releases
 from dpstrata.designs.document import design_digest, design_document
+from dpstrata.designs.expected import expected_mean
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.waves import Waves
-from dpstrata.errors import InputError, Sentence, option
+from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, read_only
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.survey.costs import total_cost
 from dpstrata.survey.goals import Budget
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
-from dpstrata.words.designs import as_html, as_text
-from dpstrata.words.numbers import percent_up
+from dpstrata.words.designs import as_html, as_text, response_in_words
 from dpstrata.words.statement import privacy_statement
 
 if TYPE_CHECKING:
@@ -190,30 +190,45 @@ class Design:
         return 0.0 if rates is None else chance_of_empty_stratum(self.strata.sizes, rates, sample_sizes)
 
     @property
+    def risks_empty_stratum(self) -> bool:
+        """Whether that chance is worth a warning."""
+        return is_worth_a_warning(self.chance_of_empty_stratum)
+
+    def minimum_against_empty(self) -> tuple[int, int] | None:
+        """Find the least number of invitations to every stratum with which that chance is at most 1%.
+
+        Returns
+        -------
+        (int, int) or None
+            That minimum and how many invitations it takes in all; ``None`` if none within the bounds does.
+        """
+        lower, upper = self.problem.lower, self.problem.upper
+        least = minimum_against_empty(self.strata.sizes, self._response_rates, upper)
+        if least is None:
+            return None
+        return least, int(np.minimum(np.maximum(least, lower), upper).sum())
+
+    @property
+    def emptiest_stratum(self) -> str:
+        """The stratum likeliest to be left without an answer if everyone is invited whom the bounds allow."""
+        chances = chance_of_no_answer(self.strata.sizes, self._response_rates, self.problem.upper)
+        return self.strata.name(int(np.argmax(chances)))
+
+    @property
+    def _response_rates(self) -> FloatArray:
+        rates = self.problem.terms.response_rates
+        return np.ones(len(self.strata)) if rates is None else rates
+
+    @property
+    def expected_answers(self) -> float | None:
+        """How many people would answer; ``None`` if everyone who is invited does."""
+        rates = self.problem.terms.response_rates
+        return None if rates is None else float((rates * self.sample_sizes).sum())
+
+    @property
     def response_in_words(self) -> str | None:
         """How many people would answer, and how likely a stratum is left without any; ``None`` if all do."""
-        rates = self.problem.terms.response_rates
-        if rates is None:
-            return None
-        answers = float((rates * self.sample_sizes).sum())
-        chance = self.chance_of_empty_stratum
-        words = (
-            f"Counts are invitations, including substitutes and reserves; about {answers:,.0f} of "
-            f"{self.total:,} people would answer. The chance that nobody answers in some stratum, which then "
-            f"cannot be estimated, is {percent_up(chance)}."
-        )
-        if not is_worth_a_warning(chance):
-            return words
-        least = minimum_against_empty(self.strata.sizes, rates, self.problem.upper)
-        if least is None:
-            risky = int(np.argmax(chance_of_no_answer(self.strata.sizes, rates, self.problem.upper)))
-            return (
-                f"{words} No minimum within the bounds makes it 1%; merge small strata, such as "
-                f"{self.strata.name(risky)!r}, with others."
-            )
-        needed = int(np.minimum(np.maximum(least, self.problem.lower), self.problem.upper).sum())
-        more = f" (which takes {self.strata.counted(needed)})" if needed > self.total else ""
-        return Sentence(f"{words} With {option('min_per_stratum', least)}{more} it would be at most 1%.")
+        return response_in_words(self)
 
     @property
     def outcome_in_words(self) -> str | None:
@@ -262,6 +277,11 @@ class Design:
     def standard_error(self) -> float | None:
         """Root of the variance for the population mean, ``None`` for other objectives."""
         return float(np.sqrt(self.variance)) if self.inputs.objective == "mean" else None
+
+    @property
+    def expected_mean(self) -> float | None:
+        """The mean that is expected, as far as options, a column or proportions say so."""
+        return expected_mean(self)
 
     @property
     def privacy(self) -> Mapping[str, Any]:

@@ -34,6 +34,7 @@ from dpstrata.files.writing import (
     write_atomically,
 )
 from dpstrata.privacy.promises import Spent
+from dpstrata.words.released import release_notes
 
 Columns = dict[str, list[Any]]
 
@@ -240,10 +241,9 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
         ledger.finish(place)
         publication.done(ledger.entries[place])
         before, untold = ledger.known_before(who, but=place)
-    notes = (_blank_in_words(batch.blank), None if batch.response is None else batch.response.in_words)
-    said = tuple(note for note in notes if note is not None)
+    notes = release_notes(batch.response, batch.blank)
     return Released(
-        len(batch.people), plan.total, before, ledger.spent(), batch.response, said, untold, batch.blank
+        len(batch.people), plan.total, before, ledger.spent(), batch.response, notes, untold, batch.blank
     )
 
 
@@ -274,15 +274,6 @@ def _put_back(ledger: Ledger, entry: Entry, out: Path, publication: Publication)
             if hashlib.sha256(content).hexdigest() == known.output_digest:
                 write_atomically(out, content)
                 return
-
-
-def _blank_in_words(blank: int) -> str | None:
-    """Say how many answers were blank, and never whose."""
-    if not blank:
-        return None
-    if blank == 1:
-        return "1 answer was blank and is left out; that person counts as someone who did not answer."
-    return f"{blank:,} answers were blank and are left out; those people count as people who did not answer."
 
 
 def _tidy_up(ledger: Ledger, entry: Entry, files: Files) -> None:

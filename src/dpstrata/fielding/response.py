@@ -22,7 +22,7 @@ import numpy as np
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, read_only
-from dpstrata.words.numbers import plain_number, round_up
+from dpstrata.words.released import response_in_words
 
 RARE = 0.001
 _MOST_TERMS = 1000
@@ -57,18 +57,7 @@ class Response:
     @property
     def in_words(self) -> str | None:
         """What the field contradicts and what holds, in a sentence or two; ``None`` for nothing to say."""
-        if not self.fewer:
-            return None
-        start = "Too few people answered for what the design counts on"
-        if self.strata > 1:
-            start += f", in {self.fewer:,} of {self.strata:,} strata"
-        if not self.over:
-            return f"{start}; the promise of epsilon = {plain_number(self.promised)} still holds."
-        delta = f" and delta = {self.delta:.3g}" if self.delta else ""
-        return (
-            f"{start}. Up to epsilon = {round_up(self.epsilon, 3)}{delta} may be lost instead of "
-            f"{plain_number(self.promised)}, unless willingness to answer is unrelated to the person."
-        )
+        return response_in_words(self)
 
     def require_promise(self) -> None:
         """Refuse a release that would lose more than was promised."""

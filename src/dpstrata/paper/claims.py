@@ -17,7 +17,8 @@ def claims(items: dict[str, Item], extent: Extent, progress: Progress) -> Item:
     """Judge the claims from the figures already computed, and compute what is missing."""
     rows = [
         *_table(items["table-1"]),
-        *_ratios(items["ratio-mean"], items["ratio-trace"]),
+        *_mean_ratios(items["ratio-mean"]),
+        *_trace_ratios(items["ratio-trace"]),
         *_interplay(items["interplay"]),
         *_times(items["computation-time"]),
         *_algorithm(items["computation-time"], items["growth"]),
@@ -57,23 +58,10 @@ def _largest(item: Item, mechanism: str, low: float = 0.0, high: float = math.in
     return best["ratio"], best["epsilon"]
 
 
-def _ratios(mean: Item, trace: Item) -> list[Row]:
+def _mean_ratios(mean: Item) -> list[Row]:
     laplace, at = _largest(mean, "Laplace", 1, 10)
     tulap, tulap_at = _largest(mean, "TuLap")
     discrete, _ = _largest(mean, "Discrete Laplace")
-    a_laplace, a_at = _largest(trace, "Laplace", 1, 10)
-    own = max(
-        row["ratio_to_its_own_neyman"]
-        for row in trace.rows
-        if row["mechanism"] == "Laplace" and 1 <= row["epsilon"] <= 10
-    )
-    around = {
-        round(math.log10(row["epsilon"]), 2): row["ratio"]
-        for row in trace.rows
-        if row["mechanism"] == "TuLap"
-    }
-    tulap_trend, discrete_trend = (_trend(trace, name) for name in ("TuLap", "Discrete Laplace"))
-    tops = {name: _largest(trace, name)[0] for name in settings.MECHANISMS.values()}
     return [
         _claim(
             "Laplace, mean: the naive variance is up to 2.5 times larger within 1 < ε < 10",
@@ -91,11 +79,29 @@ def _ratios(mean: Item, trace: Item) -> list[Row]:
             "always the best rounding",
             discrete < 1.0005,
         ),
+    ]
+
+
+def _trace_ratios(trace: Item) -> list[Row]:
+    laplace, at = _largest(trace, "Laplace", 1, 10)
+    own = max(
+        row["ratio_to_its_own_neyman"]
+        for row in trace.rows
+        if row["mechanism"] == "Laplace" and 1 <= row["epsilon"] <= 10
+    )
+    around = {
+        round(math.log10(row["epsilon"]), 2): row["ratio"]
+        for row in trace.rows
+        if row["mechanism"] == "TuLap"
+    }
+    tulap_trend, discrete_trend = (_trend(trace, name) for name in ("TuLap", "Discrete Laplace"))
+    tops = {name: _largest(trace, name)[0] for name in settings.MECHANISMS.values()}
+    return [
         _claim(
             "Laplace, A-optimal: the naive variance is up to 1.8 times larger within 1 < ε < 10",
-            f"at most {a_laplace:.2f} times, at ε = {a_at:.3g}, against Neyman's design for the mean; "
+            f"at most {laplace:.2f} times, at ε = {at:.3g}, against Neyman's design for the mean; "
             f"{own:.2f} against the A-optimal design without noise",
-            "partly: a little more" if a_laplace >= 1.85 else a_laplace >= 1.75,
+            "partly: a little more" if laplace >= 1.85 else laplace >= 1.75,
         ),
         _claim(
             "TuLap, A-optimal: the ratio jumps around ε = 10",

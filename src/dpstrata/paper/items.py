@@ -116,22 +116,11 @@ def ratio_figure(objective: str, extent: Extent, progress: Progress) -> Item:
     """Variance ratio, naive to optimal, against ε for the three mechanisms."""
     mean = objective == "mean"
     what = "population mean" if mean else "A-optimal design"
-    strata = settings.four_strata()
     rows: list[Row] = []
     for mechanism, name in settings.MECHANISMS.items():
         for epsilon in settings.epsilons(extent.points):
-            plan = settings.paper_design(
-                strata, epsilon=epsilon, total=200, mechanism=mechanism, objective=objective
-            )
-            own = settings.naive_ratio(plan)
-            row: Row = {"mechanism": name, "epsilon": epsilon, "ratio": own}
-            if not mean:
-                # The printed 1.8 belongs to the population mean's Neyman design, n ∝ N·S, not to n ∝ S.
-                other = settings.paper_design(strata, epsilon=epsilon, total=200, mechanism=mechanism)
-                naive = next(r.sample_sizes for r in other.compare() if r.design == "neyman")
-                best = plan.problem.objective(plan.sample_sizes)
-                row |= {"ratio": plan.problem.objective(naive) / best, "ratio_to_its_own_neyman": own}
-            rows.append(row)
+            ratios = (_mean_ratio if mean else _trace_ratios)(mechanism, epsilon)
+            rows.append({"mechanism": name, "epsilon": epsilon, **ratios})
         progress.advance(f"variance ratio, {what}")
     chart = lines(
         rows,
@@ -156,6 +145,29 @@ def ratio_figure(objective: str, extent: Extent, progress: Progress) -> Item:
         "mean (n ∝ N·S), which is drawn; against the A-optimal design without noise (n ∝ S) the ratios are "
         "larger and stand in the second column.",
     )
+
+
+def _mean_ratio(mechanism: str, epsilon: float) -> Row:
+    """Compare the population mean's Neyman design with the optimal one."""
+    plan = settings.paper_design(settings.four_strata(), epsilon=epsilon, total=200, mechanism=mechanism)
+    return {"ratio": settings.naive_ratio(plan)}
+
+
+def _trace_ratios(mechanism: str, epsilon: float) -> Row:
+    """Compare two naive designs with the A-optimal one.
+
+    The printed 1.8 belongs to the population mean's Neyman design, n ∝ N·S, not to n ∝ S.
+    """
+    design = partial(
+        settings.paper_design, settings.four_strata(), epsilon=epsilon, total=200, mechanism=mechanism
+    )
+    plan = design(objective="trace")
+    naive = next(r.sample_sizes for r in design().compare() if r.design == "neyman")
+    best = plan.problem.objective(plan.sample_sizes)
+    return {
+        "ratio": plan.problem.objective(naive) / best,
+        "ratio_to_its_own_neyman": settings.naive_ratio(plan),
+    }
 
 
 def interplay(extent: Extent, progress: Progress) -> Item:
@@ -214,22 +226,8 @@ def _time(function: Callable[[], Any], repeats: int) -> float:
 
 def computation_time(extent: Extent, progress: Progress) -> Item:
     """Exhaustive search, Algorithm 1 and the exact solver as the total grows, at k = 10."""
-    strata = settings.growing_strata(10)
-    seconds: dict[tuple[str, int], float] = {}
-    optimal: dict[int, bool] = {}
-    for total in extent.totals:
-        problem = settings.paper_design(strata, epsilon=1, total=total).problem
-        seconds["exact solver", total] = _time(partial(dps.solve, problem), extent.repeats * 4)
-        seconds["Algorithm 1", total] = _time(partial(dps.solve, problem, "algorithm1"), extent.repeats)
-        found = np.asarray(dps.solve(problem, "algorithm1").sizes, dtype=np.int64)
-        optimal[total] = dps.certify(problem, found).optimal
-        if total in extent.exhaustive_totals:
-            seconds[EXHAUSTIVE, total] = _time(partial(dps.solve, problem, "exhaustive"), 1)
-        progress.advance(f"computation time, total {total:,}")
-    base = extent.exhaustive_totals[0]
-    per_candidate = seconds[EXHAUSTIVE, base] / math.comb(base - 1, 9)
-    for total in (t for t in extent.totals if t <= 48 and (EXHAUSTIVE, t) not in seconds):
-        seconds[f"{EXHAUSTIVE} (extrapolated)", total] = per_candidate * math.comb(total - 1, 9)
+    seconds, optimal = _times_by_total(extent, progress)
+    seconds |= _extrapolated(seconds, extent)
     unit = seconds["exact solver", extent.totals[0]]
     order = ("exact solver", "Algorithm 1", EXHAUSTIVE, f"{EXHAUSTIVE} (extrapolated)")
     rows: list[Row] = [
@@ -268,47 +266,39 @@ def computation_time(extent: Extent, progress: Progress) -> Item:
     )
 
 
+def _times_by_total(
+    extent: Extent, progress: Progress
+) -> tuple[dict[tuple[str, int], float], dict[int, bool]]:
+    """Time every solver at every total, and say where Algorithm 1 finds the optimum."""
+    strata = settings.growing_strata(10)
+    seconds: dict[tuple[str, int], float] = {}
+    optimal: dict[int, bool] = {}
+    for total in extent.totals:
+        problem = settings.paper_design(strata, epsilon=1, total=total).problem
+        seconds["exact solver", total] = _time(partial(dps.solve, problem), extent.repeats * 4)
+        seconds["Algorithm 1", total] = _time(partial(dps.solve, problem, "algorithm1"), extent.repeats)
+        found = np.asarray(dps.solve(problem, "algorithm1").sizes, dtype=np.int64)
+        optimal[total] = dps.certify(problem, found).optimal
+        if total in extent.exhaustive_totals:
+            seconds[EXHAUSTIVE, total] = _time(partial(dps.solve, problem, "exhaustive"), 1)
+        progress.advance(f"computation time, total {total:,}")
+    return seconds, optimal
+
+
+def _extrapolated(seconds: dict[tuple[str, int], float], extent: Extent) -> dict[tuple[str, int], float]:
+    """Guess what exhaustive search would take where it was not tried, from its number of candidates."""
+    base = extent.exhaustive_totals[0]
+    per_candidate = seconds[EXHAUSTIVE, base] / math.comb(base - 1, 9)
+    return {
+        (f"{EXHAUSTIVE} (extrapolated)", total): per_candidate * math.comb(total - 1, 9)
+        for total in extent.totals
+        if total <= 48 and (EXHAUSTIVE, total) not in seconds
+    }
+
+
 def growth(extent: Extent, progress: Progress) -> Item:
     """Algorithm 1, its first stage and the exact solver as the number of strata grows."""
-    rows = []
-    unit = None
-
-    def problem_of(k: int) -> dps.Problem:
-        return settings.paper_design(settings.growing_strata(k), epsilon=1, total=20 * k).problem
-
-    def parts() -> Iterator[tuple[str, int, Method, int]]:
-        for k in extent.exact_strata:
-            yield "exact solver", k, "exact", extent.repeats
-        for k in extent.algorithm1_strata:
-            yield "Algorithm 1", k, "algorithm1", 1
-        for k in extent.first_stage_strata:
-            yield "first stage of Algorithm 1", k, "algorithm1_first_stage", 1
-
-    for solver, k, method, repeats in parts():
-        problem = problem_of(k)
-        seconds = _time(partial(dps.solve, problem, method), repeats)
-        unit = unit or seconds
-        radius = dps.solve(problem, method).radius if method == "algorithm1" else None
-        rows.append(
-            {
-                "strata": k,
-                "solver": solver,
-                "time_in_exact_solves_of_two_strata": seconds / unit,
-                "seconds_on_this_machine": seconds,
-                "radius": radius,
-            }
-        )
-        progress.advance(f"growth with strata, {solver}, k = {k:,}")
-    relaxation = max(_time(partial(dps.solve, problem_of(k), "continuous"), 1) for k in (2, 26, 10_000))
-    rows.append(
-        {
-            "strata": 10_000,
-            "solver": "relaxation",
-            "time_in_exact_solves_of_two_strata": relaxation / unit if unit else 0.0,
-            "seconds_on_this_machine": relaxation,
-            "radius": None,
-        }
-    )
+    rows = _times_by_strata(extent, progress)
     chart = lines(
         [row for row in rows if row["solver"] != "relaxation"],
         x=("strata", "strata (k)"),
@@ -329,3 +319,43 @@ def growth(extent: Extent, progress: Progress) -> Item:
         "as steps of 1,000 down to 11,000. Its total is not stated: 20 interviews per stratum are used. "
         "Beyond k = 100 the exponents of the variances start again.",
     )
+
+
+def _times_by_strata(extent: Extent, progress: Progress) -> list[Row]:
+    """Time every solver at as many strata as it can take; the unit is the first, the relaxation the last."""
+    rows: list[Row] = []
+
+    def add(solver: str, k: int, seconds: float, radius: float | None = None) -> None:
+        unit = rows[0]["seconds_on_this_machine"] if rows else seconds
+        rows.append(
+            {
+                "strata": k,
+                "solver": solver,
+                "time_in_exact_solves_of_two_strata": seconds / unit,
+                "seconds_on_this_machine": seconds,
+                "radius": radius,
+            }
+        )
+
+    for solver, k, method, repeats in _solvers_by_strata(extent):
+        problem = _problem_of(k)
+        seconds = _time(partial(dps.solve, problem, method), repeats)
+        add(solver, k, seconds, dps.solve(problem, method).radius if method == "algorithm1" else None)
+        progress.advance(f"growth with strata, {solver}, k = {k:,}")
+    relaxation = max(_time(partial(dps.solve, _problem_of(k), "continuous"), 1) for k in (2, 26, 10_000))
+    add("relaxation", 10_000, relaxation)
+    return rows
+
+
+def _solvers_by_strata(extent: Extent) -> Iterator[tuple[str, int, Method, int]]:
+    """Which solver to time at how many strata, by which method, and how often."""
+    for k in extent.exact_strata:
+        yield "exact solver", k, "exact", extent.repeats
+    for k in extent.algorithm1_strata:
+        yield "Algorithm 1", k, "algorithm1", 1
+    for k in extent.first_stage_strata:
+        yield "first stage of Algorithm 1", k, "algorithm1_first_stage", 1
+
+
+def _problem_of(k: int) -> dps.Problem:
+    return settings.paper_design(settings.growing_strata(k), epsilon=1, total=20 * k).problem

@@ -23,9 +23,8 @@ from dpstrata.survey.costs import fits_budget, total_cost
 from dpstrata.survey.goals import QUESTIONS, has_targets
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata import Strata
-from dpstrata.words.designs import RANDOM_ANSWERS
-from dpstrata.words.numbers import figure, money, percent_up, round_up
-from dpstrata.words.tables import SHOWN_STRATA, TextTable, as_plain_text, not_shown
+from dpstrata.words.evaluations import evaluation_sentences, evaluation_table
+from dpstrata.words.tables import TextTable, shown_as_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,56 +134,14 @@ class Evaluation:
 
     def text_table(self) -> TextTable:
         """Return the allocation beside the best one, for the eye."""
-        columns = self.table()
-        rows = [
-            (name, f"{size:,}", f"{given:,}", f"{best:,}", round_up(e, 3) if e == e else "none", figure(sd))
-            for name, size, given, best, e, sd in zip(*columns.values(), strict=True)
-        ]
-        left = len(rows) - SHOWN_STRATA
-        return TextTable(
-            f"{self.best.strata.counted(self.total)} as given, beside the best allocation {self._as_large}",
-            ("stratum", "size", "given", "best", "local epsilon", "noise sd"),
-            rows[:SHOWN_STRATA],
-            not_shown(left, "strata"),
-        )
+        return evaluation_table(self)
 
     def sentences(self) -> list[str]:
         """Say how good the allocation is."""
-        name = "standard error" if self.standard_error is not None else "objective"
-        given, best = (
-            math.sqrt(value) if self.standard_error is not None else value
-            for value in (self.variance, self.best.variance)
-        )
-        measure = "planned variance" if self.best.problem.terms.random_answers else "variance"
-        return [
-            f"Your allocation has a {name} of {figure(given)}, the best one {self._as_large} {figure(best)}. "
-            f"Its {measure} is {self.ratio:.4g} times that of the best.",
-            *([] if self.best.response_in_words is None else [self._response_in_words()]),
-            *([] if self.cost is None else [self._cost_in_words(self.cost)]),
-            self.certificate.in_words,
-        ]
-
-    def _response_in_words(self) -> str:
-        given, best = self.chance_of_empty_stratum, self.best.chance_of_empty_stratum
-        return (
-            f"The chance that nobody answers in some stratum, which then cannot be estimated, is "
-            f"{percent_up(given)}; for the best allocation it is {percent_up(best)}. {RANDOM_ANSWERS}"
-        )
-
-    @property
-    def _as_large(self) -> str:
-        return "for the same cost" if self.best.strata.costs_differ else "with the same total"
-
-    def _cost_in_words(self, cost: float) -> str:
-        if self.budget is None:
-            return f"They cost {money(cost)}."
-        if self.within_budget:
-            return f"They cost {money(cost)}, within the budget of {money(self.budget)}."
-        over = money(cost - self.budget)
-        return f"They cost {money(cost)}, which is {over} more than the budget of {money(self.budget)}."
+        return evaluation_sentences(self)
 
     def __repr__(self) -> str:
-        return "\n".join([as_plain_text(self.text_table()), "", *self.sentences()])
+        return shown_as_text([self.text_table()], self.sentences())
 
 
 def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Evaluation:

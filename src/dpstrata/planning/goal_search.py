@@ -22,7 +22,6 @@ from dpstrata.allocation.solvers.free import best_sizes
 from dpstrata.allocation.solvers.solution import Bounded, Solution
 from dpstrata.allocation.solvers.spending import solve_spending
 from dpstrata.allocation.solvers.targets import solve_targets
-from dpstrata.allocation.turnout import is_worth_a_warning
 from dpstrata.allocation.variances import stratum_variances, variance_parts
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.record import Design
@@ -73,7 +72,7 @@ def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") 
 
 def warn_of_empty_strata(plan: Design, *, stacklevel: int) -> None:
     """Warn if some stratum is likely to be left without an answer."""
-    if is_worth_a_warning(plan.chance_of_empty_stratum):
+    if plan.risks_empty_stratum:
         warnings.warn(DpstrataWarning(plan.response_in_words or ""), stacklevel=stacklevel + 1)
 
 

@@ -13,8 +13,8 @@ from dpstrata.allocation.variances import stratum_variances, variance_parts
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.words.numbers import figure
-from dpstrata.words.tables import SHOWN_STRATA, TextTable, as_plain_text
+from dpstrata.words.sensitivity import sensitivity_tables
+from dpstrata.words.tables import TextTable, as_plain_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +84,7 @@ class Sensitivity:
 
     def text_tables(self) -> list[TextTable]:
         """Return the scenarios and the strata that matter most, for the eye."""
-        scenarios = [
-            (row.scenario, figure(row.variance), figure(row.best_variance), f"{row.ratio:.4f} times")
-            for row in self.scenarios
-        ]
-        strata = [
-            (name, f"{share:.1%}", figure(larger), figure(smaller))
-            for name, share, larger, smaller in zip(*self.table().values(), strict=True)
-        ]
-        left = len(strata) - SHOWN_STRATA
-        return [
-            TextTable(
-                f"Standard deviations wrong by a factor of {self.factor:g}",
-                ("if the true ones are", "variance", "best possible", "what not knowing costs"),
-                scenarios,
-            ),
-            TextTable(
-                "The strata, the one that matters most first",
-                ("stratum", "share of variance", "variance if larger", "if smaller"),
-                strata[:SHOWN_STRATA],
-                f"{left:,} more strata are not shown." if left > 0 else "",
-            ),
-        ]
+        return sensitivity_tables(self)
 
     def __repr__(self) -> str:
         return "\n\n".join(as_plain_text(table) for table in self.text_tables())
@@ -138,44 +117,23 @@ def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensit
     >>> doubt.table()["stratum"][0]
     '1'
     """
-    if not isinstance(plan, Design):
-        raise InputError(f"sensitivity needs a Design, got {type(plan).__name__}.")
-    numbers = (int, float, np.integer, np.floating)
-    if isinstance(factor, bool) or not isinstance(factor, numbers) or not 1.0 < factor < 1e6:
-        raise InputError(f"{option('factor')} must be a number above 1, got {factor!r}.", value=factor)
-    if isinstance(strata, bool) or not isinstance(strata, int | np.integer) or strata < 0:
-        raise InputError(f"{option('strata')} must be a whole number >= 0, got {strata!r}.", value=strata)
-    factor = float(factor)
-    correct, sizes, problem = plan.inputs.finite_population, plan.sample_sizes, plan.problem
-    most = plan.inputs.answers.largest_sd(problem.terms.sizes)
+    factor = _checked_factor(plan, factor, strata)
+    most = plan.inputs.answers.largest_sd(plan.problem.terms.sizes)
     larger = np.minimum(plan.sds * factor, np.maximum(most, plan.sds))
     smaller = plan.sds / factor
-    weight = problem.terms.coefficients**2
-
-    def by_stratum(sds: FloatArray) -> FloatArray:
-        sampling, privacy = stratum_variances(with_sds(problem, sds), sizes, finite_population=correct)
-        return weight * (sampling + privacy)
-
-    now, up, down = by_stratum(plan.sds), by_stratum(larger), by_stratum(smaller)
+    now, up, down = (_by_stratum(plan, sds) for sds in (plan.sds, larger, smaller))
     total = plan.variance
     order = np.argsort(-(up - down), kind="stable")
-
-    def scenario(name: str, sds: FloatArray, times: float) -> Scenario:
-        changed = with_sds(problem, sds)
-        best = np.asarray(solve_exactly(changed).sizes, dtype=np.int64)
-        given, least = (
-            variance_parts(changed, allocation, finite_population=correct).total
-            for allocation in (sizes, best)
-        )
-        return Scenario(name, times, given, min(given, least))
-
-    scenarios = [scenario("all larger", larger, factor), scenario("all smaller", smaller, 1 / factor)]
+    scenarios = [
+        _scenario(plan, "all larger", larger, factor),
+        _scenario(plan, "all smaller", smaller, 1 / factor),
+    ]
     for i in order[:strata].tolist():
         for words, sds in (("larger", larger), ("smaller", smaller)):
             one = plan.sds.copy()
             one[i] = sds[i]
             times = float(one[i] / plan.sds[i]) if plan.sds[i] > 0 else 1.0
-            scenarios.append(scenario(f"{plan.strata.name(i)} {words}", one, times))
+            scenarios.append(_scenario(plan, f"{plan.strata.name(i)} {words}", one, times))
     return Sensitivity(
         plan,
         factor,
@@ -185,6 +143,38 @@ def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensit
         read_only(total + down - now),
         read_only(order),
     )
+
+
+def _checked_factor(plan: Design, factor: float, strata: int) -> float:
+    """Require a design, a factor above 1 and a number of strata."""
+    if not isinstance(plan, Design):
+        raise InputError(f"sensitivity needs a Design, got {type(plan).__name__}.")
+    numbers = (int, float, np.integer, np.floating)
+    if isinstance(factor, bool) or not isinstance(factor, numbers) or not 1.0 < factor < 1e6:
+        raise InputError(f"{option('factor')} must be a number above 1, got {factor!r}.", value=factor)
+    if isinstance(strata, bool) or not isinstance(strata, int | np.integer) or strata < 0:
+        raise InputError(f"{option('strata')} must be a whole number >= 0, got {strata!r}.", value=strata)
+    return float(factor)
+
+
+def _by_stratum(plan: Design, sds: FloatArray) -> FloatArray:
+    """Return what each stratum adds to the variance of a design with other standard deviations."""
+    sampling, privacy = stratum_variances(
+        with_sds(plan.problem, sds), plan.sample_sizes, finite_population=plan.inputs.finite_population
+    )
+    weighted: FloatArray = plan.problem.terms.coefficients**2 * (sampling + privacy)
+    return weighted
+
+
+def _scenario(plan: Design, name: str, sds: FloatArray, times: float) -> Scenario:
+    """Score a design, beside the best one of as many people, for other standard deviations."""
+    changed = with_sds(plan.problem, sds)
+    best = np.asarray(solve_exactly(changed).sizes, dtype=np.int64)
+    given, least = (
+        variance_parts(changed, allocation, finite_population=plan.inputs.finite_population).total
+        for allocation in (plan.sample_sizes, best)
+    )
+    return Scenario(name, times, given, min(given, least))
 
 
 def with_sds(problem: Problem, sds: FloatArray) -> Problem:

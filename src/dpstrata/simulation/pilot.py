@@ -22,6 +22,7 @@ from dpstrata.planning.best import design_as_asked
 from dpstrata.planning.goal_search import design_for
 from dpstrata.planning.sensitivity import with_sds
 from dpstrata.simulation.survey import check_population, check_whole, draw_without_replacement
+from dpstrata.words.simulations import pilot_simulation_lines
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,20 +68,7 @@ class PilotSimulation:
         return self.with_pilot + 4 * self.with_pilot_error < self.without_pilot
 
     def __repr__(self) -> str:
-        def line(name: str, value: float, more: str = "") -> str:
-            return f"  {name:24}{value / self.without_pilot:.3f}{more}"
-
-        error = self.with_pilot_error / self.without_pilot
-        return "\n".join(
-            [
-                f"{self.replications:,} simulated pilots (seed {self.seed}; simulated noise protects nobody)",
-                "mean squared error relative to one wave without a pilot",
-                line("both waves combined", self.with_pilot, f" ± {error:.2g}"),
-                line("after the worst pilot", self.worst),
-                line("main wave alone", self.main_alone),
-                line("knowing the spreads", self.knowing),
-            ]
-        )
+        return pilot_simulation_lines(self)
 
 
 def simulate_pilot(

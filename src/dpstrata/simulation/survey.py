@@ -17,7 +17,7 @@ from dpstrata.allocation.turnout import willing_people
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.words.numbers import figure
+from dpstrata.words.simulations import simulation_lines
 
 _CHUNK = 2_000_000  # random numbers held at once
 
@@ -77,20 +77,7 @@ class Simulation:
         )
 
     def __repr__(self) -> str:
-        bias = f"{' ' * (self.bias >= 0)}{figure(self.bias, 3)}"  # with room for its sign
-        most, least = (" at most", " at least") if self.worst_case else ("", "")
-        lines = [
-            f"{self.replications:,} simulated surveys (seed {self.seed}; simulated noise protects nobody)",
-            f"  bias      {bias} ± {figure(self.bias_error, 2)}, predicted 0",
-            f"  variance   {figure(self.variance, 6)} ± {figure(self.variance_error, 2)}, "
-            f"predicted{most} {figure(self.predicted_variance, 6)}",
-        ]
-        if self.coverage is not None:
-            lines.append(
-                f"  coverage  {self.coverage: .4f} ± {self.coverage_error:.2g}, "
-                f"predicted{least} {self.predicted_coverage:.4f}"
-            )
-        return "\n".join(lines)
+        return simulation_lines(self)
 
 
 def simulate(

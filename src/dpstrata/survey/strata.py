@@ -118,30 +118,7 @@ class Strata:
             "response_rates": response_rates,
             "sd_epsilons": sd_epsilons,
         }
-        problems: list[str] = []
-        columns = {
-            name: _as_floats(name, values, problems) for name, values in given.items() if values is not None
-        }
-        count = len(columns["sizes"])
-        if not problems and count == 0:
-            problems.append("there must be at least one stratum, got none.")
-        lengths = {
-            **{option(name): len(values) for name, values in columns.items()},
-            **({} if names is None else {option("names"): len(names)}),
-            **(
-                {}
-                if sd_sources is None or isinstance(sd_sources, str)
-                else {option("sd_sources"): len(sd_sources)}
-            ),
-            **{f"{option('extra')}[{name!r}]": len(values) for name, values in (extra or {}).items()},
-        }
-        problems += [
-            f"{name} must have one entry per stratum ({count}), got {length}."
-            for name, length in lengths.items()
-            if length != count
-        ]
-        if problems:
-            raise StrataError(problems)
+        columns = _checked_columns(given, names=names, sources=sd_sources, extra=extra or {})
         put = object.__setattr__
         put(self, "_names", None if names is None else tuple(map(str, names)))
         put(self, "sds_are_shares", sds_are_shares)
@@ -370,6 +347,37 @@ def _sources(sd_sources: str | Sequence[str] | None, worst_case: bool) -> str | 
     if sd_sources is None:
         return "prior"
     return sd_sources if isinstance(sd_sources, str) else tuple(sd_sources)
+
+
+def _checked_columns(
+    given: Mapping[str, npt.ArrayLike | None],
+    *,
+    names: Sequence[str] | None,
+    sources: str | Sequence[str] | None,
+    extra: Mapping[str, Sequence[Any]],
+) -> dict[str, FloatArray]:
+    """Take the columns that were given as numbers, and require an entry per stratum in everything."""
+    problems: list[str] = []
+    columns = {
+        name: _as_floats(name, values, problems) for name, values in given.items() if values is not None
+    }
+    count = len(columns["sizes"])
+    if not problems and count == 0:
+        problems.append("there must be at least one stratum, got none.")
+    lengths = {option(name): len(values) for name, values in columns.items()}
+    if names is not None:
+        lengths[option("names")] = len(names)
+    if sources is not None and not isinstance(sources, str):
+        lengths[option("sd_sources")] = len(sources)
+    lengths |= {f"{option('extra')}[{name!r}]": len(values) for name, values in extra.items()}
+    problems += [
+        f"{name} must have one entry per stratum ({count}), got {length}."
+        for name, length in lengths.items()
+        if length != count
+    ]
+    if problems:
+        raise StrataError(problems)
+    return columns
 
 
 def _as_floats(name: str, values: npt.ArrayLike, problems: list[str]) -> FloatArray:

@@ -6,8 +6,8 @@ import difflib
 import math
 import re
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from dpstrata.files.tables import Table, columns_in_words, text_of
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.strata_checks import COLUMN_OF, Finding, find_large_spreads, find_problems
-
-if TYPE_CHECKING:
-    pass
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
 NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")
@@ -38,40 +35,15 @@ def strata_arguments(
     spread = known.spread()
     if known.problems:
         raise StrataError(known.problems, source=table.source)
-    sizes = known.numbers("size")
-    # An empty cell of these columns means: no such bound, everyone answers, nothing was spent.
-    zero = np.zeros_like(sizes)
-    blanks = {"min": zero, "max": sizes, "response_rate": np.ones_like(sizes), "sd_epsilon": zero}
-    columns = {
-        argument: sizes if column == "size" else known.numbers(column, blank=blanks.get(column))
-        for argument, column in COLUMN_OF.items()
-        if column in known.cells and argument != "sds"
-    }
+    columns = _number_columns(known)
     names = known.texts("stratum")
     sources = known.sources(spread)
     if spread is not None:
-        columns["sds"] = _standard_deviations(known, spread, sizes)
-    unreadable = set(known.unreadable)
-    sd_column = "sd" if spread is None else spread
+        columns["sds"] = _standard_deviations(known, spread, columns["sizes"])
     found = find_problems(columns, names=names, sources=sources)
     if answers is not None and "sds" in columns:
-        whole = np.where(np.isfinite(sizes) & (sizes >= 1), sizes, 1e12).astype(np.int64)
-        scale = answers.range if spread == "proportion" else 1.0
-        found += find_large_spreads(columns["sds"] * scale, whole, answers)
-    found = known.findings + [
-        finding
-        for finding in (f._replace(column=sd_column) if f.column == "sd" else f for f in found)
-        if (finding.row, finding.column) not in unreadable
-    ]
-    found.sort(key=lambda finding: -1 if finding.row is None else finding.row)
-    problems = [finding.at_cell(table.place) for finding in found]
-    if problems:
-        cells = [
-            CellProblem(finding.row, finding.column, f"{finding.words}.")
-            for finding in found
-            if finding.row is not None
-        ]
-        raise StrataError(problems, source=table.source, cells=cells)
+        found += _large_spreads(columns, answers, shares=spread == "proportion")
+    _require_none(known.all_findings(found, spread or "sd"), table)
     if spread is None and not spread_follows:
         warnings.warn(
             DpstrataWarning(
@@ -80,17 +52,46 @@ def strata_arguments(
             ),
             stacklevel=4,
         )
-    extra = {name: tuple(cells) for name, cells in known.others.items()}
-    columns = {name: values for name, values in columns.items() if name != "sizes"}
     return {
-        "sizes": sizes,
+        **columns,
         "names": names,
         "sd_sources": sources,
         "sds_are_shares": spread == "proportion",
         "proportions": known.numbers("proportion") if spread == "proportion" else None,
-        "extra": extra,
-        **columns,
+        "extra": {name: tuple(cells) for name, cells in known.others.items()},
     }
+
+
+def _number_columns(known: _Columns) -> dict[str, FloatArray]:
+    """Read the numbers but the spread, by the arguments of ``Strata`` that they are for."""
+    sizes = known.numbers("size")
+    # An empty cell of these columns means: no such bound, everyone answers, nothing was spent.
+    zero = np.zeros_like(sizes)
+    blanks = {"min": zero, "max": sizes, "response_rate": np.ones_like(sizes), "sd_epsilon": zero}
+    return {
+        argument: sizes if column == "size" else known.numbers(column, blank=blanks.get(column))
+        for argument, column in COLUMN_OF.items()
+        if column in known.cells and argument != "sds"
+    }
+
+
+def _large_spreads(columns: Mapping[str, FloatArray], answers: Answers, *, shares: bool) -> list[Finding]:
+    """Find spreads that such answers cannot have; a size that is none bounds nothing."""
+    sizes = columns["sizes"]
+    whole = np.where(np.isfinite(sizes) & (sizes >= 1), sizes, 1e12).astype(np.int64)
+    return find_large_spreads(columns["sds"] * (answers.range if shares else 1.0), whole, answers)
+
+
+def _require_none(found: Sequence[Finding], table: Table) -> None:
+    """Report everything that was found in a table, if anything was."""
+    if not found:
+        return
+    cells = [
+        CellProblem(finding.row, finding.column, f"{finding.words}.")
+        for finding in found
+        if finding.row is not None
+    ]
+    raise StrataError([finding.at_cell(table.place) for finding in found], source=table.source, cells=cells)
 
 
 class _Columns:
@@ -218,6 +219,17 @@ class _Columns:
             self._report(row, column, f"{column} must be a number", repr(cell) if cell == cell else "NaN")
             return None
         return number
+
+    def all_findings(self, found: Iterable[Finding], spread: str) -> list[Finding]:
+        """Add what was found in the numbers to what reading them has found, by rows.
+
+        What is wrong with standard deviations is told of the column ``spread``, which they come from; of a
+        cell that cannot be read nothing more is told.
+        """
+        unreadable = set(self.unreadable)
+        named = (f._replace(column=spread) if f.column == "sd" else f for f in found)
+        told = self.findings + [f for f in named if (f.row, f.column) not in unreadable]
+        return sorted(told, key=lambda finding: -1 if finding.row is None else finding.row)
 
     def _report(self, row: int, column: str, rule: str, got: str) -> None:
         self.findings.append(Finding(row, column, rule, got))

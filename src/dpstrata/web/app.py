@@ -38,34 +38,48 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
     limits : Limits
         What it accepts.
     """
-    pool_of: list[Pool] = []
-    held = Held(limits.held_bytes)
+    service = _Service(limits)
+    routes: list[BaseRoute] = [
+        Route("/", _show_page),
+        Route("/api/openapi.json", _show_openapi),
+        *(
+            Route(endpoint.path, service.answerer(endpoint), methods=[endpoint.method], name=endpoint.job)
+            for endpoint in ENDPOINTS
+        ),
+        Mount("/static", _Files(directory=STATIC)),
+    ]
+    return Starlette(
+        routes=routes,
+        lifespan=service.run_workers,
+        middleware=[Middleware(Guard, host=host)],
+        exception_handlers={HTTPException: _explain_http, 500: _explain_fault},
+    )
+
+
+class _Service:
+    """The endpoints with the workers behind them."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._held = Held(limits.held_bytes)
+        self._pool: Pool | None = None
 
     @asynccontextmanager
-    async def run_workers(app: Starlette) -> AsyncIterator[None]:
-        pool = Pool(limits)
-        await pool.start()
-        pool_of[:] = [pool]
+    async def run_workers(self, app: Starlette) -> AsyncIterator[None]:
+        """Keep workers for as long as the application runs."""
+        self._pool = Pool(self._limits)
+        await self._pool.start()
         try:
             yield
         finally:
-            await pool.stop()
+            await self._pool.stop()
 
-    async def show_page(request: Request) -> Response:
-        return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+    def answerer(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+        """Make the function that answers requests to an endpoint."""
 
-    async def show_openapi(request: Request) -> Response:
-        return _respond(reply_json(openapi_document()))
-
-    def serve(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             try:
-                with held.hold() as take:
-                    body = await _read_body(request, endpoint, limits, take)
-                    parameters = {**request.query_params, **request.path_params}
-                    reply = await pool_of[0].run(
-                        endpoint.job, parameters, body, gone=request.is_disconnected if body else None
-                    )
+                reply = await self._reply(endpoint, request)
             except RefusedError as refusal:
                 reply = reply_error(refusal.status, str(refusal))
             except (ClientGoneError, ClientDisconnect):
@@ -74,21 +88,23 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
 
         return answer
 
-    routes: list[BaseRoute] = [
-        Route("/", show_page),
-        Route("/api/openapi.json", show_openapi),
-        *(
-            Route(endpoint.path, serve(endpoint), methods=[endpoint.method], name=endpoint.job)
-            for endpoint in ENDPOINTS
-        ),
-        Mount("/static", _Files(directory=STATIC)),
-    ]
-    return Starlette(
-        routes=routes,
-        lifespan=run_workers,
-        middleware=[Middleware(Guard, host=host)],
-        exception_handlers={HTTPException: _explain_http, 500: _explain_fault},
-    )
+    async def _reply(self, endpoint: Endpoint, request: Request) -> Reply:
+        """Let a worker do what a request asks for; its body is held for that long."""
+        assert self._pool is not None  # requests come while the application runs
+        with self._held.hold() as take:
+            body = await _read_body(request, endpoint, self._limits, take)
+            parameters = {**request.query_params, **request.path_params}
+            return await self._pool.run(
+                endpoint.job, parameters, body, gone=request.is_disconnected if body else None
+            )
+
+
+async def _show_page(request: Request) -> Response:
+    return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+
+
+async def _show_openapi(request: Request) -> Response:
+    return _respond(reply_json(openapi_document()))
 
 
 class _Files(StaticFiles):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpstrata.errors import Sentence, option
 from dpstrata.words.choice import in_words as choice_in_words
 from dpstrata.words.choice import other_releases_in_words
-from dpstrata.words.numbers import figure, money, round_up
+from dpstrata.words.numbers import figure, money, percent_up, round_up
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown, shown_as_html, shown_as_text
 from dpstrata.words.usefulness import alarm
 
@@ -175,6 +176,29 @@ def outcome_sentences(plan: Design) -> list[str]:
             "an end of the range. In the middle there is up to four times less of it."
         )
     return outcome
+
+
+def response_in_words(plan: Design) -> str | None:
+    """Say how many people would answer, and how likely a stratum is left without any; ``None`` if all do."""
+    answers = plan.expected_answers
+    if answers is None:
+        return None
+    words = (
+        f"Counts are invitations, including substitutes and reserves; about {answers:,.0f} of "
+        f"{plan.total:,} people would answer. The chance that nobody answers in some stratum, which then "
+        f"cannot be estimated, is {percent_up(plan.chance_of_empty_stratum)}."
+    )
+    if not plan.risks_empty_stratum:
+        return words
+    found = plan.minimum_against_empty()
+    if found is None:
+        return (
+            f"{words} No minimum within the bounds makes it 1%; merge small strata, such as "
+            f"{plan.emptiest_stratum!r}, with others."
+        )
+    least, needed = found
+    more = f" (which takes {plan.strata.counted(needed)})" if needed > plan.total else ""
+    return Sentence(f"{words} With {option('min_per_stratum', least)}{more} it would be at most 1%.")
 
 
 def _targets_in_words(plan: Design) -> str:

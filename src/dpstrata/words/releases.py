@@ -1,4 +1,4 @@
-"""What was released, and forms of release side by side."""
+"""Forms of release side by side."""
 
 from __future__ import annotations
 
@@ -8,27 +8,7 @@ from dpstrata.words.numbers import figure, plain_number, round_up
 from dpstrata.words.tables import TextTable
 
 if TYPE_CHECKING:
-    from dpstrata.fielding.releasing import Released
     from dpstrata.planning.compare_releases import ReleaseComparison, ReleaseOption
-
-
-def released_sentences(released: Released) -> list[str]:
-    """Say what is to be said of a release: notes, what everyone has spent, and who answered before."""
-    said = [*released.notes]
-    said.append(f"By the ledger, everyone in the frame has spent {released.spent.in_words} in all.")
-    if released.known_before:
-        said.append(
-            f"{released.known_before:,} of those who answered did so in an earlier release too; against "
-            "whoever knows that, their local budgets add up."
-        )
-    if released.untold_releases:
-        number = released.untold_releases
-        earlier = "one earlier release" if number == 1 else f"{number:,} earlier releases"
-        said.append(
-            f"In {earlier} nobody can be recognised, because the digests on the ledger were made with "
-            "another key: more of those who answered may have done so before."
-        )
-    return said
 
 
 def release_table(compared: ReleaseComparison) -> TextTable:

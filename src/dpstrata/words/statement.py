@@ -89,10 +89,36 @@ def privacy_statement(
         What two waves spend together, if this is one of them.
     """
     promise = inputs.promise
-    sentences = promise.sentences(
+    return {
+        "unit": "one person's answers",
+        "neighbours": "replace one person within a stratum",
+        "central": promise.central,
+        "local": promise.local(local, most_hidden),
+        "spent_on_deviations": on_deviations,
+        "central_in_all": promise.in_all(_other_wave(inputs, waves, on_deviations)),
+        **inputs.release_form.facts,
+        "assumptions": _assumptions(inputs, on_deviations, waves, everyone_answers=everyone_answers),
+        "public": list(PUBLIC),
+        "secret": list(SECRET),
+        "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],
+        "in_words": _in_words(inputs, local, central, on_deviations, waves),
+        "sentences": list(_sentences(inputs, local)),
+    }
+
+
+def _sentences(inputs: Inputs, local: FloatArray) -> tuple[str, ...]:
+    """Say what the promise means for the world, for the office and after a leak."""
+    return inputs.promise.sentences(
         largest=float(local.max()), release=inputs.release_form, questions=inputs.questions
     )
-    words = " ".join(sentences)
+
+
+def _in_words(
+    inputs: Inputs, local: FloatArray, central: FloatArray, on_deviations: float, waves: Waves | None
+) -> str:
+    """Say what is promised, and what else was or will be spent."""
+    promise = inputs.promise
+    words = " ".join(_sentences(inputs, local))
     if len(central):
         words += (
             f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer binds in "
@@ -108,31 +134,24 @@ def privacy_statement(
             f"{plain_number(on_deviations)} already, so the survey spends "
             f"{promise.in_all_in_words(on_deviations)}"
         )
+    return words
+
+
+def _assumptions(
+    inputs: Inputs, on_deviations: float, waves: Waves | None, *, everyone_answers: bool
+) -> list[str]:
+    """List what must hold for the promise."""
     from_answers = AT_A_COST if waves is None else FROM_THE_PILOT
-    return {
-        "unit": "one person's answers",
-        "neighbours": "replace one person within a stratum",
-        "central": promise.central,
-        "local": promise.local(local, most_hidden),
-        "spent_on_deviations": on_deviations,
-        "central_in_all": promise.in_all(_other_wave(inputs, waves, on_deviations)),
-        **inputs.release_form.facts,
-        "assumptions": [
-            SECRET_SAMPLE,
-            EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER,
-            LISTED_ONCE,
-            from_answers if on_deviations > 0 else NOT_FROM_ANSWERS,
-            inputs.release_form.assumption,
-            ONCE,
-            *(() if waves is None else (DRAWN_APART,)),
-            *((SAME_PEOPLE,) if inputs.questions > 1 else ()),
-        ],
-        "public": list(PUBLIC),
-        "secret": list(SECRET),
-        "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],
-        "in_words": words,
-        "sentences": list(sentences),
-    }
+    return [
+        SECRET_SAMPLE,
+        EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER,
+        LISTED_ONCE,
+        from_answers if on_deviations > 0 else NOT_FROM_ANSWERS,
+        inputs.release_form.assumption,
+        ONCE,
+        *(() if waves is None else (DRAWN_APART,)),
+        *((SAME_PEOPLE,) if inputs.questions > 1 else ()),
+    ]
 
 
 def _waves_in_words(inputs: Inputs, waves: Waves, spent: float) -> str:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    pass
-
+from typing import NamedTuple
 
 SHOWN_STRATA = 40
 

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dpstrata.errors import InputError
-from dpstrata.numerics.arrays import FloatArray
-
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
 
 LARGE_MARGIN = 0.25  # of the answer range
-_ALIKE = 0.1
 
 
 def alarm(plan: Design) -> str | None:
@@ -35,7 +29,7 @@ def alarm(plan: Design) -> str | None:
     if plan.standard_error is None or (plan.waves is not None and plan.waves.first):
         return None
     answers = plan.inputs.answers
-    margin, mean = plan.inputs.z * plan.standard_error, _expected_mean(plan)
+    margin, mean = plan.inputs.z * plan.standard_error, plan.expected_mean
     reaches_the_end = mean is not None and margin >= min(mean - answers.lower, answers.upper - mean)
     if not reaches_the_end and margin < LARGE_MARGIN * answers.range:
         return None
@@ -46,32 +40,6 @@ def alarm(plan: Design) -> str | None:
     ends = max(mean - margin, answers.lower), min(mean + margin, answers.upper)
     this, low, high = map(answers.shown, (mean, *ends))
     return f"{start} a {answers.figure} of {this} could not be told from {low} or {high}."
-
-
-def _expected_mean(plan: Design) -> float | None:
-    """Return the mean that is expected, as far as someone said so."""
-    if plan.inputs.expected_mean is not None:
-        return plan.inputs.expected_mean
-    strata, answers = plan.strata, plan.inputs.answers
-    try:
-        means = strata.expected_means()
-    except InputError:  # a column of that name that holds something else
-        means = None
-    if means is None:
-        shares = strata.proportions if strata.proportions is not None else _implied_shares(plan)
-        if shares is None:
-            return None
-        means = answers.at_shares(shares)
-    mean = float((strata.sizes * means).sum() / strata.population)
-    return mean if answers.lower < mean < answers.upper else None
-
-
-def _implied_shares(plan: Design) -> FloatArray | None:
-    """Find the shares of two answers from their spread, where they are alike; of p and 1 − p the smaller."""
-    strata, answers = plan.strata, plan.inputs.answers
-    sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
-    shares = None if "bound" in sources else answers.proportions_of(plan.sds, strata.sizes)
-    return None if shares is None or np.ptp(shares) > _ALIKE else shares
 
 
 def _rounded(value: float) -> str:

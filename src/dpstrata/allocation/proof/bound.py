@@ -30,7 +30,7 @@ from dpstrata.allocation.terms import Terms
 from dpstrata.allocation.variances import mean_variances
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.costs import total_cost
-from dpstrata.words.numbers import figure
+from dpstrata.words.proofs import bound_in_words
 
 # Rounding of a sum of so many terms, relative to what is added up.
 _ROUNDING = 1e-12
@@ -79,18 +79,7 @@ class Bound:
     @property
     def in_words(self) -> str:
         """The proof in one sentence."""
-        least, measure = figure(self.lower_bound, 6), self.measure.replace("_", " ")
-        if self.optimal and self.searched and self.lower_bound < self.value:
-            return (
-                f"Proven optimal: prices prove that no design has a smaller {measure} than {least}, and "
-                "every candidate that they leave was tried."
-            )
-        if self.optimal:
-            return f"Proven optimal: prices prove that no design has a smaller {measure} than this one."
-        return (
-            f"Proven within {self.relative_gap:.2g} of the best: this design has a {measure} of "
-            f"{figure(self.value, 6)}, and prices prove that none has one below {least}."
-        )
+        return bound_in_words(self)
 
 
 def certify_budget(

@@ -10,8 +10,10 @@ This module imports no solver.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from dpstrata.allocation.proof.ties import rank_exactly
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, blocks
-from dpstrata.words.numbers import figure
+from dpstrata.words.proofs import certificate_in_words
 
 Tie = Literal["none", "equal", "open"]
 
@@ -53,24 +55,7 @@ class Certificate:
     @property
     def in_words(self) -> str:
         """The certificate in one sentence."""
-        if self.margin is None or self.largest_gain is None or self.smallest_loss is None:
-            return "Proven optimal: the bounds leave no person to move."
-        gain, loss = figure(self.largest_gain, 6), figure(self.smallest_loss, 6)
-        if not self.optimal:
-            return (
-                f"Not optimal: moving one person would take {figure(-self.margin, 3)} off the objective "
-                f"(largest gain {gain}, smallest loss {loss})."
-            )
-        ending = {
-            "none": "is as precise",
-            "equal": "is more precise, but others are exactly as precise",
-            "open": "is more precise, but another agrees with it to 100 digits",
-        }[self.tie]
-        return (
-            f"Proven optimal: adding one person anywhere gains at most {gain}, "
-            f"taking one away loses at least {loss}, so no other allocation "
-            f"of the same total {ending}."
-        )
+        return certificate_in_words(self)
 
 
 def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
@@ -89,14 +74,7 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
     Certificate
         In double precision where its error bound allows, otherwise in mpmath.
     """
-    n = np.asarray(sample_sizes)
-    if (
-        n.shape != problem.lower.shape
-        or not np.all((n >= problem.lower) & (n <= problem.upper))
-        or not (np.issubdtype(n.dtype, np.integer) or np.all(n == np.floor(n)))
-    ):
-        raise InputError("a certificate needs one whole sample size per stratum, each within its bounds.")
-    n = n.astype(np.int64, copy=False)
+    n = _whole_sizes(problem, sample_sizes)
     can_grow, can_shrink = n < problem.upper, n > problem.lower
     if not (can_grow.any() and can_shrink.any()):
         return Certificate(True, None, None, None, "none")
@@ -104,50 +82,90 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
     if terms.tilts is not None:
         # Gains near the price of the optimum keep most digits when measured from the least tilted of these.
         terms = terms.measured_from(int(np.argmin(np.where(can_grow, terms.tilts, np.inf))))
-    gain = most_gain = least_sure_gain = -np.inf
-    loss = least_loss = most_sure_loss = np.inf
-    for part in blocks(len(n)):
-        grows, grow_errors, shrinks, shrink_errors = _exchanges(terms, n, can_grow, can_shrink, part)
-        gain, loss = max(gain, grows.max()), min(loss, shrinks.min())
-        most_gain = max(most_gain, (grows + grow_errors).max())
-        least_loss = min(least_loss, (shrinks - shrink_errors).min())
-        least_sure_gain = max(least_sure_gain, (grows - grow_errors).max())
-        most_sure_loss = min(most_sure_loss, (shrinks + shrink_errors).min())
-
+    exchanges = partial(_exchanges, terms, n, can_grow, can_shrink)
+    found = _extremes(exchanges(part) for part in blocks(len(n)))
     tie: Tie = "none"
-    if most_gain < least_loss:
+    if found.most_gain < found.least_loss:
         optimal = True
-    elif least_sure_gain > most_sure_loss:
+    elif found.least_sure_gain > found.most_sure_loss:
         optimal = False
     else:
-        grows, grow_errors, shrinks, shrink_errors = _exchanges(
-            terms, n, can_grow, can_shrink, slice(0, len(n))
-        )
-        growing = np.flatnonzero(grows + grow_errors >= least_loss)
-        shrinking = np.flatnonzero(shrinks - shrink_errors <= most_gain)
-        ranking = rank_exactly(
-            terms, np.concatenate([growing, shrinking]), np.concatenate([n[growing], n[shrinking] - 1])
-        )
-        gain_ranks, loss_ranks = ranking.ranks[: len(growing)], ranking.ranks[len(growing) :]
-        best, worst = int(gain_ranks.min()), int(loss_ranks.max())
-        optimal = best >= worst
-        if best == worst and _in_two_strata(growing[gain_ranks == best], shrinking[loss_ranks == worst]):
-            tie = "open" if ranking.open else "equal"
+        optimal, tie = _settle(terms, n, exchanges(slice(0, len(n))), found)
+    gain, loss = found.gain, found.loss
     return Certificate(
         optimal, float(gain - terms.origin), float(loss - terms.origin), float(loss - gain), tie
     )
 
 
+def _whole_sizes(problem: Problem, sample_sizes: IntArray) -> IntArray:
+    """Require one whole number within the bounds for each stratum."""
+    n = np.asarray(sample_sizes)
+    if (
+        n.shape != problem.lower.shape
+        or not np.all((n >= problem.lower) & (n <= problem.upper))
+        or not (np.issubdtype(n.dtype, np.integer) or np.all(n == np.floor(n)))
+    ):
+        raise InputError("a certificate needs one whole sample size per stratum, each within its bounds.")
+    return n.astype(np.int64, copy=False)
+
+
+class _Exchanges(NamedTuple):
+    """Gains of one person more and losses of one fewer with their errors, infinite where nobody can move."""
+
+    grows: FloatArray
+    grow_errors: FloatArray
+    shrinks: FloatArray
+    shrink_errors: FloatArray
+
+
+class _Extremes(NamedTuple):
+    """The largest gain and the smallest loss, and between what their errors let them be."""
+
+    gain: float
+    most_gain: float
+    least_sure_gain: float
+    loss: float
+    least_loss: float
+    most_sure_loss: float
+
+
+def _extremes(parts: Iterable[_Exchanges]) -> _Extremes:
+    """Find the largest gain and the smallest loss of all parts."""
+    gain = most_gain = least_sure_gain = -np.inf
+    loss = least_loss = most_sure_loss = np.inf
+    for grows, grow_errors, shrinks, shrink_errors in parts:
+        gain, loss = max(gain, grows.max()), min(loss, shrinks.min())
+        most_gain = max(most_gain, (grows + grow_errors).max())
+        least_loss = min(least_loss, (shrinks - shrink_errors).min())
+        least_sure_gain = max(least_sure_gain, (grows - grow_errors).max())
+        most_sure_loss = min(most_sure_loss, (shrinks + shrink_errors).min())
+    return _Extremes(gain, most_gain, least_sure_gain, loss, least_loss, most_sure_loss)
+
+
+def _settle(terms: Terms, n: IntArray, exchanges: _Exchanges, found: _Extremes) -> tuple[bool, Tie]:
+    """Rank the exchanges that double precision cannot tell apart: whether none helps, and which are equal."""
+    growing = np.flatnonzero(exchanges.grows + exchanges.grow_errors >= found.least_loss)
+    shrinking = np.flatnonzero(exchanges.shrinks - exchanges.shrink_errors <= found.most_gain)
+    ranking = rank_exactly(
+        terms, np.concatenate([growing, shrinking]), np.concatenate([n[growing], n[shrinking] - 1])
+    )
+    gain_ranks, loss_ranks = ranking.ranks[: len(growing)], ranking.ranks[len(growing) :]
+    best, worst = int(gain_ranks.min()), int(loss_ranks.max())
+    if best == worst and _in_two_strata(growing[gain_ranks == best], shrinking[loss_ranks == worst]):
+        return True, "open" if ranking.open else "equal"
+    return best >= worst, "none"
+
+
 def _exchanges(
     terms: Terms, n: IntArray, can_grow: BoolArray, can_shrink: BoolArray, part: slice
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Gains of one person more and losses of one fewer with their errors, infinite where nobody can move."""
+) -> _Exchanges:
+    """Compute what moving one person gains and loses in some of the strata."""
     sizes = n[part].astype(float)
     grows, shrinks = terms.gain(sizes, part), terms.gain(np.maximum(sizes - 1.0, 1.0), part)
     grow_errors, shrink_errors = terms.gain_error(grows, part), terms.gain_error(shrinks, part)
     grows[~can_grow[part]] = -np.inf
     shrinks[~can_shrink[part]] = np.inf
-    return grows, grow_errors, shrinks, shrink_errors
+    return _Exchanges(grows, grow_errors, shrinks, shrink_errors)
 
 
 def _in_two_strata(growing: IntArray, shrinking: IntArray) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,33 +132,20 @@ class Crowd:
                 f"{option('epsilon')}, or {option('objective', 'mean')}."
             )
         low, high = surely.tolist(), possibly.tolist()
+        everyone = range(len(low))
         gain = cache(lambda i, n: self.terms.exact_gain(int(self.rows[i]), n))
 
-        def count(i: int, pivot: Any, *, equal: bool) -> int:
-            """How many open people of stratum ``i`` gain more than ``pivot``, or as much."""
-            tolerance = abs(pivot) * mpf(10) ** -EXACT_DIGITS
-            start, end = int(low[i]), int(high[i])
-            first = start
-            while first < end:
-                middle = (first + end) // 2
-                above = gain(i, middle) - pivot
-                if above > tolerance or (equal and above >= -tolerance):
-                    first = middle + 1
-                else:
-                    end = middle
-            return first - start
+        def count(pivot: Any, *, equal: bool) -> list[int]:
+            return [_how_many_gain(partial(gain, i), low[i], high[i], pivot, equal=equal) for i in everyone]
 
-        from mpmath import mpf
-
-        everyone = range(len(low))
         while places > 0:
             widest = max(everyone, key=lambda i: high[i] - low[i])
             pivot = gain(widest, (low[widest] + high[widest]) // 2)
-            more = [count(i, pivot, equal=False) for i in everyone]
+            more = count(pivot, equal=False)
             if sum(more) >= places:
                 high = [low[i] + more[i] for i in everyone]
                 continue
-            as_much = [count(i, pivot, equal=True) for i in everyone]
+            as_much = count(pivot, equal=True)
             low = [low[i] + more[i] for i in everyone]
             places -= sum(more)
             for i in everyone:  # among equals the earlier stratum comes first
@@ -165,6 +153,22 @@ class Crowd:
                 low[i] += taken
                 places -= taken
         return np.array(low, dtype=np.int64)
+
+
+def _how_many_gain(gain: Callable[[int], Any], start: int, end: int, pivot: Any, *, equal: bool) -> int:
+    """Count those of a stratum, from ``start`` to ``end``, who gain more than ``pivot``, or as much."""
+    from mpmath import mpf
+
+    tolerance = abs(pivot) * mpf(10) ** -EXACT_DIGITS
+    first = start
+    while first < end:
+        middle = (first + end) // 2
+        above = gain(middle) - pivot
+        if above > tolerance or (equal and above >= -tolerance):
+            first = middle + 1
+        else:
+            end = middle
+    return first - start
 
 
 class _People(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstrata.allocation.comparison import Comparison
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray
@@ -165,9 +166,38 @@ def parts_chart(plan: Design) -> Chart:
     >>> [row["cause"] for row in parts_chart(plan).spec["layer"][0]["data"]["values"]][:2]
     ['sampling', 'privacy']
     """
-    measure = "variance" if plan.inputs.objective == "mean" else "objective"
     compared = plan.compare()
-    rows = [
+    place = {"field": "allocation", "type": "nominal", "sort": None, "title": None}
+    amount: dict[str, Any] = {
+        "field": "part",
+        "type": "quantitative",
+        "title": "variance of the estimated mean" if plan.inputs.objective == "mean" else "objective",
+        "stack": "zero",
+        "axis": {"format": "~g", "tickCount": 6, "labelFlush": 30},  # pixels: half of 0.00007 and more
+        # room for the labels at the ends of the bars
+        "scale": {"domain": [0, 1.45 * max(row.variance for row in compared) or 1.0], "nice": False},
+    }
+    colours = colour_scale(["sampling", "privacy"], "caused by", field="cause", colours=FILLS)
+    order = {"field": "cause", "type": "nominal", "sort": "descending"}  # sampling first
+    what = f"A cost of {money(plan.cost)}" if plan.compares_costs and plan.cost is not None else None
+    chart = draw(
+        _parts_by_cause(compared),
+        BARS,
+        {"y": place, "x": amount, "color": colours, "order": order},
+        titled(
+            "Where the error comes from",
+            (what or plan.strata.counted(plan.total).capitalize()) + ", the same privacy for all",
+        ),
+        height=180,
+    )
+    label = {"type": "text", "style": "note", "align": "left", "dx": 6}
+    note = {"y": place, "x": {**amount, "stack": None}, "text": {"field": "label"}}
+    return layered(chart, above=[_layer(_labelled_ends(compared), label, note)])
+
+
+def _parts_by_cause(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """Split the variance of each allocation, a row for each part."""
+    return [
         {"allocation": TITLES[row.design], "cause": cause, "part": part}
         for row in compared
         for cause, part in (
@@ -175,7 +205,11 @@ def parts_chart(plan: Design) -> Chart:
             ("privacy", max(row.variance - row.variance_without_privacy, 0.0)),
         )
     ]
-    ends = [
+
+
+def _labelled_ends(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """Say at the end of each bar what it comes to."""
+    return [
         {
             "allocation": TITLES[row.design],
             "part": row.variance,
@@ -185,36 +219,6 @@ def parts_chart(plan: Design) -> Chart:
         }
         for row in compared
     ]
-    place = {"field": "allocation", "type": "nominal", "sort": None, "title": None}
-    amount: dict[str, Any] = {
-        "field": "part",
-        "type": "quantitative",
-        "title": "variance of the estimated mean" if measure == "variance" else measure,
-        "stack": "zero",
-        "axis": {"format": "~g", "tickCount": 6, "labelFlush": 30},  # pixels: half of 0.00007 and more
-        # room for the labels at the ends of the bars
-        "scale": {"domain": [0, 1.45 * max(row.variance for row in compared) or 1.0], "nice": False},
-    }
-    colours = colour_scale(["sampling", "privacy"], "caused by", field="cause", colours=FILLS)
-    order = {"field": "cause", "type": "nominal", "sort": "descending"}  # sampling first
-    chart = draw(
-        rows,
-        BARS,
-        {"y": place, "x": amount, "color": colours, "order": order},
-        titled(
-            "Where the error comes from",
-            (
-                f"A cost of {money(plan.cost)}"
-                if plan.compares_costs and plan.cost is not None
-                else plan.strata.counted(plan.total).capitalize()
-            )
-            + ", the same privacy for all",
-        ),
-        height=180,
-    )
-    label = {"type": "text", "style": "note", "align": "left", "dx": 6}
-    note = {"y": place, "x": {**amount, "stack": None}, "text": {"field": "label"}}
-    return layered(chart, above=[_layer(ends, label, note)])
 
 
 def budgets_chart(plan: Design) -> Chart:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpstrata.allocation.turnout import is_worth_a_warning
 from dpstrata.designs.record import Design
 from dpstrata.words.numbers import counted, round_up
 
@@ -42,7 +41,7 @@ def _about_sizes(plan: Design) -> list[str]:
     found = []
     if plan.outcome is not None and plan.inputs.goal.fixes_total:
         found.append(f"{plan.strata.counted(plan.total)} are more than help. {plan.outcome_in_words}")
-    if is_worth_a_warning(plan.chance_of_empty_stratum) and plan.response_in_words is not None:
+    if plan.risks_empty_stratum and plan.response_in_words is not None:
         found.append(plan.response_in_words)
     single = int(np.sum((plan.sample_sizes == 1) & (plan.strata.sizes > 1)))
     if single:

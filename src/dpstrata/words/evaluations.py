@@ -1,0 +1,64 @@
+"""Someone's own allocation beside the best one, for the eye."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpstrata.words.designs import RANDOM_ANSWERS
+from dpstrata.words.numbers import figure, money, percent_up, round_up
+from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
+
+if TYPE_CHECKING:
+    from dpstrata.planning.evaluate import Evaluation
+
+
+def evaluation_table(scored: Evaluation) -> TextTable:
+    """Show the allocation beside the best one."""
+    columns = scored.table()
+    rows = [
+        (name, f"{size:,}", f"{given:,}", f"{best:,}", round_up(e, 3) if e == e else "none", figure(sd))
+        for name, size, given, best, e, sd in zip(*columns.values(), strict=True)
+    ]
+    left, people = len(rows) - SHOWN_STRATA, scored.best.strata.counted(scored.total)
+    return TextTable(
+        f"{people} as given, beside the best allocation {_as_large(scored)}",
+        ("stratum", "size", "given", "best", "local epsilon", "noise sd"),
+        rows[:SHOWN_STRATA],
+        not_shown(left, "strata"),
+    )
+
+
+def evaluation_sentences(scored: Evaluation) -> list[str]:
+    """Say how good the allocation is."""
+    name = "standard error" if scored.standard_error is not None else "objective"
+    given = scored.variance if scored.standard_error is None else scored.standard_error
+    best = scored.best.precision
+    measure = "planned variance" if scored.best.problem.terms.random_answers else "variance"
+    return [
+        f"Your allocation has a {name} of {figure(given)}, the best one {_as_large(scored)} {figure(best)}. "
+        f"Its {measure} is {scored.ratio:.4g} times that of the best.",
+        *([] if scored.best.expected_answers is None else [_response_in_words(scored)]),
+        *([] if scored.cost is None else [_cost_in_words(scored, scored.cost)]),
+        scored.certificate.in_words,
+    ]
+
+
+def _as_large(scored: Evaluation) -> str:
+    return "for the same cost" if scored.best.strata.costs_differ else "with the same total"
+
+
+def _response_in_words(scored: Evaluation) -> str:
+    given, best = scored.chance_of_empty_stratum, scored.best.chance_of_empty_stratum
+    return (
+        f"The chance that nobody answers in some stratum, which then cannot be estimated, is "
+        f"{percent_up(given)}; for the best allocation it is {percent_up(best)}. {RANDOM_ANSWERS}"
+    )
+
+
+def _cost_in_words(scored: Evaluation, cost: float) -> str:
+    if scored.budget is None:
+        return f"They cost {money(cost)}."
+    if scored.within_budget:
+        return f"They cost {money(cost)}, within the budget of {money(scored.budget)}."
+    over = money(cost - scored.budget)
+    return f"They cost {money(cost)}, which is {over} more than the budget of {money(scored.budget)}."
