@@ -8,8 +8,9 @@ from dpstrata.fielding.privatize import privatize
 COLUMNS = {"id": "person", "stratum": "region", "answer": "income"}
 
 
-def release(folder, *, answers="answers.csv", out="noised.csv", **more):
-    return privatize(
+def release(folder, *, answers="answers.csv", out="noised.csv", step=privatize, **more):
+    """Noise the batch of the survey, or with another step publish its sums."""
+    return step(
         folder / "design.json",
         folder / answers,
         sample=folder / "sample.csv",

@@ -15,9 +15,8 @@ from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promises.pure import PureEpsilon
-from dpstrata.survey.releases.base import Release
-from dpstrata.survey.releases.curator import Curator
 from dpstrata.survey.releases.microdata import Microdata
+from dpstrata.survey.releases.sums import Sums
 
 MECHANISMS = (
     ("laplace", None),
@@ -39,10 +38,11 @@ CASES = (  # every mechanism with answers that it protects, and the delta that i
     ("randomized_response", "binary", 0.0),
     ("gaussian", (0, 1), 1e-6),
 )
-# release: the variance of a stratum's mean from S², the noise v of one draw, 1/m and 1/m²
+# release: the variance of a stratum's mean from S², the noise v of one draw, 1/m and 1/m², the noise d of a device
+# and the factor g that takes its bias out
 RELEASED: dict[str, Callable[..., Any]] = {
-    "local": lambda S, v, once, twice: (S**2 + v) * once,
-    "curator": lambda S, v, once, twice: S**2 * once + v * twice,
+    "microdata": lambda S, v, once, twice, d, g: (S**2 + v) * once,
+    "sums": lambda S, v, once, twice, d, g: (S**2 + d) * once + g**2 * v * twice,
 }
 OBJECTIVES = ("mean", "trace", "unit_free", "custom")
 PAPER_SIZES = (7000, 8000, 9000, 10000)
@@ -73,9 +73,11 @@ def make_problem(
     questions: int = 1,
     response_rates: Any = None,
     cap: float | None = None,
-    release: Release | None = None,
+    release: str = "microdata",
+    device_epsilon: float | None = None,
     certain_answers: bool = False,
 ) -> Problem:
+    """A problem as it is posed; ``mechanism`` is the devices' where they have a budget, else the only one."""
     sizes = np.asarray(sizes, dtype=np.int64)
     sds = np.asarray(sds, dtype=float)
     match objective:
@@ -85,14 +87,19 @@ def make_problem(
             coefficients = np.ones(len(sizes))
         case "unit_free":
             coefficients = 1 / sds
-    noise = get_mechanism(mechanism, answers_of(steps, answer_range))
+    answers = answers_of(steps, answer_range)
+    form = Microdata() if release == "microdata" else Sums()
+    if device_epsilon is not None:
+        form = Sums(device_epsilon, mechanism, answers, questions)
+        mechanism = "discrete_laplace" if mechanism == "randomized_response" else mechanism
+    assert form.name == release
+    noise = get_mechanism(mechanism, answers)
     if questions > 1:
         noise = SharedBudget(noise, questions)
     rates = None if response_rates is None else np.asarray(response_rates, dtype=float)
     weights = np.asarray(coefficients, dtype=float)
-    release = Microdata() if release is None else release
     terms = Terms(
-        sizes, sds, weights, objective, PureEpsilon(epsilon), noise, rates, cap, release, certain_answers
+        sizes, sds, weights, objective, PureEpsilon(epsilon), noise, rates, cap, form, certain_answers
     )
     lower = np.ones_like(sizes) if lower is None else np.asarray(lower, dtype=np.int64)
     upper = sizes if upper is None else np.asarray(upper, dtype=np.int64)
@@ -104,12 +111,13 @@ def random_problem(
 ) -> Problem:
     """A small problem with all the awkwardness that users bring: ties, zeros, tiny and huge numbers.
 
-    With ``beyond``, response rates and a cap as well.
+    With ``beyond``, response rates, a cap, and sums with one layer of noise or two as well.
     """
     k = int(rng.integers(1, most_strata + 1))
     sizes = np.floor(10 ** rng.uniform(0, rng.choice([1, 2, 4, 8, 12]), k)).astype(np.int64)
     mechanism, steps = MECHANISMS[rng.integers(len(MECHANISMS))]
-    curator = beyond and rng.random() < 0.3 and mechanism not in ("randomized_response", "piecewise")
+    sums = beyond and rng.random() < 0.5 and mechanism != "piecewise"
+    devices = sums and (rng.random() < 0.5 or not is_additive(mechanism, steps))
     objective = OBJECTIVES[rng.integers(len(OBJECTIVES))]
     sds = 10 ** rng.uniform(-3, -0.31, k)
     if objective != "unit_free":
@@ -150,8 +158,9 @@ def random_problem(
         answer_range=float(rng.choice([1.0, 0.3, 100.0])),
         questions=int(rng.choice([1, 1, 1, 2, 5])),
         response_rates=rates,
-        cap=None if curator else cap,
-        release=Curator() if curator else None,
+        cap=None if sums else cap,
+        release="sums" if sums else "microdata",
+        device_epsilon=float(10 ** rng.uniform(-6, 2)) if devices else None,
         certain_answers=beyond and rng.random() < 0.3,
     )
 
@@ -192,12 +201,22 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
     e = mp.log(1 + (mp.exp(mp.mpf(terms.promise.epsilon)) - 1) * r * N / size)
     if terms.cap is not None:
         e = min(e, mp.mpf(terms.cap))
-    e /= getattr(terms.mechanism, "questions", 1)
-    v = plain_variance(
-        terms.mechanism.name, e, mp.mpf(terms.mechanism.answer_range), terms.mechanism.answers.steps
-    )
+    questions = getattr(terms.mechanism, "questions", 1)
+    R, K = mp.mpf(terms.mechanism.answer_range), terms.mechanism.answers.steps
+    v = plain_variance(terms.mechanism.name, e / questions, R, K)
+    d, g = plain_layers(terms.release, questions, R, K)
     once, twice = plain_inverses(r, size, certain=terms.response_rates is None or terms.certain_answers)
-    return a**2 * RELEASED[terms.release.name](S, v, once, twice)
+    return a**2 * RELEASED[terms.release.name](S, v, once, twice, d, g)
+
+
+def plain_layers(release: Any, questions: int, R: Any, K: int | None) -> tuple[Any, Any]:
+    """Noise variance of what a device sends, debiased, and the factor that takes its bias out, in mpmath."""
+    mp, E = mpmath.mp, getattr(release, "device_epsilon", None)
+    if E is None:
+        return mp.mpf(0), mp.mpf(1)
+    e = mp.mpf(E) / questions
+    g = mp.coth(e / 2) if release.mechanism == "randomized_response" else mp.mpf(1)
+    return plain_variance(release.mechanism, e, R, K), g
 
 
 def plain_inverses(r: Any, n: Any, *, certain: bool) -> tuple[Any, Any]:

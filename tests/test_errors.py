@@ -141,7 +141,7 @@ def planned(**options):
         (lambda: dps.pilot(TWO, **PILOT | {"pilot_total": 0}), "pilot_total", 0, None),
         (lambda: dps.pilot(TWO, **PILOT | {"pilot_total": 1}), "pilot_total", 1, None),
         (lambda: dps.pilot(TWO, **PILOT | {"pilot_total": 20}), "pilot_total", 20, None),
-        (lambda: dps.pilot(TWO, **PILOT, release="sums"), "trust", "curator", None),
+        (lambda: dps.pilot(TWO, **PILOT, release="sums"), "release", "sums", None),
         (lambda: dps.pilot(TWO, **PILOT, objective="unit_free"), "objective", "unit_free", None),
         (lambda: dps.pilot(TWO, **PILOT, gdp=1.0), "gdp", 1.0, None),
         (lambda: dps.local_epsilon(-1, sample_size=1, stratum_size=2), "epsilon", -1.0, None),

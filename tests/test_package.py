@@ -81,6 +81,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "pilot",
         "plot",
         "privatize",
+        "publish",
         "report_html",
         "sensitivity",
         "simulate",

@@ -28,9 +28,9 @@ def test_the_limit_is_that_of_the_best_mechanism():
 
 def test_an_office_that_sees_raw_answers_is_told_that_it_can_do_better():
     plan = dps.design(STAFF, total=800, **OPTIONS)
-    curator = dps.design(STAFF, total=800, release="sums", **OPTIONS)
+    raw = dps.design(STAFF, total=800, release="sums", **OPTIONS)
     assert plan.standard_error == pytest.approx(0.0243, abs=1e-4)
-    assert curator.standard_error == pytest.approx(0.0126, abs=1e-4)
+    assert raw.standard_error == pytest.approx(0.0126, abs=1e-4)
     assert "Will the office see raw answers?" in str(plan)
     assert "0.01267 instead of 0.02436" in str(plan)  # with the sizes of this design
 

@@ -57,8 +57,13 @@ def folder(tmp_path_factory):
         ("design strata.csv --epsilon x", "--epsilon must be a number, got 'x'. See dpstrata design --help."),
         (f"{DESIGN} --total 2.5", "--total must be a whole number, got '2.5'. See dpstrata design --help."),
         (
-            f"{DESIGN} --trust me",
-            "--trust must be one of local, curator, got 'me'. See dpstrata design --help.",
+            f"{DESIGN} --release me",
+            "--release must be one of microdata, sums, got 'me'. See dpstrata design --help.",
+        ),
+        (
+            f"{DESIGN} --total 9 --trust curator",
+            "--trust is gone: --release says what is published. A trusted curator is now --release sums without "
+            "--device-epsilon; every noised answer is published with --release microdata, the default.",
         ),
         (
             f"{DESIGN} --total 40000",

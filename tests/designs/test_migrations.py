@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import dpstrata as dps
-from dpstrata.designs import migrations
-from dpstrata.designs.migrations import MEANT, MIGRATIONS, Migration, inputs_as_of, upgraded
+from dpstrata.designs.migrations import MEANT, MIGRATIONS, inputs_as_of, upgraded
 from dpstrata.survey.inputs import FORMULAS, Inputs
 from dpstrata.survey.options import RECORDED
+from dpstrata.survey.releases import OPTION
 
 SAVED = Path(__file__).parents[1] / "saved"
 DESIGNS = sorted(path for path in SAVED.glob("*/*.json") if path.name != "index.json")
@@ -39,37 +39,44 @@ def test_a_saved_document_reads_in_the_newest_shape(path):
 
 def test_what_is_as_version_1_meant_it_is_not_written():
     plain = Inputs(epsilon=1.0, total=9, answers=(0, 1))
-    assert inputs_as_of(plain, 2) == inputs_as_of(plain, 1)
-    assert not {"clip", "default_answers", "formulas"} & set(inputs_as_of(plain, 2))
+    assert {**inputs_as_of(plain, 2), "trust": "local"} == inputs_as_of(plain, 1)
+    assert not {"clip", "default_answers", "formulas", OPTION} & set(inputs_as_of(plain, 2))
     assert inputs_as_of(replace(plain, clip=True), 1)["clip"] is True
 
 
-def test_an_option_may_change_its_name_and_its_values(monkeypatch, tmp_path):
-    """As if version 1 had called ``trust`` otherwise: it is read, written and digested as it was."""
-    old = {"local": "nobody", "curator": "office"}
-    new = {name: value for value, name in old.items()}
-
-    def up(document):
-        inputs = dict(migrations._from_1(document)["inputs"])
-        return {**document, "inputs": {"trust": new[inputs.pop("who")], **inputs}}
-
-    def down(inputs):
-        return {
-            **{name: value for name, value in inputs.items() if name != "trust"},
-            "who": old[inputs["trust"]],
-        }
-
-    monkeypatch.setitem(MIGRATIONS, 1, Migration(up, down))
-    path = next(path for path in DESIGNS if json.loads(path.read_text())["inputs"]["trust"] == "curator")
+@pytest.mark.parametrize(("trust", "release"), [("local", "microdata"), ("curator", "sums")])
+def test_who_was_trusted_says_what_is_released(trust, release):
+    """It is read as the option of today, and written and digested as version 1 did."""
+    path = next(path for path in DESIGNS if json.loads(path.read_text())["inputs"]["trust"] == trust)
     saved = json.loads(path.read_text())
-    saved["inputs"]["who"] = old[saved["inputs"].pop("trust")]
-    changed = tmp_path / "design.json"
-    changed.write_text(json.dumps(saved))
-    plan = dps.load_design(changed)
-    assert plan.inputs.trust == "curator"
+    plan = dps.load_design(path)
+    assert (plan.inputs.release, plan.inputs.device_epsilon) == (release, None)
+    assert plan.privacy["release"] == release
     assert plan.to_dict()["inputs"] == inputs_as_of(plan.inputs, 1) == saved["inputs"]
-    assert inputs_as_of(replace(plan.inputs, formulas=2), 2)["trust"] == "curator"
+    today = inputs_as_of(replace(plan.inputs, formulas=2), 2)
+    assert today.get(OPTION, RECORDED[OPTION].default) == release
+    assert "trust" not in today
     assert plan.digest == replace(plan, inputs=replace(plan.inputs, formulas=2)).digest
+
+
+def test_a_device_budget_is_part_of_the_digest():
+    """Version 1 could not say it, so nothing that it could say has the same digest."""
+    strata = dps.Strata([700, 900], [0.3, 0.1])
+    asked = {"epsilon": 1, "total": 60, "release": "sums"}
+    plans = [dps.design(strata, device_epsilon=E, **asked) for E in (None, 3, 4)]
+    assert "trust" in inputs_as_of(plans[0].inputs, 1)
+    assert inputs_as_of(plans[1].inputs, 1).items() >= {"release": "sums", "device_epsilon": 3.0}.items()
+    assert len({plan.digest for plan in plans}) == 3
+
+
+@pytest.mark.parametrize("trust", ["nobody", 3, None, ["local"]])
+def test_a_document_whose_trust_is_none_that_there_was_is_refused(trust, tmp_path):
+    saved = json.loads(DESIGNS[0].read_text())
+    saved["inputs"]["trust"] = trust
+    path = tmp_path / "design.json"
+    path.write_text(json.dumps(saved))
+    with pytest.raises(dps.InputError, match="is not a valid design document"):
+        dps.load_design(path)
 
 
 @pytest.mark.parametrize("inputs", [None, 3, [], "x"])

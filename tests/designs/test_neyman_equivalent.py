@@ -88,9 +88,9 @@ def test_many_strata_stop_early_and_say_so():
     share=st.floats(0, 1),
     ends=st.tuples(st.floats(0, 1), st.floats(0, 1)),
     least=st.integers(1, 2),
-    trust=st.sampled_from(["local", "curator"]),
+    release=st.sampled_from(["microdata", "sums"]),
 )
-def test_many_totals_at_once_are_rounded_alike_and_bounded_rightly(strata, share, ends, least, trust):
+def test_many_totals_at_once_are_rounded_alike_and_bounded_rightly(strata, share, ends, least, release):
     sizes, sds = zip(*strata, strict=True)
     total = round(least * len(sizes) + share * (sum(sizes) - least * len(sizes)))
     plan = dps.design(dps.Strata(sizes, sds), epsilon=1, total=total, min_per_stratum=least, release=release)

@@ -228,16 +228,18 @@ def test_draws_are_recorded_verified_and_estimated_on_every_engine(engine, peopl
         estimate(plan, tmp_path / "noised.parquet", answer="income", engine=engine)
 
 
-def test_noised_means_of_a_curator_on_every_engine(engine, people, tmp_path):
+def test_sums_and_older_noised_means_on_every_engine(engine, people, tmp_path):
     plan = dps.design(
         frame_strata(open_frame(people, id="text", stratum="region")), epsilon=2, total=90, release="sums"
     )
-    columns = {"stratum": list(plan.strata.names), "answer": [0.3, 0.4, 0.5], "answers": plan.sample_sizes}
-    pq.write_table(pa.table(columns), tmp_path / "means.parquet")
-    result = estimate(plan, tmp_path / "means.parquet", engine=engine)
+    means, counts = np.array([0.3, 0.4, 0.5]), plan.sample_sizes
     weights = plan.strata.sizes / plan.strata.population
-    assert result.whole.estimate == pytest.approx(float(weights @ [0.3, 0.4, 0.5]))
-    assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
+    for published in ({"answer": means}, {"sum": means * counts}):  # as 0.1.0 wrote them, and today
+        columns = {"stratum": list(plan.strata.names), **published, "answers": counts}
+        pq.write_table(pa.table(columns), tmp_path / "published.parquet")
+        result = estimate(plan, tmp_path / "published.parquet", engine=engine)
+        assert result.whole.estimate == pytest.approx(float(weights @ means))
+        assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
 
 
 def test_no_key_id_or_answer_in_plans_logs_or_event_logs(tmp_path, caplog, capfd):

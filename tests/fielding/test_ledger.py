@@ -13,7 +13,7 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding import ledger as ledgers
-from dpstrata.fielding import privatize as releasing
+from dpstrata.fielding import releasing
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.keys import commitment, read_key, survey_key

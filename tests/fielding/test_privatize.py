@@ -10,14 +10,15 @@ import pytest
 
 import dpstrata as dps
 from commands import run
-from dpstrata.fielding import privatize as releasing
+from dpstrata.fielding import releasing
 from dpstrata.fielding.answer_files import read_people
 from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.ledger import locked, loss_of_repeats
 from dpstrata.fielding.privatize import privatize
-from dpstrata.fielding.releases.curator import noise_mean
+from dpstrata.fielding.publish import publish
+from dpstrata.fielding.releases.sums import SumsFielding, noised_sum
 from dpstrata.fielding.response import central_losses, fewest_willing
 from dpstrata.privacy.answers.base import parse_answers
 from dpstrata.words.numbers import figure
@@ -120,27 +121,40 @@ def test_the_commands_from_answers_to_estimates(fielded):
     assert (wrong.returncode, "43210" in wrong.stderr) == (2, False)
 
 
-def test_a_curator_releases_one_noised_mean_a_stratum(fielded):
+def test_sums_of_raw_answers_are_published_in_one_step(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), release="sums")
     field_instead(folder, frame, plan, {"income": 43210})
-    release(folder)
+    with pytest.raises(
+        dps.InputError, match=r"got a design with release='sums', which publishes none\. Use publish"
+    ):
+        release(folder)
+    assert not (folder / "ledger.json").exists()
+    result = release(folder, step=publish)
+    assert (result.answers, result.invited, result.spent.epsilon) == (40, 40, 1.0)
     lines = (folder / "noised.csv").read_text().splitlines()
-    assert lines[0] == "stratum,answer,answers"
+    assert lines[0] == "stratum,sum,answers"
     assert len(lines) == 3
     result = estimate(plan, folder / "noised.csv")
     assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
     assert abs(result.whole.estimate - 43210) < 7 * plan.standard_error
-    with pytest.raises(dps.InputError, match="the mean of a stratum is noised, not single answers"):
+    with pytest.raises(dps.InputError, match="sees raw answers and noises their sum, not single answers"):
         dps.noise_answer(plan, "north", 1.0)
+
+
+def test_published_answers_are_not_added_up(fielded):
+    folder, _ = fielded
+    with pytest.raises(dps.InputError, match=r"publish adds answers up, .* one by one\. Use privatize"):
+        release(folder, step=publish)
+    assert not (folder / "ledger.json").exists()
 
 
 @pytest.mark.parametrize(
     ("mechanism", "answers", "delta"),
     [case for case in CASES if is_additive(case[0], parse_answers(case[1]).steps)],
 )
-def test_noised_means_are_unbiased_with_the_stated_variance(mechanism, answers, delta):
+def test_sums_are_unbiased_with_the_stated_variance(mechanism, answers, delta):
     plan = dps.design(
         dps.Strata([5000], [0.2], names=["a"]),
         epsilon=0.5,
@@ -150,7 +164,12 @@ def test_noised_means_are_unbiased_with_the_stated_variance(mechanism, answers, 
         delta=delta,
         release="sums",
     )
-    draws = np.array([noise_mean(plan, "a", np.full(30, 0.25)) for _ in range(3000)])
+    draws = np.array(
+        [
+            noised_sum(plan, "a", [0.25] * 30, SumsFielding().draw_office_noise(plan)["a"]) / 30
+            for _ in range(3000)
+        ]
+    )
     sd = float(plan.noise_sds[0])
     assert abs(draws.mean() - 0.25) < 6.2 * sd / math.sqrt(3000)
     assert draws.std() == pytest.approx(sd, rel=0.15)
@@ -447,16 +466,16 @@ def test_clipped_answers_are_said_in_every_result(fielded):
     assert dps.load_design(folder / "design.json").inputs.clip
 
 
-def test_an_office_with_raw_answers_is_told_what_a_curator_would_give(fielded):
+def test_an_office_with_raw_answers_is_told_what_sums_would_give(fielded):
     folder, plan = fielded
-    curator = dps.design(plan.strata, epsilon=1, total=40, answers=(0, 100_000), release="sums")
+    sums = dps.design(plan.strata, epsilon=1, total=40, answers=(0, 100_000), release="sums")
     options = {"epsilon": 1, "answers": (0, 100_000), "release": "sums"}
     same_sizes = dps.evaluate(plan.strata, plan.sample_sizes, **options)
-    said = f"standard error {figure(same_sizes.standard_error)} instead of {figure(plan.standard_error)}"
+    said = f"standard error of {figure(same_sizes.standard_error)} instead of {figure(plan.standard_error)}"
     assert "Will the office see raw answers?" in str(plan)
     assert said in str(plan)
     assert said in release(folder).notes[-1]
-    assert "Will the office" not in str(curator)
+    assert "Will the office" not in str(sums)
 
 
 def test_crossed_and_boolean_strata_go_all_the_way(tmp_path):

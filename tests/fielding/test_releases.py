@@ -1,6 +1,7 @@
 """Every form of release in the field: what is published can be read back, and estimates what it should."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,23 +15,35 @@ from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.survey.releases import OPTION, RELEASES, kind_of
 from problems import CASES
 
+FORMS = [*((name, None) for name in RELEASES), ("sums", 2.5)]
+
 
 def cases():
-    for name in RELEASES:
+    for name, device in FORMS:
         for mechanism, answers, delta in CASES:
-            allowed = parse_answers(answers)
-            noise = get_mechanism(mechanism, allowed)
-            if kind_of(name)().misfit(noise) is None:
-                yield name, mechanism, answers, delta
+            noise = get_mechanism(mechanism, parse_answers(answers))
+            asked = SimpleNamespace(device_epsilon=device, mechanism=mechanism, answers=answers, questions=1)
+            if kind_of(name).asked_for(asked).misfit(noise) is None and not (device and delta):
+                yield name, device, mechanism, answers, delta
 
 
-@pytest.mark.parametrize(("name", "mechanism", "answers", "delta"), list(cases()))
-def test_what_is_published_is_read_back(name, mechanism, answers, delta, tmp_path):
+def publish(plan, given, done):
+    """What is published of answers, from devices to the office."""
+    fielding, release = fielding_of(plan), plan.inputs.release_form
+    if release.name == "microdata":
+        return fielding.noised(plan, given, done)
+    if release.device is not None:
+        given = {name: fielding.noise_answers(plan, name, each).tolist() for name, each in given.items()}
+    fielding.check_reports(plan, given)
+    return fielding.published(plan, given, fielding.draw_office_noise(plan), done)
+
+
+@pytest.mark.parametrize(("name", "device", "mechanism", "answers", "delta"), list(cases()))
+def test_what_is_published_is_read_back(name, device, mechanism, answers, delta, tmp_path):
     """The noise of 30 surveys in which everyone answers: no bias, and the spread that the design states."""
     strata = dps.Strata([300, 500], [0.3, 0.2], names=["a", "b"])
     options = {"epsilon": 2, "delta": delta, "mechanism": mechanism, "answers": answers, OPTION: name}
-    plan = dps.design(strata, total=100, **options)
-    fielding = fielding_of(plan)
+    plan = dps.design(strata, total=100, device_epsilon=device, **options)
     given = {
         stratum: np.tile([0.0, 1.0], n)[:n].tolist()
         for stratum, n in zip("ab", plan.sample_sizes, strict=True)
@@ -39,7 +52,7 @@ def test_what_is_published_is_read_back(name, mechanism, answers, delta, tmp_pat
     errors = []
     for survey in range(30):
         done: list[int] = []
-        table = fielding.noised(plan, given, done.append)
+        table = publish(plan, given, done.append)
         assert sum(done) == plan.total
         assert sorted(set(table[STRATUM])) == ["a", "b"]
         path = tmp_path / f"{survey}.csv"
@@ -55,11 +68,22 @@ def test_what_is_published_is_read_back(name, mechanism, answers, delta, tmp_pat
         assert np.std(errors) > noise / 4
 
 
-def test_single_answers_are_not_noised_for_a_curator():
+def test_tables_of_noised_means_as_0_1_0_published_them_are_estimated_from(tmp_path):
     plan = dps.design(dps.Strata([300, 500], [0.3, 0.2]), epsilon=2, total=100, release="sums")
-    with pytest.raises(dps.InputError, match="is noised, not single answers") as refused:
+    (tmp_path / "means.csv").write_text("stratum,answer,answers\n1,0.25,40\n2,0.5,30\n")
+    (tmp_path / "sums.csv").write_text("stratum,sum,answers\n1,10,40\n2,15,30\n")
+    means, sums = (dps.estimate(plan, tmp_path / name) for name in ("means.csv", "sums.csv"))
+    assert means.whole == sums.whole
+    assert means.whole.estimate == pytest.approx(300 / 800 * 0.25 + 500 / 800 * 0.5)
+
+
+def test_single_answers_are_not_noised_where_the_office_sees_raw_ones():
+    plan = dps.design(dps.Strata([300, 500], [0.3, 0.2]), epsilon=2, total=100, release="sums")
+    with pytest.raises(dps.InputError, match="noises their sum, not single answers") as refused:
         dps.noise_answer(plan, "1", 0.4321)
     assert "4321" not in str(refused.value)
     assert refused.value.argument == OPTION
-    with pytest.raises(dps.InputError, match="from single answers need trust='local', got trust='curator'"):
+    with pytest.raises(
+        dps.InputError, match="from single answers need release='microdata', got release='sums'"
+    ):
         dps.estimate_means(plan, ["1", "2"], [0.4, 0.5])

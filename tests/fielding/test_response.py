@@ -149,9 +149,9 @@ def test_deltas_scale_alike_and_other_promises_do_not_depend_on_it():
     assert found.delta == pytest.approx(1e-6 * ratio)
     assert "and delta = 1." in found.in_words
     assert check_response(survey(epsilon=None, mechanism="gaussian", zcdp=1.0), answers) is None
-    curator = survey(release="sums")
-    found = check_response(curator, curator.sample_sizes - 20)
-    assert found.epsilon == pytest.approx(central_losses(found.shares, curator.local_epsilons).max())
+    sums = survey(release="sums")
+    found = check_response(sums, sums.sample_sizes - 20)
+    assert found.epsilon == pytest.approx(central_losses(found.shares, sums.local_epsilons).max())
 
 
 def test_estimates_say_what_the_answers_contradict_and_refuse_nothing():

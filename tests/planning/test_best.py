@@ -1,4 +1,4 @@
-"""The best mechanism, and what it costs to trust nobody."""
+"""The best mechanism, and what each form of release gives."""
 
 import inspect
 import json
@@ -47,7 +47,7 @@ def test_best_picks_what_it_should(e, answers, chosen):
     assert f"{plan.mechanism.title} was chosen" in repr(plan)
 
 
-def test_valid_mechanisms_by_answers_and_trust():
+def test_valid_mechanisms_by_answers_and_release():
     def names(answers, **more):
         inputs = dps.design(PAPER, **{"epsilon": 1, "total": 99, "answers": answers, **more}).inputs
         return list(valid_mechanisms(inputs))
@@ -56,30 +56,40 @@ def test_valid_mechanisms_by_answers_and_trust():
     assert names((0, 1, 0.25)) == ["laplace", "discrete_laplace", "tulap", "staircase", "piecewise"]
     assert "randomized_response" in names("binary")
     assert names((0, 1), release="sums") == ["laplace", "tulap", "staircase"]
+    assert names((0, 1), release="sums", device_epsilon=3) == ["laplace", "tulap", "staircase"]
+    assert "randomized_response" not in names("binary", release="sums")
+    assert "randomized_response" in names("binary", release="sums", device_epsilon=3)
     for promise in ONLY_GAUSSIAN:
         assert names("binary", **{"epsilon": None, "mechanism": "gaussian", **promise}) == ["gaussian"]
 
 
 @pytest.mark.parametrize(
-    ("answers", "trust", "options", "names"),
+    ("answers", "release", "options", "names"),
     [
-        ("binary", "local", {}, ["randomized_response"]),
-        ("binary", "curator", {}, ["discrete_laplace"]),
-        ((0, 1), "local", {}, ["staircase", "piecewise"]),
-        ((0, 1), "curator", {}, ["staircase"]),
-        ((0, 1, 0.5), "local", {}, ["staircase", "piecewise"]),
-        ((0, 100, 1), "curator", {}, ["staircase"]),
+        ("binary", "microdata", {}, ["randomized_response"]),
+        ("binary", "sums", {}, ["discrete_laplace"]),
+        ((0, 1), "microdata", {}, ["staircase", "piecewise"]),
+        ((0, 1), "sums", {}, ["staircase"]),
+        ((0, 1, 0.5), "microdata", {}, ["staircase", "piecewise"]),
+        ((0, 100, 1), "sums", {}, ["staircase"]),
+        ("binary", "sums", {"device_epsilon": 3}, ["discrete_laplace", "randomized_response"]),
+        ((0, 1), "sums", {"device_epsilon": 3}, ["staircase"]),
         # one person of 7,000 has e = 9.4, and 4,000 have 1.4
-        ((0, 1), "local", {"local_epsilon_cap": 4.4}, ["piecewise"]),
-        ((0, 1), "local", {"questions": 3}, ["piecewise"]),
-        ((0, 1), "local", {"min_per_stratum": 400}, ["piecewise"]),
-        ((0, 1), "local", {"total": 300, "max_fraction": 0.01}, ["staircase"]),
-        ((0, 1), "local", {"total": 300, "max_fraction": 0.01, "questions": 2}, ["staircase", "piecewise"]),
-        ((0, 1), "local", {"at_most": 100, "total": None}, ["staircase"]),
+        ((0, 1), "microdata", {"local_epsilon_cap": 4.4}, ["piecewise"]),
+        ((0, 1), "microdata", {"questions": 3}, ["piecewise"]),
+        ((0, 1), "microdata", {"min_per_stratum": 400}, ["piecewise"]),
+        ((0, 1), "microdata", {"total": 300, "max_fraction": 0.01}, ["staircase"]),
+        (
+            (0, 1),
+            "microdata",
+            {"total": 300, "max_fraction": 0.01, "questions": 2},
+            ["staircase", "piecewise"],
+        ),
+        ((0, 1), "microdata", {"at_most": 100, "total": None}, ["staircase"]),
     ],
 )
-def test_nothing_is_solved_that_cannot_be_the_best(answers, trust, options, names):
-    asked = {"epsilon": 1, "total": 4000, "answers": answers, "trust": trust, "mechanism": "best"}
+def test_nothing_is_solved_that_cannot_be_the_best(answers, release, options, names):
+    asked = {"epsilon": 1, "total": 4000, "answers": answers, "release": release, "mechanism": "best"}
     plan = dps.design(PAPER, **(asked | options))
     assert [row.mechanism for row in plan.choice] == names
 
@@ -143,40 +153,66 @@ def test_the_reason_is_that_of_the_mechanism_that_comes_closest():
         dps.design(plain, epsilon=0.1, answers="binary", target_se=0.01, mechanism="best")
 
 
-def test_what_local_protection_costs():
+def test_every_release_is_tried_for_the_same_goal():
     plan = dps.design(PAPER, epsilon=1, total=200)
-    trust = dps.compare_releases(plan)
-    assert trust.local.sample_sizes.tolist() == plan.sample_sizes.tolist()
-    assert trust.curator.inputs.trust == "curator"
-    assert trust.ratio > 1
-    assert "not having to trust anyone costs" in repr(trust)
-    target = dps.compare_releases(dps.design(PAPER, epsilon=1, target_se=0.02))
-    assert f"a trusted curator {target.curator.total:,} interviews." in target.in_words
-    assert target.curator.total < target.local.total
-    binary = dps.design(PAPER, epsilon=1, total=200, answers="binary", mechanism="randomized_response")
-    assert dps.compare_releases(binary).curator.mechanism.additive
+    compared = dps.compare_releases(plan)
+    published, devices, raw = (each.design for each in compared.options)
+    assert published.sample_sizes.tolist() == plan.sample_sizes.tolist()
+    E = compared.options[1].device_epsilon
+    assert 0 <= plan.local_epsilons.max() - E < 0.01  # no weaker a promise than that of published answers
+    for each, asked in ((devices, {"device_epsilon": E}), (raw, {})):
+        same = dps.design(PAPER, epsilon=1, total=200, release="sums", **asked)
+        assert each.sample_sizes.tolist() == same.sample_sizes.tolist()
+    table = compared.table()
+    assert table["release"] == ["microdata", "sums", "sums"]
+    assert table["device_epsilon"] == [None, E, None]
+    assert table["standard_error"] == [each.standard_error for each in (published, devices, raw)]
+    assert table["office_sees_raw_answers"] == [False, False, True]
+    assert table["office_epsilon"] == [plan.local_epsilons.max(), E, None]
+    assert table["standard_error"] == sorted(table["standard_error"], reverse=True)
+    for words in ("every noised answer", f"noised on devices at {E:g}", "of raw answers", "sees everything"):
+        assert words in repr(compared)
+        assert words in compared._repr_html_()
     with pytest.raises(dps.InputError, match="needs a Design"):
         dps.compare_releases(np.zeros(3))
 
 
-def test_trust_is_compared_fairly():
-    many = dps.compare_releases(dps.design(PAPER, epsilon=0.1, at_most=34_000, mechanism="laplace"))
-    assert "needs" not in many.in_words
-    assert "972 interviews give a standard error of" in many.in_words
+def test_releases_are_compared_by_their_own_goal():
+    target = dps.compare_releases(dps.design(PAPER, epsilon=1, target_se=0.02)).table()
+    assert target["total"] == sorted(target["total"], reverse=True)
+    assert len(set(target["total"])) == 3
     out_of_reach = dps.compare_releases(
         dps.design(PAPER, epsilon=0.1, target_se=0.008, release="sums", mechanism="laplace")
     )
-    assert out_of_reach.local is None
-    assert out_of_reach.ratio is None
-    assert out_of_reach.in_words == (
-        "With noise on every answer the question cannot be met, with a trusted curator it can."
-    )
+    assert [each.design is None for each in out_of_reach.options] == [True, False]
+    assert "cannot meet the goal" in repr(out_of_reach)
+    assert out_of_reach.table()["total"][0] is None
+
+
+def test_a_release_is_compared_with_noise_that_it_can_use():
+    plan = dps.design(PAPER, epsilon=1, total=200, answers="binary", mechanism="randomized_response")
+    table = dps.compare_releases(plan).table()
+    assert table["mechanism"] == ["randomized_response", "randomized_response", "discrete_laplace"]
+    capped = dps.design(PAPER, epsilon=1, total=200, local_epsilon_cap=4, mechanism="piecewise")
+    table = dps.compare_releases(capped).table()
+    assert table["mechanism"] == ["piecewise", "staircase", "staircase"]
+    assert table["device_epsilon"] == [None, 4.0, None]
+
+
+def test_the_comparison_does_not_depend_on_the_release_that_was_designed():
     options = {"epsilon": 1, "total": 400, "answers": "binary", "mechanism": "best"}
-    from_local, from_curator = (
-        dps.compare_releases(dps.design(PAPER, release=release, **options)).ratio
-        for trust in ("local", "curator")
-    )
-    assert from_local == pytest.approx(from_curator)
+    tables = [
+        dps.compare_releases(dps.design(PAPER, **options, **release), device_epsilon=3).table()
+        for release in ({}, {"release": "sums"}, {"release": "sums", "device_epsilon": 3})
+    ]
+    assert tables[0] == tables[1] == tables[2]
+
+
+def test_a_promise_that_two_layers_cannot_keep_is_compared_without_them():
+    plan = dps.design(PAPER, epsilon=1, delta=1e-6, total=200, mechanism="gaussian")
+    assert dps.compare_releases(plan).table()["device_epsilon"] == [None, None]
+    with pytest.raises(dps.InputError, match="device_epsilon supports pure epsilon only"):
+        dps.compare_releases(plan, device_epsilon=3)
 
 
 @pytest.mark.parametrize("promise", ONLY_GAUSSIAN)
@@ -201,7 +237,7 @@ def random_survey(rng):
     answers = [(0, 1), "binary", (0, 1, 0.5), (0, 10, 1), (-3.0, 4.5)][rng.integers(5)]
     width = 1.0 if answers == "binary" else float(answers[1] - answers[0])
     sds = width * 10 ** rng.uniform(-3, -0.32, k)
-    trust = "curator" if rng.random() < 0.3 else "local"
+    release = "sums" if rng.random() < 0.4 else "microdata"
     some = rng.random(4) < 0.3
     strata = dps.Strata(
         sizes,
@@ -211,8 +247,10 @@ def random_survey(rng):
         response_rates=rng.uniform(0.5, 1, k) if some[1] else None,
         extra={"half": [f"part {i % 2}" for i in range(k)]},
     )
-    options = {"epsilon": float(10 ** rng.uniform(-2, 1)), "answers": answers, "trust": trust}
-    if some[2] and trust == "local":
+    options = {"epsilon": float(10 ** rng.uniform(-2, 1)), "answers": answers, "release": release}
+    if release == "sums" and rng.random() < 0.5:
+        options["device_epsilon"] = float(10 ** rng.uniform(-1, 1))
+    if some[2] and release == "microdata":
         options["local_epsilon_cap"] = float(10 ** rng.uniform(-1, 1))
     if some[3]:
         options["questions"] = int(rng.integers(2, 6))
@@ -257,7 +295,7 @@ def test_the_best_is_what_trying_all_of_them_finds():
             except dps.InfeasibleError as reason:
                 reasons.append(str(reason))
             except dps.InputError:
-                continue  # not for such answers, or not for a curator
+                continue  # not for such answers, or not for sums
         if not plans:
             with pytest.raises(dps.InfeasibleError) as caught:
                 dps.design(strata, **options, **goal, mechanism="best")

@@ -163,7 +163,29 @@ def test_fractions_are_taken_as_written():
         ),
         ({"total": 10**400}, dps.InputError, "total must be at most 2"),
         ({"total": 1e400}, dps.InputError, "total must be a whole number"),
-        ({"total": 200, "trust": "nobody"}, dps.InputError, "trust must be one of local, curator"),
+        ({"total": 200, "release": "none"}, dps.InputError, "release must be one of microdata, sums"),
+        (
+            {"total": 200, "trust": "curator"},
+            dps.InputError,
+            "trust is gone: release says what is published. A trusted curator is now release='sums' without "
+            "device_epsilon; every noised answer is published with release='microdata', the default",
+        ),
+        (
+            {"total": 200, "device_epsilon": 3},
+            dps.InputError,
+            "device_epsilon needs release='sums', got release='microdata'",
+        ),
+        ({"total": 200, "release": "sums", "device_epsilon": 0}, dps.InputError, "device_epsilon must be at"),
+        (
+            {"total": 200, "release": "sums", "device_epsilon": 3, "mechanism": "piecewise"},
+            dps.InputError,
+            "mechanism='piecewise' can move a report by more than the answer range",
+        ),
+        (
+            {"total": 200, "release": "sums", "device_epsilon": 3, "delta": 1e-6, "mechanism": "gaussian"},
+            dps.InputError,
+            "device_epsilon supports pure epsilon only, because .* got a promise of",
+        ),
         ({"total": 200, "confidence": 1}, dps.InputError, "confidence must be at most 0.999999999"),
         ({"total": 200, "at_most": 300}, dps.InputError, "got total and at_most"),
         ({"budget": 300}, dps.InputError, "budget needs the cost of one invitation in every stratum"),
@@ -230,12 +252,12 @@ def test_fractions_are_taken_as_written():
         (
             {"total": 200, "release": "sums", "mechanism": "piecewise"},
             dps.InputError,
-            "noise that is added to it, got mechanism=.piecewise",
+            "release='sums' without device_epsilon needs additive noise, got mechanism='piecewise'",
         ),
         (
             {"total": 200, "release": "sums", "local_epsilon_cap": 3},
             dps.InputError,
-            "about single noised answers, and with trust='curator' there are none",
+            "local_epsilon_cap limits what a published answer may spend, and with release='sums' no answer",
         ),
         ({"total": 200, "local_epsilon_cap": 0}, dps.InputError, "local_epsilon_cap must be at least 1e-6"),
         (
@@ -302,7 +324,8 @@ def test_the_signature_is_pinned():
         "objective",
         "answers",
         "questions",
-        "trust",
+        "release",
+        "device_epsilon",
         "local_epsilon_cap",
         "min_per_stratum",
         "min_fraction",
@@ -313,8 +336,10 @@ def test_the_signature_is_pinned():
         "clip",
         "response_rate",
         "proportion",
+        "gone",
     ]
-    assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "strata")
+    options = [each for name, each in parameters.items() if name not in ("strata", "gone")]
+    assert all(each.kind is each.KEYWORD_ONLY for each in options)
 
 
 def test_numpy_numbers_are_numbers():

@@ -35,7 +35,7 @@ def test_one_value_for_all_strata_in_every_function(tmp_path):
     assert len({row["variance"] for row in rows}) == 4
 
 
-def test_a_curator_noises_the_mean_once_in_evaluate_too():
+def test_sums_are_noised_once_in_evaluate_too():
     score = dps.evaluate(PAPER, [100] * 4, epsilon=1, release="sums")
     shown = np.array(score.table()["noise_sd"])
     weights = PAPER.sizes / PAPER.population

@@ -306,10 +306,10 @@ def test_confidential_deviations_need_their_cost():
     assert plan.table()["sd_epsilon"] == [0.25, 0.0]
 
 
-# --- a curator -------------------------------------------------------------------------------
+# --- sums ------------------------------------------------------------------------------------
 
 
-def test_a_curator_noises_each_mean_once():
+def test_each_sum_of_raw_answers_is_noised_once():
     plan = dps.design(PAPER, epsilon=1, total=200, release="sums", mechanism="laplace")
     n, N, S = plan.sample_sizes, PAPER.sizes, PAPER.sds
     e = np.log1p(np.expm1(1.0) * N / n)
@@ -318,12 +318,13 @@ def test_a_curator_noises_each_mean_once():
     assert plan.variance == pytest.approx(expected)
     assert plan.noise_sds == pytest.approx(np.sqrt(2) / e / n)
     assert plan.variance < dps.design(PAPER, epsilon=1, total=200, mechanism="laplace").variance
-    assert "trusted curator" in plan.privacy["in_words"]
+    assert "The office sees every answer without noise" in plan.privacy["in_words"]
     assert dps.simulate(plan, dps.synthetic_population(plan), replications=4000, seed=2).agrees()
 
 
-def test_more_interviews_never_hurt_a_curator():
-    plan = dps.design(PAPER, epsilon=0.1, at_most=34_000, release="sums")
+@pytest.mark.parametrize("device", [None, 3])
+def test_more_interviews_never_hurt_sums(device):
+    plan = dps.design(PAPER, epsilon=0.1, at_most=34_000, release="sums", device_epsilon=device)
     assert plan.total == 34_000
 
 

@@ -46,7 +46,7 @@ DESIGNS = {
     "gaussian": (FOUR, {"epsilon": 1, "delta": 1e-6, "total": 300, "mechanism": "gaussian"}),
     "zcdp": (FOUR, {"zcdp": 0.3, "total": 300, "mechanism": "gaussian"}),
     "gdp": (FOUR, {"gdp": 1.25, "total": 300, "mechanism": "gaussian", "release": "sums"}),
-    "curator": (FOUR, {"epsilon": 1, "total": 300, "release": "sums", "mechanism": "staircase"}),
+    "raw sums": (FOUR, {"epsilon": 1, "total": 300, "release": "sums", "mechanism": "staircase"}),
     "cap": (RICH, {"epsilon": 1, "total": 300, "local_epsilon_cap": 4.5, "questions": 3}),
     "trace": (FOUR, {"epsilon": 1, "total": 300, "objective": "trace"}),
     "unit_free": (FOUR, {"epsilon": 1, "total": 300, "objective": "unit_free"}),

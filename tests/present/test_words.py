@@ -193,6 +193,8 @@ def test_cautions():
     assert any(words.startswith("4 strata have a single interview") for words in few)
     assert any("local epsilon above 8" in words for words in few)
     assert any("weak promise" in words for words in cautions(quiet(FOUR, epsilon=5, total=200)))
-    assert any(
-        "curator sees" in words for words in cautions(quiet(FOUR, epsilon=1, total=200, release="sums"))
-    )
+    sums = {"epsilon": 1, "total": 200, "release": "sums"}
+    assert any("office sees every answer without noise" in words for words in cautions(quiet(FOUR, **sums)))
+    assert not any("office" in words for words in cautions(quiet(FOUR, **sums, device_epsilon=3)))
+    weak = cautions(quiet(FOUR, **sums, device_epsilon=9))
+    assert any("A device epsilon of 9 hardly protects anyone from the office" in words for words in weak)

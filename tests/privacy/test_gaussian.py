@@ -68,7 +68,7 @@ def test_numerics(epsilon, delta):
     bend = 2 * rho + (4 - at.z) * at.z * first + at.z**2 * second
     assert np.all(fall > 0)
     assert np.all((bend / fall > 0.9) & (bend / fall < 2.1))
-    # the same under a curator
+    # the same for sums of raw answers
     fall, bend = 2 * rho + at.z * first, 6 * rho + (6 - at.z) * at.z * first + at.z**2 * second
     assert np.all(fall > -1e-9 * rho.max())
     assert np.all(bend > -1e-9 * rho.max())
@@ -87,10 +87,10 @@ def test_the_promise_holds_after_sampling_and_not_with_less_noise(epsilon, delta
     assert divergence(0.98 * sigma, epsilon, q) > 1.05 * delta
 
 
-@pytest.mark.parametrize("trust", ["local", "curator"])
-def test_designs_are_certified_and_equal_trying_every_allocation(trust):
+@pytest.mark.parametrize("release", ["microdata", "sums"])
+def test_designs_are_certified_and_equal_trying_every_allocation(release):
     strata = dps.Strata([40, 60, 90], [0.3, 0.1, 0.45])
-    options = {"epsilon": 1.0, "delta": 1e-4, "mechanism": "gaussian", "trust": trust}
+    options = {"epsilon": 1.0, "delta": 1e-4, "mechanism": "gaussian", "release": release}
     plan = dps.design(strata, total=30, **options)
     assert plan.certificate.optimal
     assert plan.sample_sizes.tolist() == dps.solve(plan.problem, "exhaustive").sizes.tolist()

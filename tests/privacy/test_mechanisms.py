@@ -179,7 +179,7 @@ def test_the_terms_are_convex_over_every_budget_the_library_accepts(name, steps)
 
 
 @additive_mechanisms
-def test_the_terms_of_a_curator_are_convex_too(name, steps):
+def test_the_terms_of_sums_are_convex_too(name, steps):
     """The noise part of f'' is n⁻⁴(6v + (6z − z²)v' + z²v''); the kernel's part, 4/(Cn³), is positive."""
     mechanism = get_mechanism(name, answers_of(steps))
     e = np.concatenate([10 ** np.linspace(-6, 1, 4000), np.linspace(10, 128, 4000)])

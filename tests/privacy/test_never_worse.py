@@ -70,7 +70,7 @@ def test_the_range_of_answers_changes_nothing(answer_range):
                 assert float(w / v) == pytest.approx(answer_range**2)
 
 
-@pytest.mark.parametrize("additive", [False, True], ids=["local", "curator"])
+@pytest.mark.parametrize("additive", [False, True], ids=["microdata", "sums"])
 @pytest.mark.parametrize("steps", STEPS)
 def test_what_is_never_best_is_left_out_and_what_can_be_is_not(steps, additive):
     """Over all budgets, those that no claim leaves out are exactly those that are best at some budget."""

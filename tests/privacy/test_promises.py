@@ -68,7 +68,7 @@ def test_what_was_forgotten_is_named(monkeypatch):
     named = " ".join(forgotten("half"))
     for what in (
         *(
-            "Half.statement",
+            "Half.sentences",
             "Half.odds_in_words",
             "Half.in_all ",
             "Half.central",

@@ -94,7 +94,7 @@ def test_a_design_for_several_questions_round_trips(tmp_path):
     "name", [name for name, steps in MECHANISMS if steps is None and is_additive(name, steps)]
 )
 @pytest.mark.parametrize("questions", [2, 20, 1000])
-def test_convexity_under_a_curator(name, questions):
+def test_convexity_for_sums(name, questions):
     shared = SharedBudget(get_mechanism(name, answers_of()), questions)
     at = point(np.concatenate([10 ** np.linspace(-6, 1, 800), np.linspace(10, 128, 400)]))
     rho, first, second = shared.remainder_slopes(at)

@@ -65,9 +65,9 @@ def test_it_would_notice_a_wrong_variance():
     assert result.agrees()
 
 
-@pytest.mark.parametrize("trust", ["local", "curator"])
+@pytest.mark.parametrize("release", ["microdata", "sums"])
 @pytest.mark.parametrize("rate", [0.1, 0.33, 0.6, 0.97])
-def test_response_rates_cost_what_was_planned(rate, trust):
+def test_response_rates_cost_what_was_planned(rate, release):
     """Also with few answers: 4 to 12 are expected in each stratum."""
     invited = np.array([6, 8, 12])
     sizes = np.array([800, 1201, 3000])

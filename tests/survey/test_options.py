@@ -14,7 +14,7 @@ from dpstrata.cli.options import takes_options
 from dpstrata.designs.document_shape import InputsPart
 from dpstrata.designs.schema import options_json
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.options import OF_STRATA, OPTIONS, RECORDED, Option
+from dpstrata.survey.options import GONE, OF_STRATA, OPTIONS, RECORDED, Option
 from dpstrata.web.requests import Options
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ def test_what_was_forgotten_is_named():
 
 
 def test_the_signature_has_no_other_and_the_same_order():
-    assert list(inspect.signature(dps.design).parameters) == ["strata", *OPTIONS]
+    assert list(inspect.signature(dps.design).parameters) == ["strata", *OPTIONS, "gone"]
 
 
 def test_all_that_is_made_from_them_has_them():
@@ -72,7 +72,7 @@ def test_all_that_is_made_from_them_has_them():
         """Take every option."""
 
     flags = inspect.signature(command).parameters
-    assert [name for name in flags if name not in ("strata", "sheet")] == list(OPTIONS)
+    assert [name for name in flags if name not in ("strata", "sheet")] == [*OPTIONS, *GONE]
     assert list(Options.model_fields) == list(OPTIONS)
     assert {*InputsPart.model_fields} == {*RECORDED, "default_answers"}
     assert {part.name for part in fields(Inputs)} == {*RECORDED, "default_answers", "formulas"}
@@ -145,7 +145,7 @@ def test_bounds_hold_and_errors_say_which(option):
         ({"total": None, "target_se": 1e-101}, "target_se must be at least 1e-100, got target_se=1e-101."),
         ({"confidence": 1}, "confidence must be at most 0.999999999, got confidence=1."),
         ({"max_fraction": 0}, "max_fraction must be above 0, got max_fraction=0."),
-        ({"trust": "x"}, "trust must be one of local, curator, got trust='x'."),
+        ({"release": "x"}, "release must be one of microdata, sums, got release='x'."),
         ({"objective": 3}, "objective must be one of mean, trace, unit_free, custom, got objective=3."),
         ({"clip": 1}, "clip must be True or False, got clip=1."),
         ({"domains": {"a": "x"}}, "a target of domains must be a number, got 'x' for a."),

@@ -2,7 +2,6 @@
 
 import inspect
 import sys
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -16,13 +15,11 @@ import dpstrata as dps
 from dpstrata.allocation.variances import release_variances, stratum_variances
 from dpstrata.errors import Sentence
 from dpstrata.present.report.tables import noise_in_words, noise_table, options_table
-from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.survey import releases
-from dpstrata.survey.releases import OPTION, RELEASES, Trust, kind_of
+from dpstrata.survey.releases import OPTION, RELEASES, ReleaseName, kind_of
 from dpstrata.survey.releases.base import Release
-from dpstrata.survey.releases.curator import Curator
-from problems import MECHANISMS, RELEASED, answers_of, is_additive, make_problem, plain_term, plain_variance
+from dpstrata.survey.releases.sums import Sums
+from problems import MECHANISMS, RELEASED, is_additive, make_problem, plain_term
 
 WORDS = [name for name, kind in inspect.get_annotations(Release).items() if kind == "ClassVar[str]"]
 OPTIONS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "options.md"
@@ -36,7 +33,8 @@ def forgotten(name: str) -> list[str]:
     missing += [f"{kind.__name__}.{part}" for part in stated if not hasattr(kind, part)]
     if getattr(kind, "name", None) != name:
         missing.append(f"{kind.__name__}.name = {name!r}")
-    if kind.suggested and kind.suggestion is Release.suggestion:
+    offers = kind.alternatives.__func__ is not Release.alternatives.__func__
+    if offers and kind.suggestion is Release.suggestion:
         missing.append(f"{kind.__name__}.suggestion")
     module, title = RELEASES[name][0].split(".")
     try:
@@ -49,7 +47,7 @@ def forgotten(name: str) -> list[str]:
     missing += [
         f"{name!r} in {place}"
         for place, known in (
-            ("Trust", get_args(Trust)),
+            ("ReleaseName", get_args(ReleaseName)),
             ("the docstring of design", dps.design.__doc__ or ""),
             ("docs/reference/options.md", OPTIONS_PAGE.read_text()),
             ("RELEASED of tests/problems.py", RELEASED),
@@ -63,25 +61,26 @@ def forgotten(name: str) -> list[str]:
 def test_nothing_was_forgotten(name):
     missing = forgotten(name)
     assert not missing, f"{name} lacks {', '.join(missing)}; see 'Add a release' in CONTRIBUTING.md"
-    assert sorted(get_args(Trust)) == sorted(RELEASES)
+    assert sorted(get_args(ReleaseName)) == sorted(RELEASES)
 
 
 def test_what_was_forgotten_is_named(monkeypatch):
     module = ModuleType("dpstrata.survey.releases.half")
-    module.Half = type("Half", (Release,), {"suggested": True})
+    module.Half = type("Half", (Release,), {"alternatives": classmethod(lambda cls, plan: [])})
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(releases.RELEASES, "half", ("half.Half", "half of the people"))
     named = ", ".join(forgotten("half"))
     for what in (
-        *(f"Half.{word}" for word in ("local_in_words", "seen_in_words", "cautions", "suggestion")),
+        *(f"Half.{word}" for word in ("against_the_office", "seen_in_words", "cautions", "suggestion")),
         *(
             "Half.noise_power",
             "Half.shows_spread",
             "Half.name = 'half'",
             "HalfFielding in fielding/releases/half.py",
         ),
-        *("Half.who_noises", "Half.published", "Half.assumption", "Half.whoever_sees"),
-        *("in Trust", "docstring of design", "options.md", "RELEASED"),
+        *(f"Half.{word}" for word in ("who_noises", "noise_goes_to", "assumption", "whoever_sees")),
+        *(f"Half.{word}" for word in ("noise_sd_of", "published", "published_one", "to_know")),
+        *("in ReleaseName", "docstring of design", "options.md", "RELEASED"),
     ):
         assert what in named
     assert "Half.in_title" not in named  # it has a default
@@ -90,50 +89,24 @@ def test_what_was_forgotten_is_named(monkeypatch):
 # --- mathematics ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TwoLayers(Curator):
-    """Noise of variance d on every answer, a sum noised once and stretched by g: no release yet, but a term."""
-
-    device: Mechanism
-    budget: float
-    g: float = 1.0
-
-    name = "two_layers"
-
-    @property
-    def device_variance(self) -> float:
-        return float(self.device.variance(self.budget))
-
-    @property
-    def stretch(self) -> float:
-        return self.g
-
-    def exact_layers(self, mp):
-        return self.device.exact_variance(mp.mpf(self.budget)), mp.mpf(self.g)
+# release and device budget; where one goes with the other, every mechanism that fits
+FORMS = [*((name, None) for name in RELEASES), ("sums", 3.0), ("sums", 0.2)]
 
 
-def two_layers_by_the_textbook(S, v, once, twice):
-    device = plain_variance("laplace", mpmath.mpf(3), mpmath.mpf(1), None)
-    return (S**2 + device) * once + mpmath.mpf(1.25) ** 2 * v * twice
-
-
-@pytest.fixture(autouse=True)
-def _two_layers(monkeypatch):
-    monkeypatch.setitem(RELEASED, TwoLayers.name, two_layers_by_the_textbook)
-
-
-TWO_LAYERS = TwoLayers(get_mechanism("laplace", answers_of(None)), 3.0, 1.25)
-FORMS = [*(kind_of(name)() for name in RELEASES), TWO_LAYERS]
+def fits(release, device, mechanism, steps):
+    if device is not None:
+        return mechanism != "piecewise"
+    return release == "microdata" or is_additive(mechanism, steps)
 
 
 def cases():
-    for release in FORMS:
+    for release, device in FORMS:
         for mechanism, steps in MECHANISMS:
-            if release.misfit(get_mechanism(mechanism, answers_of(steps))) is None:
-                yield release, mechanism, steps
+            if fits(release, device, mechanism, steps):
+                yield release, device, mechanism, steps
 
 
-def problem_of(release, mechanism, steps, **more):
+def problem_of(release, device, mechanism, steps, **more):
     options = {"epsilon": 0.7, "total": 60, "objective": "custom", "coefficients": [1.0, -2.0, 0.5]}
     return make_problem(
         [70, 800, 10_000],
@@ -141,15 +114,18 @@ def problem_of(release, mechanism, steps, **more):
         mechanism=mechanism,
         steps=steps,
         release=release,
+        device_epsilon=device,
         **options | more,
     )
 
 
 @pytest.mark.parametrize("rates", [None, [0.3, 0.6, 1.0]])
-@pytest.mark.parametrize(("release", "mechanism", "steps"), list(cases()))
-def test_the_term_is_the_textbooks(release, mechanism, steps, rates):
+@pytest.mark.parametrize(("release", "device", "mechanism", "steps"), list(cases()))
+@pytest.mark.parametrize("questions", [1, 3])
+def test_the_term_is_the_textbooks(release, device, mechanism, steps, rates, questions):
     """Values, gains, their bound and both derivatives, in double precision and exactly."""
-    terms = (problem := problem_of(release, mechanism, steps, response_rates=rates)).terms
+    problem = problem_of(release, device, mechanism, steps, response_rates=rates, questions=questions)
+    terms = problem.terms
     n = np.array([9.0, 40.0, 700.0])
     gains, errors, values = terms.gain(n), terms.gain_error(terms.gain(n)), terms.values(n)
     W, H = terms.curve(n)
@@ -168,23 +144,23 @@ def test_the_term_is_the_textbooks(release, mechanism, steps, rates):
 
 
 @pytest.mark.parametrize("rates", [None, [0.3, 0.6, 1.0]])
-@pytest.mark.parametrize("release", FORMS, ids=lambda release: release.name)
-def test_reported_variances_are_those_of_the_term(release, rates):
-    problem = problem_of(release, "laplace", None, response_rates=rates, certain_answers=True)
+@pytest.mark.parametrize(("release", "device"), FORMS)
+def test_reported_variances_are_those_of_the_term(release, device, rates):
+    problem = problem_of(release, device, "laplace", None, response_rates=rates, certain_answers=True)
     sizes, a = np.array([9, 40, 700]), problem.terms.coefficients
     sampling, privacy = stratum_variances(problem, sizes, finite_population=False)
     assert (a**2 * (sampling + privacy)).sum() == pytest.approx(problem.objective(sizes), rel=1e-12)
     noise = release_variances(problem.terms, sizes.astype(float))
     answers = sizes * (1.0 if rates is None else np.array(rates))
-    assert noise == pytest.approx(privacy * answers if release.noise_power == 1 else privacy)
+    assert noise == pytest.approx(privacy * answers if release == "microdata" else privacy)
 
 
-@pytest.mark.parametrize("release", FORMS, ids=lambda release: release.name)
+@pytest.mark.parametrize(("release", "device"), FORMS)
 @pytest.mark.parametrize("seed", range(20))
-def test_designs_are_the_best_there_are(release, seed):
+def test_designs_are_the_best_there_are(release, device, seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(4, 12, 3)
-    names = [(name, steps) for name, steps in MECHANISMS if is_additive(name, steps)]
+    names = [(name, steps) for name, steps in MECHANISMS if fits(release, device, name, steps)]
     mechanism, steps = names[rng.integers(len(names))]
     problem = make_problem(
         sizes,
@@ -194,6 +170,7 @@ def test_designs_are_the_best_there_are(release, seed):
         mechanism=mechanism,
         steps=steps,
         release=release,
+        device_epsilon=device,
         objective=str(rng.choice(["mean", "trace"])),
         response_rates=None if seed % 2 else rng.uniform(0.3, 1.0, 3),
     )
@@ -202,11 +179,13 @@ def test_designs_are_the_best_there_are(release, seed):
 
 
 @pytest.mark.parametrize("rate", [None, 0.6])
-@pytest.mark.parametrize("name", RELEASES)
-def test_simulations_cost_what_was_planned(name, rate):
+@pytest.mark.parametrize(("release", "device"), FORMS)
+def test_simulations_cost_what_was_planned(release, device, rate):
     rates = None if rate is None else [rate] * 2
     strata = dps.Strata([600, 900], [0.3, 0.1], response_rates=rates)
-    plan = dps.design(strata, epsilon=1, total=60, mechanism="staircase", **{OPTION: name})
+    plan = dps.design(
+        strata, epsilon=1, total=60, mechanism="staircase", release=release, device_epsilon=device
+    )
     result = dps.simulate(plan, dps.synthetic_population(plan), replications=8000, seed=2)
     assert abs(result.bias) <= 4 * result.bias_error
     assert abs(result.variance_z) <= 4
@@ -221,46 +200,62 @@ APPROXIMATE = {"epsilon": 1, "delta": 1e-6, "mechanism": "gaussian"}
 CONSTANT = {"gdp": 1, "mechanism": "gaussian"}
 
 
+ALONE = [(1, PURE), (3, PURE)]  # all that two layers keep
+
+
 @pytest.mark.parametrize(
-    ("questions", "promise"), [(1, PURE), (3, PURE), (1, APPROXIMATE), (1, CONSTANT), (3, CONSTANT)]
+    ("name", "device", "questions", "promise"),
+    [(*form, *each) for form in FORMS for each in ALONE]
+    + [(name, None, *each) for name in RELEASES for each in [(1, APPROXIMATE), (1, CONSTANT), (3, CONSTANT)]],
 )
-@pytest.mark.parametrize("name", RELEASES)
-def test_a_design_says_what_is_released(name, questions, promise, tmp_path):
+def test_a_design_says_what_is_released(name, device, questions, promise, tmp_path):
     plan = dps.design(
-        dps.Strata([700, 900], [0.3, 0.1]), total=60, questions=questions, **promise, **{OPTION: name}
+        dps.Strata([700, 900], [0.3, 0.1]),
+        total=60,
+        questions=questions,
+        device_epsilon=device,
+        **promise,
+        **{OPTION: name},
     )
     release, privacy = plan.inputs.release_form, plan.privacy
     assert type(release) is kind_of(name)
     assert release.facts.items() <= privacy.items()
     assert release.assumption in privacy["assumptions"]
-    said = release.whoever_sees
+    said = (release.whoever_sees,)
     if plan.inputs.promise.amplified:
-        said = release.local_in_words(float(plan.local_epsilons.max()), questions=questions)
-    assert said in privacy["in_words"]
+        said = release.against_the_office(float(plan.local_epsilons.max()), questions=questions)
+        assert tuple(privacy["sentences"][1:]) == said
+    assert all(words in privacy["in_words"] for words in said)
     assert ("who noises", release.who_noises) in options_table(plan).rows
     assert f"noise sd of {release.noise_sd_of}" in noise_table(plan).header
     assert release.noise_goes_to in noise_in_words(plan)
     assert f"noise{release.in_title}\n" in str(plan)
-    for words in (said, *release.cautions(plan.local_epsilons)):
+    for words in (*said, *release.cautions(plan.local_epsilons)):
         assert words[0].isupper()
         assert "None" not in words
     plan.save(tmp_path / "design.json")
     again = dps.load_design(tmp_path / "design.json")
     assert (again.inputs.release_form.name, again.digest) == (name, plan.digest)
+    assert again.inputs.device_epsilon == device
 
 
-@pytest.mark.parametrize("name", [name for name in RELEASES if kind_of(name).suggested])
-def test_a_suggestion_mentions_its_option(name):
+def test_a_suggestion_mentions_its_options():
     words = {"gives": "the standard error 1 instead of 2", "noise": " with Laplace noise"}
-    before, after = (kind_of(name)().suggestion(too_late=late, **words) for late in (False, True))
-    assert isinstance(before, Sentence)
-    assert [str(mention) for mention in before.mentions] == [f"{OPTION}={name!r}"]
-    for sentence in (before, after):
-        assert words["gives"] in sentence
-        assert words["noise"] in sentence
+    for release, mentioned in (
+        (Sums(), ["release='sums'"]),
+        (Sums(4.5, "laplace"), ["release='sums'", "device_epsilon=4.5"]),
+    ):
+        before, after = (release.suggestion(too_late=late, **words) for late in (False, True))
+        assert isinstance(before, Sentence)
+        assert [str(mention) for mention in before.mentions] == mentioned
+        for sentence in (before, after):
+            assert words["gives"] in sentence
+            assert words["noise"] in sentence
 
 
-def test_options_that_do_not_go_with_a_release_are_left_out_when_it_is_tried():
+def test_options_that_do_not_go_with_a_release_are_left_out_when_it_is_suggested():
     plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=60, local_epsilon_cap=3)
-    inputs = Curator.instead_of(plan.inputs)
-    assert (inputs.trust, inputs.local_epsilon_cap) == ("curator", None)
+    offered = [
+        (each.release, each.device_epsilon, each.local_epsilon_cap) for each in Sums.alternatives(plan)
+    ]
+    assert offered == [("sums", 3.0, None), ("sums", None, None)]

@@ -55,6 +55,7 @@ def test_numbers_may_be_text_as_typed(client, four):
         {"epsilon": 1, "total": 200, "answers": "binary", "mechanism": "randomized_response"},
         {"epsilon": 1, "total": 200, "objective": "trace", "local_epsilon_cap": 4},
         {"epsilon": 1, "total": 200, "release": "sums"},
+        {"epsilon": 1, "total": 200, "release": "sums", "device_epsilon": 3},
         {"epsilon": 1, "delta": 1e-6, "total": 200, "mechanism": "gaussian"},
         {"zcdp": 0.5, "total": 200, "mechanism": "gaussian"},
         {"epsilon": 1, "total": 200, "questions": 3, "min_per_stratum": 10, "max_fraction": 0.5},

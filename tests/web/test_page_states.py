@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from browser import FIRST, visiting
@@ -10,6 +11,7 @@ from playwright.sync_api import expect
 import dpstrata as dps
 from dpstrata.present.report.words import headline
 
+SAVED = Path(__file__).parents[1] / "saved" / "0.1.0"
 GOOD = "total=200&epsilon=1&strata=stratum,size,sd;A,7000,0.283;B,8000,0.08"
 
 
@@ -119,6 +121,37 @@ def test_a_document_opens_with_its_own_question_or_not_at_all(visit, strata, tmp
     visit.headline(headline(plan))
     visit.control("mechanism").select_option("gaussian")
     visit.headline(headline(dps.design(strata, epsilon=1, total=250, mechanism="gaussian", delta=1e-6)))
+
+
+def test_a_document_opens_with_its_release(visit, strata, tmp_path):
+    for device in (3.5, None):
+        plan = dps.design(strata, epsilon=1, total=250, release="sums", device_epsilon=device)
+        plan.save(tmp_path / "design.json")
+        open_file(visit, "design.json", (tmp_path / "design.json").read_bytes())
+        visit.headline(headline(plan))
+        expect(visit.control("release")).to_have_value("sums")
+        expect(visit.control("device_epsilon")).to_have_value("" if device is None else "3.5")
+    visit.control("release").select_option("microdata")
+    visit.headline(headline(dps.design(strata, epsilon=1, total=250)))
+
+
+def test_who_was_trusted_in_0_1_0_says_what_is_published(visit):
+    """In its documents, its plan files and its links."""
+    open_file(visit, "design.json", (SAVED / "curator.json").read_bytes())
+    expect(visit.control("release")).to_have_value("sums")
+    strata = "stratum,size,sd;A,7000,0.283;B,8000,0.08"
+    link = f"total=90&epsilon=1&mechanism=laplace&trust=curator&strata={strata}&end"
+    visit.page.evaluate("text => (location.hash = text)", link)
+    expect(visit.control("total")).to_have_value("90")
+    expect(visit.control("release")).to_have_value("sums")
+    two = dps.Strata([7000, 8000], [0.283, 0.08])
+    visit.headline(headline(dps.design(two, epsilon=1, total=90, mechanism="laplace", release="sums")))
+    options = {"total": "90", "trust": "local", "mechanism": "laplace"}
+    table = {"columns": ["stratum", "size", "sd"], "rows": [["A", "7000", "0.283"], ["B", "8000", "0.08"]]}
+    saved = {"format": "dpstrata.plan", "version": 1, **table, "options": options}
+    open_file(visit, "plan.json", json.dumps(saved).encode())
+    expect(visit.control("release")).to_have_value("microdata")
+    visit.headline(headline(dps.design(two, epsilon=1, total=90, mechanism="laplace")))
 
 
 # --- numbers ----------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 // A plan as readable text for an address: total=200&epsilon=1&strata=stratum,size,sd;A,7000,0.283;...&end
 
-import { checkPlan, DEFAULTS, MOST_IN_ADDRESS, NAMES, QUESTIONS } from "./plan.js";
+import { checkPlan, DEFAULTS, EARLIER, MOST_IN_ADDRESS, NAMES, QUESTIONS } from "./plan.js";
 
 const LONGEST = 30_000; // characters; mail and chat programs cut longer links
 const END = "end"; // without it, a link that was cut inside its last cell would open as another plan
 const ALWAYS = ["epsilon", "mechanism"]; // written even where they are the defaults
 const LEFT_OUT = { ...DEFAULTS, mechanism: "laplace" }; // as links were written while Laplace was the default
 const KEPT = NAMES.filter((name) => name !== "question");
+const READ = [...KEPT, ...EARLIER];
 
 const plainly = (text) => encodeURIComponent(text.toWellFormed()).replaceAll("%20", "+").replaceAll("%3A", ":");
 const backward = (text) => decodeURIComponent(text.replaceAll("+", "%20"));
@@ -33,7 +34,7 @@ export function fromAddress(text) {
   for (const word of words) {
     const [, prefix, name, value] = word.match(/^(held\.)?(\w+)=(.*)$/s) ?? [];
     const part = parts[prefix ?? ""];
-    whole &&= (KEPT.includes(name) || name === "strata") && !part.has(name);
+    whole &&= (READ.includes(name) || name === "strata") && !part.has(name);
     part.set(name, value);
   }
   const plan = whole ? planOf(parts[""]) : null;
@@ -48,7 +49,7 @@ function planOf(pairs) {
     if (asked.length !== 1) return null;
     const [columns, ...rows] = pairs.get("strata").split(";").map((line) => line.split(",").map(backward));
     const options = { ...LEFT_OUT, question: asked[0] };
-    for (const name of KEPT) if (pairs.has(name)) options[name] = backward(pairs.get(name));
+    for (const name of READ) if (pairs.has(name)) options[name] = backward(pairs.get(name));
     return checkPlan({ columns, rows }, options);
   } catch {
     return null; // whatever is wrong with it, it is no plan

@@ -19,9 +19,9 @@ const TITLES = {
     unit_free: "every stratum relative to its spread",
     custom: "own coefficients",
   },
-  trust: {
-    local: "nobody: noise comes first",
-    curator: "a trusted curator",
+  release: {
+    microdata: "every noised answer",
+    sums: "sums",
   },
 };
 

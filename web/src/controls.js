@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useId } from "preact/hooks";
 import { CHOICES } from "./choices.js";
 import { rounded, typed } from "./format.js";
-import { isWhole } from "./plan.js";
+import { hasDevices, isWhole } from "./plan.js";
 
 const ANSWERS = ["0:1", "binary", "0:10:1", "0:100:1"];
 const QUESTIONS = {
@@ -56,11 +56,14 @@ export function Controls({ plan, population, range, problem, onChange, onRest, o
       ${options.mechanism === "gaussian" && html`<${Field} name="delta" label="Delta" unit="between 0 and 1" value=${options.delta}
         error=${failed("delta")} onSet=${set} words="What probabilities may differ by beyond the factor of ε; Gaussian noise needs one, far below 1 over the number of people." />`}
       <details class="more" open=${wide}>
-        <summary>Answers, trust and more</summary>
+        <summary>Answers, release and more</summary>
         <${Field} name="answers" label="Answers" unit="lower:upper or lower:upper:step" value=${options.answers} suggestions=${ANSWERS}
           error=${failed("answers")} onSet=${set} words="The ends of what can be answered, and the step of a grid; binary is yes or no." />
-        <${Select} name="trust" label="Who may see raw answers" choices=${CHOICES.trust} value=${options.trust} error=${failed("trust")} onSet=${set}
-          words="A trusted curator noises each stratum's mean once: far less noise, but the curator sees every answer." />
+        <${Select} name="release" label="What is published" choices=${CHOICES.release} value=${options.release} error=${failed("release")} onSet=${set}
+          words="Sums: the office adds the answers of each stratum up and noises every sum once, with far less noise." />
+        ${hasDevices(options) && html`<${Field} name="device_epsilon" label="Budget of respondents' devices" unit="ε; empty if the office sees raw answers"
+          value=${options.device_epsilon} error=${failed("device_epsilon")} onSet=${set}
+          words="The most that the office, or whoever gets hold of its file, can learn from what a device sends." />`}
         <${Field} name="local_epsilon_cap" label="Local epsilon cap" unit="ε of one answer; empty for none" value=${options.local_epsilon_cap}
           error=${failed("local_epsilon_cap")} onSet=${set}
           words="The most that one noised answer may reveal to someone who knows who gave it." />

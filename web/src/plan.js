@@ -32,7 +32,8 @@ export const DEFAULTS = {
   objective: plain("objective"),
   answers: "0:1",
   local_epsilon_cap: "",
-  trust: plain("trust"),
+  release: plain("release"),
+  device_epsilon: "",
   questions: plain("questions"),
   confidence: plain("confidence"),
   delta: "1e-6",
@@ -40,6 +41,8 @@ export const DEFAULTS = {
 };
 export const QUESTIONS = ["total", "at_most", "target_se", "target_margin", "budget"];
 export const NAMES = Object.keys(DEFAULTS);
+// Whether devices may have a budget of their own: where every noised answer is published, it follows from the plan.
+export const hasDevices = ({ release }) => release !== "microdata";
 export const isWhole = (name) => OPTIONS[name].type === "integer";
 
 export function emptyPlan() {
@@ -66,8 +69,16 @@ export function fromColumns(strata, options = {}) {
   return { columns, rows, options: fromOptions(options) };
 }
 
+// Options as 0.1.0 wrote them: who was trusted says what is published.
+const RELEASES = { local: "microdata", curator: "sums" };
+export const EARLIER = ["trust"];
+function fromEarlier({ trust, ...options }) {
+  return trust === undefined ? options : { ...options, release: RELEASES[trust] ?? trust };
+}
+
 // The options of the API, as the page's own.
-export function fromOptions(options) {
+export function fromOptions(given) {
+  const options = fromEarlier(given);
   const found = { ...DEFAULTS };
   for (const name of NAMES) if (options[name] !== undefined && options[name] !== null) found[name] = asText(options[name]);
   const asked = QUESTIONS.filter((name) => options[name] !== undefined && options[name] !== null);
@@ -108,7 +119,8 @@ function toOptions(given) {
   options.answers = given.answers.trim().replaceAll(" ", "");
   if (options.answers === "") throw { field: "answers", message: "The answers must have two ends, such as 0:1." };
   if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap");
-  if (given.trust !== DEFAULTS.trust) options.trust = given.trust;
+  if (given.release !== DEFAULTS.release) options.release = given.release;
+  if (hasDevices(given) && given.device_epsilon.trim() !== "") number("device_epsilon");
   for (const name of ["questions", "confidence", "min_per_stratum"]) if (given[name] !== DEFAULTS[name]) number(name);
   return options;
 }
@@ -246,14 +258,15 @@ function readDocument(data) {
 }
 
 // The table and options of a file or an address, if they are whole.
-export function checkPlan({ columns, rows }, options) {
+export function checkPlan({ columns, rows }, given) {
   const texts = (cells) => Array.isArray(cells) && cells.every((cell) => typeof cell === "string");
   if (!texts(columns) || !columns.length || columns.includes("") || new Set(columns).size < columns.length)
     throw new Error("The table of this plan is damaged.");
   if (!Array.isArray(rows) || !rows.length || !rows.every((row) => texts(row) && row.length === columns.length))
     throw new Error("The table of this plan is damaged.");
   const found = { ...DEFAULTS };
-  for (const name of NAMES) if (typeof options?.[name] === "string") found[name] = options[name];
+  const options = fromEarlier(given ?? {});
+  for (const name of NAMES) if (typeof options[name] === "string") found[name] = options[name];
   for (const [name, known] of [["question", QUESTIONS], ...Object.entries(CHOICES).map(([name, pairs]) => [name, pairs.map(([key]) => key)])])
     if (!known.includes(found[name])) throw new Error(`The ${name} of this plan is damaged.`);
   return { columns, rows, options: found };

@@ -152,6 +152,9 @@ def _explain_shape(error: ValidationError) -> Reply:
     first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "json_invalid":
         return reply_error(400, f"the body must be JSON: {first['msg'].removeprefix('Invalid JSON: ')}.")
+    refused = first.get("ctx", {}).get("error")
+    if isinstance(refused, DpstrataError):  # what the library says about it
+        return reply_error(422, refused.sentence, argument=refused.argument)
     loc = first["loc"]
     place, argument = _place(loc)
     said = first["msg"].replace("Input should be", "must be", 1)

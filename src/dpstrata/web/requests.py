@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from dpstrata.errors import InputError
 from dpstrata.files.tables import Table
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.option_models import Number, model_of
-from dpstrata.survey.options import OPTIONS
+from dpstrata.survey.options import OPTIONS, refuse_gone
 from dpstrata.survey.strata import Strata, strata_from_table
 from dpstrata.web.limits import LIMITS
 
@@ -26,6 +26,13 @@ class _Part(BaseModel):
 
 class GivenOptions(_Part):
     """The arguments of ``dpstrata.design``; those left out have its defaults."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_earlier_options(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            refuse_gone(given)
+        return given
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of ``dpstrata.design``, those alone that were given."""

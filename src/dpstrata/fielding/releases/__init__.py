@@ -1,4 +1,4 @@
-"""What is done in the field, by form of release: a module here for each in ``model.releases``."""
+"""What is done in the field, by form of release: a module here for each in ``survey.releases``."""
 
 from __future__ import annotations
 

@@ -66,7 +66,6 @@ class Sums(Release):
     noise_power: ClassVar[Literal[1, 2]] = 2
     shows_spread: ClassVar[bool] = False
     leaves_out: ClassVar[Mapping[str, Any]] = {"local_epsilon_cap": None}
-    suggested: ClassVar[bool] = True
 
     budget_of: ClassVar[str] = "epsilon of the sum"
     noise_sd_of: ClassVar[str] = "the mean"
