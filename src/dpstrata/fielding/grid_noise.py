@@ -41,33 +41,23 @@ def noise_at(plan: Design, stratum: str) -> GridNoise:
     """Return what noises one answer before anyone sees it: at the device budget, or that of the stratum."""
     device, E = plan.inputs.release_form.device, plan.inputs.device_epsilon
     if device is not None and E is not None:
-        return _noise(device, E, _steps(plan, stratum))
+        return _noise(device, E, None)
     return _noise(plan.mechanism, _budget(plan, stratum), None)
 
 
 def office_noise_at(plan: Design, stratum: str) -> AdditiveGridNoise | None:
-    """Return what the office adds to the sum of a stratum; ``None`` where devices' noise is enough."""
-    budget = _office_budget(plan, stratum)
+    """Return what the office adds to the sum of a stratum; ``None`` where devices' noise is enough.
+
+    It is on the grid of the reports. Where the office alone would need a finer one its budget is above that
+    of devices, and whatever it adds is invisible beside their noise.
+    """
+    budget = float(plan.inputs.release_form.credited(np.array([_budget(plan, stratum)]))[0])
     if math.isinf(budget):
         return None
-    device = plan.inputs.release_form.device
-    noise = _noise(plan.problem.terms.mechanism, budget, None if device is None else _steps(plan, stratum))
+    reports = None if plan.inputs.release_form.device is None else noise_at(plan, stratum).steps
+    noise = _noise(plan.problem.terms.mechanism, budget, reports)
     assert isinstance(noise, AdditiveGridNoise)
     return noise
-
-
-def _steps(plan: Design, stratum: str) -> int:
-    """Return the grid of reports and their sum: fine enough for both layers, or that of the answers."""
-    device, E = plan.inputs.release_form.device, plan.inputs.device_epsilon
-    assert device is not None
-    assert E is not None
-    budget = _office_budget(plan, stratum)
-    office = 1 if math.isinf(budget) else plan.problem.terms.mechanism.grid_steps(budget)
-    return max(device.grid_steps(E), office)
-
-
-def _office_budget(plan: Design, stratum: str) -> float:
-    return float(plan.inputs.release_form.credited(np.array([_budget(plan, stratum)]))[0])
 
 
 def _budget(plan: Design, stratum: str) -> float:

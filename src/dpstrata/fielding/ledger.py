@@ -208,9 +208,10 @@ class Ledger:
                 return i
         return None
 
-    def expect(self, i: int, output_digest: str) -> None:
-        """Write down what the file of an entry will be, before it is put in place."""
-        self.entries[i] = replace(self.entries[i], output_digest=output_digest)
+    def expect(self, i: int, output_digest: str, *, output: str | None = None) -> None:
+        """Write down what the file of an entry will be, and where if that has changed, before it is there."""
+        known = self.entries[i]
+        self.entries[i] = replace(known, output_digest=output_digest, output=output or known.output)
         self._write()
 
     def finish(self, i: int) -> None:

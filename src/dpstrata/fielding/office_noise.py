@@ -54,6 +54,7 @@ class NoiseKept:
 
     def forget(self, entry: Entry) -> None:
         """Keep nothing of a release any longer."""
+        remove_unfinished(self.path)
         kept = self._read()
         if kept.pop(_name(entry), None) is not None:
             self._write(kept)
