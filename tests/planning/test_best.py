@@ -206,6 +206,10 @@ def test_the_comparison_does_not_depend_on_the_release_that_was_designed():
         for release in ({}, {"release": "sums"}, {"release": "sums", "device_epsilon": 3})
     ]
     assert tables[0] == tables[1] == tables[2]
+    compared = dps.compare_releases(dps.design(PAPER, **options), device_epsilon=3)
+    assert "sums, of answers noised on devices at 3" in repr(compared)
+    with pytest.raises(dps.InputError, match="device_epsilon must be at least 1e-6, got device_epsilon=0"):
+        dps.compare_releases(dps.design(PAPER, **options), device_epsilon=0)
 
 
 def test_a_promise_that_two_layers_cannot_keep_is_compared_without_them():

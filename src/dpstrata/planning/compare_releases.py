@@ -111,15 +111,14 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
     """
     if not isinstance(plan, Design):
         raise InputError(f"compare_releases needs a Design, got {type(plan).__name__}.")
-    asked = []
     microdata = _with(plan, "microdata", None)
-    asked.append(microdata)
+    asked = [microdata]
     if plan.inputs.promise.any_mechanism:
         if device_epsilon is None:
             device_epsilon = plan.inputs.device_epsilon
         if device_epsilon is None and microdata.design is not None:
-            device_epsilon = math.floor(float(microdata.design.local_epsilons.max()) * 100) / 100
-        if device_epsilon:
+            device_epsilon = math.floor(float(microdata.design.local_epsilons.max()) * 100) / 100 or None
+        if device_epsilon is not None:
             asked.append(_with(plan, "sums", device_epsilon))
     elif device_epsilon is not None:
         raise InputError(f"{option('device_epsilon')} supports pure epsilon only.")
@@ -136,4 +135,4 @@ def _with(plan: Design, release: str, device_epsilon: float | None) -> ReleaseOp
         made = design_as_asked(plan.strata, inputs if keep else replace(inputs, mechanism=BEST), warn=False)
     except InfeasibleError:
         made = None
-    return ReleaseOption(release, device_epsilon, made)
+    return ReleaseOption(release, inputs.device_epsilon, made)

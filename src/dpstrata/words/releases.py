@@ -42,5 +42,13 @@ def _row(each: ReleaseOption) -> tuple[str, ...]:
         figure(plan.precision),
         plan.mechanism.title,
         plain_number(central) if central == central else plan.inputs.promise.in_words,
-        "sees everything" if each.office_epsilon is None else round_up(each.office_epsilon, 2),
+        _against_the_office(each),
+    )
+
+
+def _against_the_office(each: ReleaseOption) -> str:
+    if each.office_epsilon is None:
+        return "sees everything"
+    return (
+        round_up(each.office_epsilon, 2) if each.device_epsilon is None else plain_number(each.device_epsilon)
     )
