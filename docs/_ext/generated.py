@@ -11,6 +11,7 @@ from command_line import command_line_pages
 from import_graph import draw_import_graph, module_tables
 from json_api import json_api_page
 from options_table import option_tables
+from release_tables import release_tables
 from schema_tables import schema_page
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -21,6 +22,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "design-document-schema": lambda: schema_page(DOCS / "design-document.schema.json"),
     "json-api": json_api_page,
     "options": option_tables,
+    "release-tables": release_tables,
     "import-graph": draw_import_graph,
     "module-tables": module_tables,
 }

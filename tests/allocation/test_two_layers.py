@@ -307,6 +307,27 @@ def test_the_best_mechanism_for_a_target_is_that_of_all(rng):
     assert won == {"randomized_response", "discrete_laplace"}
 
 
+@pytest.mark.parametrize("questions", [1, 3])
+def test_the_credit_in_closed_form(questions):
+    """coth²(E/2)·w(e_c) is w(e) − w(E), w being the variance of discrete Laplace noise; nothing from e = E on."""
+    E = 3.0
+    plan = dps.design(
+        dps.Strata([50, 4000], [0.3, 0.4]),
+        epsilon=0.2,
+        total=60,
+        release="sums",
+        device_epsilon=E,
+        mechanism="randomized_response",
+        questions=questions,
+        answers="binary",
+    )
+    n = np.array([40.0, 20.0])
+    e = np.log1p(math.expm1(0.2) * plan.strata.sizes / n)
+    assert e[0] < E < e[1]
+    w = [variance("discrete_laplace", each / questions, 1) for each in (e[0], E)]
+    assert plan.problem.terms.credited_variances(n).tolist() == pytest.approx([w[0] - w[1], 0.0], rel=1e-12)
+
+
 def test_a_cap_is_refused():
     with pytest.raises(dps.InputError, match="limits what a published answer may spend"):
         dps.design(
