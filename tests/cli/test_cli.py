@@ -43,9 +43,39 @@ def test_design_shows_everything_the_planner_asked_for():
         "5.273",
         "0.2682",
         "Proven optimal",
-        "factor of at most 2.72",
+        "epsilon = 1 for everyone; --full shows the promise and what it assumes.",
     ):
         assert part in " ".join(result.stdout.split())
+
+
+def test_the_result_comes_first_and_the_promise_in_full_behind_a_flag():
+    design = ("design", EXAMPLE, "--epsilon", 1, "--total", 200, *LAPLACE)
+    short, full = (" ".join(run(*design, *more).stdout.split()) for more in ([], ["--full"]))
+    result = (
+        "200 interviews give a standard error of 0.01956 for the population mean, a margin of error of "
+        "0.03833 at 95% confidence. Privacy accounts for 83.4% of the variance, sampling for the rest. "
+    )
+    assert short.startswith(result)
+    assert full.startswith(result)
+    plan = dps.design(dps.Strata.from_file(EXAMPLE), epsilon=1, total=200, mechanism="laplace")
+    for promised in ("factor of at most 2.72", *plan.privacy["assumptions"]):
+        assert promised not in short
+        assert promised in full
+        assert promised in repr(plan)
+        assert promised.replace("'", "&#x27;") in plan._repr_html_()
+    assert "--full" not in full
+    level = run(*design, "--confidence", 0.9).stdout
+    assert "a margin of error of 0.03217 at 90% confidence" in " ".join(level.split())
+
+
+def test_the_short_promise_counts_what_else_was_spent(tmp_path):
+    strata = tmp_path / "strata.csv"
+    strata.write_text(
+        "stratum,size,sd,sd_source,sd_epsilon\na,900,0.2,private_pilot,0.25\nb,800,0.3,public,0\n"
+    )
+    shown = run("design", strata, "--epsilon", 1, "--total", 90).stdout
+    spent = "epsilon = 1 for everyone, on top of epsilon = 0.25 spent on the standard deviations; --full"
+    assert spent in " ".join(shown.split())
 
 
 def test_json_is_the_document_alone(tmp_path):
@@ -237,7 +267,7 @@ REGIONS = EXAMPLE.with_name("regions.csv")
         (["--budget", 20_000], "The budget of 20,000 buys 1,772 invitations that cost 20,000"),
         (["--target-se", 0.02], "for a cost of 11,127"),
         (["--target-cv", 0.05, "--expected-mean", 0.4], "standard error of 0.02"),
-        (["--total", 900, "--local-epsilon-cap", 3], "The cap of 3 on one noised answer binds in"),
+        (["--total", 900, "--local-epsilon-cap", 3, "--full"], "The cap of 3 on one noised answer binds in"),
         (
             ["--target-se", 0.02, "--domains", "region=0.04", "--domains", "age:young=0.03"],
             "2 of them bind: all, region west",
@@ -295,6 +325,7 @@ def test_evaluate(tmp_path):
     given = ("evaluate", EXAMPLE, "--epsilon", 1, *LAPLACE, "--sample-sizes", "50,50,50,50")
     result = run(*given, "--plot", chart, "--out", table)
     assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("Your allocation has a standard error of 0.0197")
     assert "1.015 times that of the best" in " ".join(result.stdout.split())
     assert "Not optimal: moving one person would take" in " ".join(result.stdout.split())
     assert chart.read_text().startswith("<svg")

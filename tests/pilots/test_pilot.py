@@ -330,11 +330,17 @@ def test_the_commands(survey):
     kind = ["--answers", "binary", "--mechanism", "randomized_response"]
     made = run("pilot", "strata.csv", *budgets, *kind, "--out", "pilot.json")
     assert made.returncode == 0, made.stderr
-    assert "This is the first of two waves" in " ".join(made.stdout.split())
+    shown = " ".join(made.stdout.split())
+    assert shown.startswith("120 interviews give a standard error of")
+    assert "epsilon = 0.3 for everyone in this wave, 1 in both waves together; --full" in shown
+    full = run("pilot", "strata.csv", *budgets, *kind, "--full")
+    assert "This is the first of two waves" in " ".join(full.stdout.split())
     field(folder, frame, "pilot.json", "first")
     main = run("main-design", "pilot.json", "first/noised.csv", "--out", "design.json")
     assert main.returncode == 0, main.stderr
-    assert "both spend at most 1 in all" in " ".join(main.stdout.split())
+    assert "both spend" not in " ".join(main.stdout.split())
+    full = run("main-design", "pilot.json", "first/noised.csv", "--full")
+    assert "both spend at most 1 in all" in " ".join(full.stdout.split())
     shown = run("main-design", "pilot.json", "first/noised.csv", "--json")
     assert json.loads(shown.stdout) == json.loads((folder / "design.json").read_text())
     field(folder, frame, "design.json", "second")

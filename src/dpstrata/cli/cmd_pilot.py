@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpstrata.cli.options import OUTPUT, PRIVACY, QUESTION, QUESTION_NAMES, Json, StrataFile, takes_options
+from dpstrata.cli.options import (
+    OUTPUT,
+    PRIVACY,
+    QUESTION,
+    QUESTION_NAMES,
+    Full,
+    Json,
+    StrataFile,
+    takes_options,
+)
 from dpstrata.privacy.promises import OTHER_THAN_EPSILON
 
 if TYPE_CHECKING:
@@ -29,6 +38,7 @@ def pilot_command(
         int, typer.Option(help="How many of --total are invited in the first wave.", rich_help_panel=QUESTION)
     ],
     out: WaveOut = None,
+    full: Full = False,
     json: Json = False,
     *,
     options: dict[str, Any],
@@ -44,7 +54,7 @@ def pilot_command(
     if not {"epsilon", "total"} <= set(given):
         raise InputError(f"a pilot needs {option('epsilon')} and {option('total')}, of both waves together.")
     first = pilot(survey, pilot_epsilon=pilot_epsilon, pilot_total=pilot_total, **given)
-    _show(first, out, json)
+    _show(first, out, full=full, json=json)
     if not json:
         typer.echo("Draw and noise this wave like any other; then: dpstrata main-design.")
 
@@ -55,6 +65,7 @@ def main_design_command(
     stratum: Annotated[str, typer.Option(help="Column that says the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: WaveOut = None,
+    full: Full = False,
     json: Json = False,
 ) -> None:
     """Design the main wave from the noised answers of a pilot."""
@@ -68,21 +79,19 @@ def main_design_command(
     first = load_design(pilot)
     main = main_design(first, *read_noised(noised, stratum, answer))
     check_release(first, noised, pilot)
-    _show(main, out, json)
+    _show(main, out, full=full, json=json)
 
 
-def _show(plan: Design, out: Path | None, json: bool) -> None:
-    from dpstrata.cli.screen import print_paragraph, print_table
+def _show(plan: Design, out: Path | None, *, full: bool, json: bool) -> None:
+    from dpstrata.cli.screen import print_design
     from dpstrata.designs.saving import to_json
-    from dpstrata.words.designs import sentences, strata_table
+    from dpstrata.words.designs import strata_table
 
     if out is not None:
         plan.save(out)
     if json:
         typer.echo(to_json(plan))
         return
-    print_table(strata_table(plan))
-    for sentence in sentences(plan):
-        print_paragraph(sentence)
+    print_design(plan, [strata_table(plan)], full=full)
     if out is not None:
         typer.echo(f"Written to {out}.")

@@ -74,8 +74,10 @@ def evaluate_command(
     if json:
         typer.echo(dumps(result.to_dict(), indent=1))
         return
+    first, *others = result.sentences()
+    print_paragraph(first)
     print_table(result.text_table())
-    for sentence in result.sentences():
+    for sentence in others:
         print_paragraph(sentence)
 
 

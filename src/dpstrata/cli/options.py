@@ -41,6 +41,9 @@ StrataFile = Annotated[
 ]
 Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file; by default the first.")]
 Json = Annotated[bool, typer.Option(help="Print JSON alone on standard output.", rich_help_panel=OUTPUT)]
+Full = Annotated[
+    bool, typer.Option(help="Show the privacy promise and what it assumes in full.", rich_help_panel=OUTPUT)
+]
 Plot = Annotated[
     Path | None,
     typer.Option(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from dpstrata.words.choice import in_words as choice_in_words
 from dpstrata.words.choice import other_release_in_words
-from dpstrata.words.numbers import figure, money, round_up
+from dpstrata.words.numbers import figure, money, plain_number, round_up
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown, shown_as_html, shown_as_text
-from dpstrata.words.usefulness import alarm
+from dpstrata.words.usefulness import alarm, confidence_in_words
 
 if TYPE_CHECKING:
     from dpstrata.allocation.comparison import Comparison
@@ -138,24 +138,52 @@ def _short_sizes(row: Comparison) -> str:
 
 def sentences(plan: Design) -> list[str]:
     """State the result, its certificate and its promise, a sentence or two each."""
+    return [result_in_words(plan), *reasons(plan), *promise_in_full(plan)]
+
+
+def result_in_words(plan: Design) -> str:
+    """State what comes out, how much of its error is due to privacy, and whether that is of any use."""
     parts = plan.variance_parts
     share = parts.privacy / parts.total if parts.total > 0 else 0.0
     give = "gives" if plan.total == 1 else "give"
     if plan.standard_error is not None:
         result = (
             f"{plan.strata.counted(plan.total)} {give} a standard error of {figure(plan.standard_error)} for "
-            f"the population {plan.inputs.mean_in_words}; {share:.1%} of the variance comes from privacy, "
-            "the rest from sampling."
+            f"the population {plan.inputs.mean_in_words}, a margin of error of "
+            f"{figure(plan.inputs.z * plan.standard_error)} at {confidence_in_words(plan)}."
         )
     else:
         result = (
             f"{plan.strata.counted(plan.total)} {give} an objective ({plan.inputs.objective}) of "
-            f"{figure(plan.variance)}; {share:.1%} of it comes from privacy, the rest from sampling."
+            f"{figure(plan.variance)}."
         )
-    result = " ".join([result, *([] if (useless := alarm(plan)) is None else [useless])])
+    whole = "the variance" if plan.standard_error is not None else "it"
+    cause = f"Privacy accounts for {share:.1%} of {whole}, sampling for the rest."
+    return " ".join([result, cause, *([] if (useless := alarm(plan)) is None else [useless])])
+
+
+def reasons(plan: Design) -> list[str]:
+    """State how the total and the mechanism came about, and the proof."""
+    return [*outcome_sentences(plan), plan.certificate.in_words]
+
+
+def promise_in_full(plan: Design) -> list[str]:
+    """State what everyone is promised, and what that assumes."""
     privacy = plan.privacy
-    assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
-    return [result, *outcome_sentences(plan), plan.certificate.in_words, privacy["in_words"], assumptions]
+    return [privacy["in_words"], f"This assumes: {'; '.join(privacy['assumptions'])}."]
+
+
+def promise_in_short(plan: Design) -> str:
+    """State what everyone is promised by the survey, with all that was or will be spent besides."""
+    promise, spent = plan.inputs.promise.in_words, plan.privacy["spent_on_deviations"]
+    if plan.waves is not None:
+        return (
+            f"{promise} for everyone in this wave, {plain_number(plan.waves.epsilon)} in both waves together"
+        )
+    on_top = (
+        f", on top of epsilon = {plain_number(spent)} spent on the standard deviations" if spent > 0 else ""
+    )
+    return f"{promise} for everyone{on_top}"
 
 
 def outcome_sentences(plan: Design) -> list[str]:
