@@ -18,15 +18,19 @@ def run(*arguments, cwd=None, env=None):
 
 def test_the_noise_is_the_best_unless_it_is_named_and_one_line_says_so():
     for options, title, reason in (
-        ([], "Staircase", "no other noise does better for such answers (piecewise gives a standard error of"),
-        (["--answers", "binary"], "Randomized response", "no other noise does better for such answers."),
-        (["--delta", 1e-6], "Gaussian", "it is the noise for a promise of epsilon with delta."),
+        (
+            [],
+            "Staircase",
+            "no other noise does better for these answers (piecewise gives a standard error of",
+        ),
+        (["--answers", "binary"], "Randomized response", "no other noise does better for these answers."),
+        (["--delta", 1e-6], "Gaussian", "a promise of epsilon with delta requires it."),
     ):
         shown = " ".join(run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *options).stdout.split())
-        assert shown.count(f"{title} was chosen: {reason}") == 1
-        assert "noise protects such answers as well" not in shown
+        assert shown.count(f"{title} noise was chosen: {reason}") == 1
+        assert "noise would keep the same promise" not in shown
     named = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *LAPLACE).stdout
-    assert "Staircase noise protects such answers as well" in " ".join(named.split())
+    assert "Staircase noise would keep the same promise" in " ".join(named.split())
     assert "was chosen" not in named
 
 
@@ -91,7 +95,7 @@ def test_json_is_the_document_alone(tmp_path):
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        (["--at-most", 2000], "972 interviews are best: 1,028 of the 2,000 are saved"),
+        (["--at-most", 2000], "972 interviews are best, 1,028 fewer than the 2,000 allowed"),
         (["--target-se", 0.05], "50 interviews are the fewest that reach a standard error of 0.05"),
         (["--target-margin", 0.1, "--confidence", 0.9], "interviews are the fewest that reach"),
         (["--total", 200, "--questions", 3], "200 interviews in 4 strata"),
@@ -264,13 +268,16 @@ REGIONS = EXAMPLE.with_name("regions.csv")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--budget", 20_000], "The budget of 20,000 buys 1,772 invitations that cost 20,000"),
-        (["--target-se", 0.02], "for a cost of 11,127"),
+        (["--budget", 20_000], "The budget of 20,000 buys 1,772 invitations at a cost of 20,000"),
+        (["--target-se", 0.02], "at a cost of 11,127"),
         (["--target-cv", 0.05, "--expected-mean", 0.4], "standard error of 0.02"),
-        (["--total", 900, "--local-epsilon-cap", 3, "--full"], "The cap of 3 on one noised answer binds in"),
+        (
+            ["--total", 900, "--local-epsilon-cap", 3, "--full"],
+            "The cap of 3 on one noised answer is binding in",
+        ),
         (
             ["--target-se", 0.02, "--domains", "region=0.04", "--domains", "age:young=0.03"],
-            "2 of them bind: all, region west",
+            "2 of them are binding: all, region west",
         ),
         (["--total", 900, "--domains", "region"], "region: west"),
         (["--at-most", 900], "about 555 of 900 people would answer"),
@@ -327,7 +334,7 @@ def test_evaluate(tmp_path):
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("Your allocation has a standard error of 0.0197")
     assert "1.015 times that of the best" in " ".join(result.stdout.split())
-    assert "Not optimal: moving one person would take" in " ".join(result.stdout.split())
+    assert "Not optimal: moving one person would lower the objective by" in " ".join(result.stdout.split())
     assert chart.read_text().startswith("<svg")
     assert (
         table.read_text().splitlines()[0]

@@ -151,7 +151,7 @@ def test_the_documents_state_the_sum(epsilon, pilot_epsilon, tmp_path):
         in_all = plan.privacy["central_in_all"]
         assert in_all["epsilon"] == pytest.approx(epsilon, rel=1e-15)
         assert in_all["epsilon"] <= epsilon
-        assert f"both spend at most {epsilon:g} in all" in plan.privacy["in_words"]
+        assert f"the two together spend at most {epsilon:g};" in plan.privacy["in_words"]
         assert any("drawn apart" in assumption for assumption in plan.privacy["assumptions"])
     assert main.privacy["spent_on_deviations"] == pilot_epsilon
     assert main.waves.pilot_digest == first.digest
@@ -338,9 +338,9 @@ def test_the_commands(survey):
     field(folder, frame, "pilot.json", "first")
     main = run("main-design", "pilot.json", "first/noised.csv", "--out", "design.json")
     assert main.returncode == 0, main.stderr
-    assert "both spend" not in " ".join(main.stdout.split())
+    assert "the two together" not in " ".join(main.stdout.split())
     full = run("main-design", "pilot.json", "first/noised.csv", "--full")
-    assert "both spend at most 1 in all" in " ".join(full.stdout.split())
+    assert "the two together spend at most 1;" in " ".join(full.stdout.split())
     shown = run("main-design", "pilot.json", "first/noised.csv", "--json")
     assert json.loads(shown.stdout) == json.loads((folder / "design.json").read_text())
     field(folder, frame, "design.json", "second")

@@ -176,11 +176,15 @@ def test_fractions_are_taken_as_written():
             r"at_most must be at least the sum of the minimums \(4\), got at_most=3",
         ),
         ({"target_se": -1}, dps.InputError, "target_se must be positive, got target_se=-1"),
-        ({"target_se": 1, "objective": "trace"}, dps.InputError, "target_se is for objective='mean'"),
-        ({"target_cv": 0.1}, dps.InputError, "target_cv needs expected_mean.*got target_cv alone"),
+        ({"target_se": 1, "objective": "trace"}, dps.InputError, "target_se requires objective='mean'"),
+        (
+            {"target_cv": 0.1},
+            dps.InputError,
+            "target_cv and expected_mean.*must be given together.*got target_cv alone",
+        ),
         ({"total": 9, "expected_mean": 0.1}, dps.InputError, "got expected_mean alone"),
         ({"target_cv": 0.1, "expected_mean": 0}, dps.InputError, "not be 0, got expected_mean=0"),
-        ({"target_cv": 0.1, "expected_mean": 2}, dps.InputError, "must lie among the answers"),
+        ({"target_cv": 0.1, "expected_mean": 2}, dps.InputError, "must lie in the range of the answers"),
         ({"target_se": 0.1, "target_cv": 0.1}, dps.InputError, "got target_se and target_cv"),
         (
             {"total": 200, "delta": 1e-6, "mechanism": "laplace"},
@@ -261,7 +265,7 @@ def test_fractions_are_taken_as_written():
         (
             {"domains": {"stratum": 1}, "objective": "trace"},
             dps.InputError,
-            "domains is for objective='mean'",
+            "domains requires objective='mean'",
         ),
         (
             {"domains": {"stratum": 0.1}, "target_cv": 0.1, "expected_mean": 0.5},

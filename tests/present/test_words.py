@@ -68,7 +68,7 @@ def test_headlines_of_other_designs():
     proof = gap.certificate
     ending = "Proven optimal." if proof.optimal else "of the best."
     assert headline(gap).endswith(ending)
-    assert f"for a cost of {gap.cost:,.10g}" in headline(gap)
+    assert f"at a cost of {gap.cost:,.10g}" in headline(gap)
 
 
 def test_a_rival_that_is_more_precise_is_told_with_what_it_fails_at():
@@ -98,10 +98,10 @@ def test_what_neyman_would_cost():
         ({"at_most": 2000}, "at most 2,000 interviews makes"),
         ({"budget": 5000.5}, "costs at most 5,000.50 makes"),
         ({"target_se": 0.02}, "a standard error of 0.02 for the population mean?"),
-        ({"target_se": 0.02, "budget": 70}, "without costing more than 70?"),
+        ({"target_se": 0.02, "budget": 70}, "within a budget of 70?"),
         (
             {"target_margin": 0.04, "confidence": 0.9},
-            "a margin of error of 0.04 for the population mean (0.9",
+            "a margin of error of 0.04 for the population mean (90% confidence",
         ),
         (
             {"target_cv": 0.05, "expected_mean": 0.3},
@@ -134,7 +134,7 @@ def test_what_the_promise_means():
     def words(**options):
         return odds_in_words(dps.design(strata, total=200, **options))
 
-    assert "a factor of 2.72" in words(epsilon=1)
+    assert "a factor of at most 2.72" in words(epsilon=1)
     assert "between 26.8% and 73.2%" in words(epsilon=1)
     # Φ(Φ⁻¹(0.05) + 1) = 0.2595
     assert "at most 26.0% of the cases" in words(gdp=1.0, mechanism="gaussian")
@@ -145,7 +145,7 @@ def test_a_delta_is_not_a_probability_of_failing():
     """The best test under (ε, δ), beside the power of the analytic Gaussian mechanism itself."""
     plan = dps.design(dps.Strata([9000], [0.3]), epsilon=1, delta=1e-5, mechanism="gaussian", total=200)
     said = odds_in_words(plan)
-    assert "on top of that, by 1e-05" in said
+    assert ", plus 1e-05." in said
     assert "fail" not in said + plan.privacy["in_words"]
     bound = math.e * 0.05 + 1e-5
     assert f"at most {math.ceil(1000 * bound) / 10:.1f}% of the cases" in said
@@ -157,11 +157,11 @@ def test_a_delta_is_not_a_probability_of_failing():
 def test_the_promise_of_two_waves_is_of_both():
     strata = dps.Strata([9000, 9000])
     first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=300, pilot_total=60, answers="binary")
-    assert "both waves together change the odds by at most a factor of 2.72" in odds_in_words(first)
+    assert "both waves together change the odds by a factor of at most 2.72" in odds_in_words(first)
     spent = dps.Strata([9000], [0.3], sd_sources="confidential", sd_epsilons=[0.5])
     told = odds_in_words(dps.design(spent, epsilon=0.5, total=100))
     assert (
-        "with what was spent on the standard deviations, changes the odds by at most a factor of 2.72" in told
+        "with what was spent on the standard deviations, changes the odds by a factor of at most 2.72" in told
     )
 
 

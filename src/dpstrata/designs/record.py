@@ -207,7 +207,7 @@ class Design:
         if least is None:
             risky = int(np.argmax(chance_of_no_answer(self.strata.sizes, rates, self.problem.upper)))
             return (
-                f"{words} No minimum within the bounds makes it 1%; merge small strata, such as "
+                f"{words} No minimum within the bounds lowers it to 1%; merge small strata, such as "
                 f"{self.strata.name(risky)!r}, with others."
             )
         needed = int(np.minimum(np.maximum(least, self.problem.lower), self.problem.upper).sum())

@@ -82,14 +82,14 @@ class Bound:
         least, measure = figure(self.lower_bound, 6), self.measure.replace("_", " ")
         if self.optimal and self.searched and self.lower_bound < self.value:
             return (
-                f"Proven optimal: prices prove that no design has a smaller {measure} than {least}, and "
-                "every candidate that they leave was tried."
+                f"Proven optimal: prices prove that no design has a {measure} below {least}, and every "
+                "candidate that this leaves was tried."
             )
         if self.optimal:
-            return f"Proven optimal: prices prove that no design has a smaller {measure} than this one."
+            return f"Proven optimal: prices prove that no design has a smaller {measure}."
         return (
             f"Proven within {self.relative_gap:.2g} of the best: this design has a {measure} of "
-            f"{figure(self.value, 6)}, and prices prove that none has one below {least}."
+            f"{figure(self.value, 6)}, and prices prove that no design is below {least}."
         )
 
 

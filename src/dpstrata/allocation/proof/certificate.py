@@ -52,24 +52,23 @@ class Certificate:
 
     @property
     def in_words(self) -> str:
-        """The certificate in one sentence."""
+        """The certificate in words."""
         if self.margin is None or self.largest_gain is None or self.smallest_loss is None:
-            return "Proven optimal: the bounds leave no person to move."
+            return "Proven optimal: the minimums and maximums leave no choice."
         gain, loss = figure(self.largest_gain, 6), figure(self.smallest_loss, 6)
         if not self.optimal:
             return (
-                f"Not optimal: moving one person would take {figure(-self.margin, 3)} off the objective "
+                f"Not optimal: moving one person would lower the objective by {figure(-self.margin, 3)} "
                 f"(largest gain {gain}, smallest loss {loss})."
             )
         ending = {
             "none": "is as precise",
-            "equal": "is more precise, but others are exactly as precise",
-            "open": "is more precise, but another agrees with it to 100 digits",
+            "equal": "is more precise, though others are exactly as precise",
+            "open": "is more precise, though another agrees with it to 100 digits",
         }[self.tie]
         return (
-            f"Proven optimal: adding one person anywhere gains at most {gain}, "
-            f"taking one away loses at least {loss}, so no other allocation "
-            f"of the same total {ending}."
+            f"Proven optimal: no other allocation of the same total {ending}. Adding one person anywhere "
+            f"gains at most {gain}, and removing one loses at least {loss}."
         )
 
 

@@ -59,7 +59,7 @@ def _result(plan: Design) -> str:
     else:
         who = f"{plan.strata.counted(plan.total)} in {counted(len(sizes), 'stratum')}"
     give = "gives" if plan.total == 1 else "give"
-    cost = "" if plan.cost is None else f" for a cost of {money(plan.cost)}"
+    cost = "" if plan.cost is None else f" at a cost of {money(plan.cost)}"
     return f"{who} {give} {measure_in_words(plan)}{cost}."
 
 
