@@ -190,7 +190,7 @@ def test_out_by_ending(tmp_path, ending):
             "--delta 0.1 does not go with",
         ),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--domains", "x"], "got 'x'"),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--out", "x.doc"], "written to .json"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--out", "x.doc"], "must end in .json"),
         (["design", EXAMPLE, "--epsilon", "much", "--total", 9], "--epsilon must be a number, got 'much'"),
         (["design", EXAMPLE, "--total", 9], "needs one of --epsilon, --zcdp and --gdp"),
         (
@@ -295,7 +295,7 @@ def test_planners_questions(arguments, words):
         (["--budget", 5], "budget must cover the minimums, which cost 89, got --budget 5"),
         (
             ["--target-se", 0.001],
-            "asks for a standard error of 0.001, but the best that can be planned under this privacy is",
+            "requires a standard error of 0.001, but the best that can be planned under this privacy is",
         ),
         (["--target-se", 0.02, "--budget", 100], "costs 11,127, more than --budget 100"),
         (["--total", 50_000], "people who would answer allow (40,000), got --total 50,000"),
@@ -304,17 +304,17 @@ def test_planners_questions(arguments, words):
         (["--target-cv", 0.02], "--target-cv needs --expected-mean"),
         (
             ["--domains", "region:north=0.04", "--domains", "region=0.05"],
-            "one target for all groups and another",
+            "one target for all groups or one for each, got both",
         ),
         (
             ["--domains", "region=0.05", "--domains", "region:north=0.04"],
-            "one target for all groups and another",
+            "one target for all groups or one for each, got both",
         ),
         (["--target-se", "1e200"], "--target-se must be at most 1e100, got --target-se 1e+200"),
         (["--total", 90, "--min-per-stratum", 40], "at least the sum of the minimums (240), got --total 90"),
         (
             ["--total", 90, "--plot", "chart.gif"],
-            "a chart is written to .svg, .png, .pdf or .json, got 'chart.gif'",
+            "a chart file must end in .svg, .png, .pdf or .json, got 'chart.gif'",
         ),
     ],
 )

@@ -30,7 +30,7 @@ def design_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Allocate a sample to strata: the exact optimum, with its certificate."""
+    """Allocate a sample to strata: the exact optimum, with a proof."""
     from dpstrata.cli.screen import print_design
     from dpstrata.designs.saving import to_json
     from dpstrata.words.designs import tables
@@ -42,7 +42,10 @@ def design_command(
     print_design(plan, tables(plan), full=full)
     _say_where(out, plot)
     if out is not None and plan.inputs.default_answers:
-        typer.echo("It is for planning: before the sample is drawn, state what can be answered (--answers).")
+        typer.echo(
+            "This design is for planning only: state the possible answers (--answers) before you draw "
+            "the sample."
+        )
 
 
 @takes_options()
@@ -54,7 +57,7 @@ def compare_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Set the optimum beside Neyman, proportional and equal allocation."""
+    """Compare the optimum with Neyman, proportional and equal allocation."""
     from json import dumps
 
     from dpstrata.cli.screen import print_table

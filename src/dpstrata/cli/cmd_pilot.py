@@ -32,10 +32,13 @@ _LEFT_OUT = (*OTHER_THAN_EPSILON, "trust", *(name for name in QUESTION_NAMES if 
 def pilot_command(
     strata: StrataFile,
     pilot_epsilon: Annotated[
-        float, typer.Option(help="What the first wave spends of --epsilon.", rich_help_panel=PRIVACY)
+        float, typer.Option(help="Part of --epsilon that the first wave spends.", rich_help_panel=PRIVACY)
     ],
     pilot_total: Annotated[
-        int, typer.Option(help="How many of --total are invited in the first wave.", rich_help_panel=QUESTION)
+        int,
+        typer.Option(
+            help="Number of people, out of --total, to invite in the first wave.", rich_help_panel=QUESTION
+        ),
     ],
     out: WaveOut = None,
     full: Full = False,
@@ -43,7 +46,7 @@ def pilot_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Design a small first wave that learns the spreads; --epsilon and --total are of both waves."""
+    """Design a small first wave that estimates the spreads; --epsilon and --total cover both waves."""
     from dpstrata.cli.options import read_survey
     from dpstrata.errors import InputError, option
     from dpstrata.files.writing import require_apart
@@ -52,17 +55,21 @@ def pilot_command(
     require_apart(strata, out)
     survey, given = read_survey(strata, options)
     if not {"epsilon", "total"} <= set(given):
-        raise InputError(f"a pilot needs {option('epsilon')} and {option('total')}, of both waves together.")
+        raise InputError(
+            f"a pilot needs {option('epsilon')} and {option('total')}, each for both waves together."
+        )
     first = pilot(survey, pilot_epsilon=pilot_epsilon, pilot_total=pilot_total, **given)
     _show(first, out, full=full, json=json)
     if not json:
-        typer.echo("Draw and noise this wave like any other; then: dpstrata main-design.")
+        typer.echo("Draw and noise this wave like any other survey, then run dpstrata main-design.")
 
 
 def main_design_command(
     pilot: Annotated[Path, typer.Argument(help="The design document of the first wave.", show_default=False)],
-    noised: Annotated[Path, typer.Argument(help="Table of its noised answers.", show_default=False)],
-    stratum: Annotated[str, typer.Option(help="Column that says the stratum.")] = "stratum",
+    noised: Annotated[
+        Path, typer.Argument(help="Table of the noised answers from the first wave.", show_default=False)
+    ],
+    stratum: Annotated[str, typer.Option(help="Column with the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: WaveOut = None,
     full: Full = False,
