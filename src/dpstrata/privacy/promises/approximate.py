@@ -55,7 +55,7 @@ class ApproximateEpsilon(PureEpsilon):
     @property
     def least_rate_in_words(self) -> str:
         """Say that it is for delta."""
-        return f"{option('delta', self.delta, 'g')} asks for {self.least_rate:.3g}"
+        return f"{option('delta', self.delta, 'g')} requires {self.least_rate:.3g}"
 
     def _beyond_the_factor(self, release: Seen) -> str:
         return (

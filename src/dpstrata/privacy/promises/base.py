@@ -141,7 +141,7 @@ class Promise(ABC):
     @property
     def least_rate_in_words(self) -> str:
         """Say why a share of every stratum must be invited, before "of every stratum"."""
-        return f"{self.in_words} asks for {self.least_rate:.3g}"
+        return f"{self.in_words} requires {self.least_rate:.3g}"
 
     @abstractmethod
     def in_all_in_words(self, on_deviations: float) -> str:

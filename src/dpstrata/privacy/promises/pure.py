@@ -75,8 +75,8 @@ class PureEpsilon(Promise):
             raise InputError(
                 f"{named} needs {option('delta')} above 0."
                 if noise.needs_delta
-                else f"{option('delta', self._delta, 'g')} does not go with {named}, which keeps the promise "
-                f"without; remove {option('delta')}.",
+                else f"{option('delta', self._delta, 'g')} does not go with {named}, which needs no "
+                f"delta; remove {option('delta')}.",
                 argument="delta",
                 value=self._delta,
             )
