@@ -59,7 +59,7 @@ class Response:
         """What the field contradicts and what holds, in a sentence or two; ``None`` for nothing to say."""
         if not self.fewer:
             return None
-        start = "Too few people answered for what the design counts on"
+        start = "Fewer people answered than the design assumes"
         if self.strata > 1:
             start += f", in {self.fewer:,} of {self.strata:,} strata"
         if not self.over:
@@ -75,7 +75,7 @@ class Response:
         if self.over:
             raise InputError(
                 f"{self.in_words} Wait for more answers, or pass {option('accept_response', True)} to "
-                "release nevertheless and count that loss."
+                "release anyway and count that loss."
             )
 
 
