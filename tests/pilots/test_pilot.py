@@ -114,7 +114,7 @@ def test_only_one_release_of_the_pilot_was_announced(survey):
     _, _, noised = field(folder, frame, "pilot.json", "first")
     field(folder, frame, "pilot.json", "first", again=True, out="more.csv")
     dps.main_design(first, *noised).save(folder / "design.json")
-    with pytest.raises(dps.InputError, match=r"has spent epsilon = .* before, last in more\.csv"):
+    with pytest.raises(dps.InputError, match=r"has already spent epsilon = .*, most recently in more\.csv"):
         field(folder, frame, "design.json", "second")
     release, _, _ = field(folder, frame, "design.json", "second", again=True)
     assert release.spent.epsilon == pytest.approx(0.7 + loss_of_repeats(first, 2))
@@ -179,8 +179,8 @@ def test_the_documents_state_the_sum(epsilon, pilot_epsilon, tmp_path):
         ({"pilot_total": 400}, "pilot_total must be below total"),
         ({"pilot_total": 399}, "total must be at least the sum of the minimums"),
         ({"pilot_total": 1}, "total must be at least the sum of the minimums"),
-        ({"at_most": 100}, "for a total and a promise of epsilon alone, got at_most"),
-        ({"delta": 1e-6, "mechanism": "gaussian"}, "promise of epsilon alone, got delta"),
+        ({"at_most": 100}, "supports only a total and a promise of epsilon, got at_most"),
+        ({"delta": 1e-6, "mechanism": "gaussian"}, "promise of epsilon, got delta"),
         ({"trust": "curator"}, "one noised mean of a stratum shows no spread"),
         ({"objective": "unit_free"}, "objectives mean, trace and custom"),
         ({"nonsense": 1}, "a design has no option 'nonsense'"),
@@ -210,7 +210,7 @@ def test_refusals_of_a_main_design():
     main = dps.main_design(first, names, noised)
     plain = dps.design(first.strata, epsilon=1, total=100)
     for wrong in (main, plain, None):
-        with pytest.raises(dps.InputError, match="follows the design of a pilot"):
+        with pytest.raises(dps.InputError, match="must follow the design of a pilot"):
             dps.main_design(wrong, names, noised)
     result = estimate_means(first, names, noised)
     with pytest.raises(dps.InputError, match="must be the one that follows this pilot"):
@@ -354,7 +354,7 @@ def test_the_commands(survey):
             ["pilot", "strata.csv", *budgets, "--pilot-epsilon", "2"],
             "--pilot-epsilon must be above 0 and below",
         ),
-        (["main-design", "design.json", "first/noised.csv"], "follows the design of a pilot"),
+        (["main-design", "design.json", "first/noised.csv"], "must follow the design of a pilot"),
         (["estimate", "design.json", "second/noised.csv", *waves[:2]], "give both --pilot and"),
     ):
         wrong = run(*arguments)

@@ -40,16 +40,16 @@ def test_figures_of_the_headline_are_those_of_the_library():
     assert f"= {plan.total} interviews" in words
     assert f"{plan.standard_error:#.3g}" in words
     assert f"{neyman.standard_error:#.3g}" in words
-    assert f"{match_neyman(plan).total:,} interviews to do as well" in words
+    assert f"{match_neyman(plan).total:,} interviews to be as precise" in words
 
 
 @pytest.mark.parametrize(
     ("match", "words"),
     [
-        (Match(None, True), "with it no number of interviews would do as well"),
-        (Match(None, False), "no number of interviews was found to do as well"),
-        (Match(1234, False), "with it you would need about 1,234 interviews to do as well"),
-        (Match(90, True), "with it 90 interviews would do as well"),
+        (Match(None, True), "with it, no number of interviews would be as precise"),
+        (Match(None, False), "no number of interviews was found to be as precise"),
+        (Match(1234, False), "with it, you would need about 1,234 interviews to be as precise"),
+        (Match(90, True), "with it, 90 interviews would be as precise"),
     ],
 )
 def test_every_match_has_its_words(match, words):
@@ -186,7 +186,7 @@ def test_cautions():
         == []
     )
     beyond = quiet(FOUR, epsilon=0.1, total=20_000)
-    assert any("20,000 interviews are more than help" in words for words in cautions(beyond))
+    assert any("20,000 interviews exceed the best number" in words for words in cautions(beyond))
     pilot = dps.Strata([900, 900], [0.3, 0.2], sd_sources="confidential", sd_epsilons=[0.25, 0.2])
     assert "cost epsilon = 0.250" in cautions(dps.design(pilot, epsilon=1, total=90))[0]
     few = cautions(quiet(FOUR, epsilon=1, total=4))

@@ -150,15 +150,15 @@ class Evaluation:
 
     def sentences(self) -> list[str]:
         """Say how good the allocation is."""
-        name = "standard error" if self.standard_error is not None else "objective"
+        name = "a standard error" if self.standard_error is not None else "an objective"
         given, best = (
             math.sqrt(value) if self.standard_error is not None else value
             for value in (self.variance, self.best.variance)
         )
         measure = "planned variance" if self.best.problem.terms.random_answers else "variance"
         return [
-            f"Your allocation has a {name} of {figure(given)}, the best one {self._as_large} {figure(best)}. "
-            f"Its {measure} is {self.ratio:.4g} times that of the best.",
+            f"Your allocation has {name} of {figure(given)}; the best one {self._as_large} has "
+            f"{figure(best)}. Its {measure} is {self.ratio:.4g} times that of the best.",
             *([] if self.best.response_in_words is None else [self._response_in_words()]),
             *([] if self.cost is None else [self._cost_in_words(self.cost)]),
             self.certificate.in_words,
@@ -177,18 +177,18 @@ class Evaluation:
 
     def _cost_in_words(self, cost: float) -> str:
         if self.budget is None:
-            return f"They cost {money(cost)}."
+            return f"The invitations cost {money(cost)}."
         if self.within_budget:
-            return f"They cost {money(cost)}, within the budget of {money(self.budget)}."
+            return f"The invitations cost {money(cost)}, within the budget of {money(self.budget)}."
         over = money(cost - self.budget)
-        return f"They cost {money(cost)}, which is {over} more than the budget of {money(self.budget)}."
+        return f"The invitations cost {money(cost)}, {over} more than the budget of {money(self.budget)}."
 
     def __repr__(self) -> str:
         return "\n".join([as_plain_text(self.text_table()), "", *self.sentences()])
 
 
 def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Evaluation:
-    """Score an allocation under the same privacy as :func:`design` would give it.
+    """Compare an allocation with the best one under the same privacy.
 
     Parameters
     ----------
@@ -197,18 +197,18 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     sample_sizes : array of int
         People to invite in each stratum, within the bounds of the options.
     **options
-        As for :func:`design`, without ``total`` and the other questions. A ``budget`` is compared with what
-        the allocation costs.
+        As for :func:`design`, without ``total`` and the other goals. A ``budget`` is compared with the cost
+        of the allocation.
 
     Returns
     -------
     Evaluation
-        Beside the best design with the same total; where people cost differently, of the same cost.
+        The allocation beside the best design with the same total or, where costs differ, of the same cost.
 
     Raises
     ------
     InputError
-        If the sizes do not fit strata and bounds.
+        If the sizes do not fit the strata and bounds.
 
     Examples
     --------
@@ -229,8 +229,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     budget = options.pop("budget", None)
     if has_targets(OPTIONS["domains"].taken(options.get("domains"))):
         raise InputError(
-            f"evaluate shows what {option('domains')} get and takes no targets for them; name the columns "
-            "alone.",
+            f"evaluate takes no targets for {option('domains')}; give only the names of the columns.",
             value=options["domains"],
         )
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
@@ -283,7 +282,7 @@ def _as_sizes(sample_sizes: npt.ArrayLike, strata: Strata) -> IntArray:
     try:
         sizes = np.asarray(sample_sizes, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{wanted}, got others.") from None
+        raise InputError(f"{wanted}, got something else.") from None
     if sizes.ndim != 1 or len(sizes) != len(strata):
         raise InputError(f"{wanted}, got {sizes.size}.")
     wrong = np.flatnonzero(~((sizes == np.floor(sizes)) & (sizes >= 1) & (sizes <= strata.sizes)))

@@ -273,7 +273,7 @@ class _Search:
         asked = f"the target of {where}" if where else asked
         planned = "that can be planned" if self._problem.terms.random_answers else "possible"
         return InfeasibleError(
-            f"{asked} asks for a standard error of {figure(math.sqrt(target), 6)}, but the best {planned} "
+            f"{asked} requires a standard error of {figure(math.sqrt(target), 6)}, but the best {planned} "
             f"under this privacy is {figure(math.sqrt(best), 6)}, with {self.strata.counted(total)}.",
             misses=(True, best / target),
         )

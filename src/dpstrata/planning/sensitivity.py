@@ -14,7 +14,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.words.numbers import figure
-from dpstrata.words.tables import SHOWN_STRATA, TextTable, as_plain_text
+from dpstrata.words.tables import SHOWN_STRATA, TextTable, as_plain_text, not_shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +96,14 @@ class Sensitivity:
         return [
             TextTable(
                 f"Standard deviations wrong by a factor of {self.factor:g}",
-                ("if the true ones are", "variance", "best possible", "what not knowing costs"),
+                ("true standard deviations", "variance", "best possible", "variance ratio"),
                 scenarios,
             ),
             TextTable(
-                "The strata, the one that matters most first",
-                ("stratum", "share of variance", "variance if larger", "if smaller"),
+                "Strata, most influential first",
+                ("stratum", "share of variance", "variance if larger", "variance if smaller"),
                 strata[:SHOWN_STRATA],
-                f"{left:,} more strata are not shown." if left > 0 else "",
+                not_shown(left, "strata"),
             ),
         ]
 
@@ -112,16 +112,16 @@ class Sensitivity:
 
 
 def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensitivity:
-    """Show what happens to the variance if the standard deviations were wrong by a factor.
+    """Show how the variance changes if the standard deviations are wrong by a factor.
 
     Parameters
     ----------
     plan : Design
         The design. Its sample sizes and noise stay as they are.
     factor : float
-        How many times larger or smaller they may be, > 1. None can be larger than the answer range allows.
+        How many times larger or smaller they may be, > 1; none exceeds what the answer range allows.
     strata : int
-        For how many of the strata that matter most the best design is found again, >= 0.
+        Number of strata, the most influential first, for which to find the best design again, >= 0.
 
     Returns
     -------
