@@ -88,7 +88,7 @@ def privatize(
 
     For a design with a curator, the mean of each stratum is noised instead. Whoever runs this holds raw
     answers, so only the central promise is left: the local one needs answers that are noised on the
-    respondent's side. Whatever stands against a release is found before anything is spent.
+    respondent's side. Anything that prevents a release is found before anything is spent.
 
     Parameters
     ----------
@@ -97,27 +97,27 @@ def privatize(
         which it recognises people.
     answers : path
         Table with the columns ``id``, ``stratum`` and ``answer``. Numbers may have decimal commas; yes, no,
-        true and false are 1 and 0 where the design's answers are ``"binary"``. Who left the answer blank
-        counts as somebody who did not answer.
+        true and false are 1 and 0 where the design's answers are ``"binary"``. People who left the answer
+        blank count as people who did not answer.
     sample : path
         The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.
     id, answer : str
         Names of the columns.
     stratum : str or sequence of str
-        Name of the column of the stratum, or of the columns that were crossed.
+        Name of the stratum column, or of the columns that were crossed.
     out : path
         Noised answers (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum`` and ``answer``; for a
-        curator one noised mean a stratum, with the number of its ``answers``. It must not exist yet.
+        curator, one noised mean per stratum, with the number of its ``answers``. It must not exist yet.
     key_file : path
         The key of the draw.
     sheet : str, optional
         Sheet of the answers, if they are an Excel file; by default the first.
     again : bool
-        Whether to release although something was released before: everyone's losses add up, and those of the
-        same sample add up before it hides anyone.
+        Whether to release even though something was released before: everyone's losses add up, and those of
+        the same sample add up before the sample hides anyone.
     accept_response : bool
-        Whether to release although so few people answered, or for a further question other people than for
-        the ones before, that more may be lost than the design promises; the ledger counts that loss.
+        Whether to release even though more may be lost than the design promises, because too few people
+        answered, or a further question was answered by other people; the ledger counts that loss.
     progress : callable, optional
         Called with the number of answers noised since the last call.
 
@@ -281,7 +281,7 @@ def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dic
     if empty:
         listed = ", ".join(map(repr, empty[:5])) + (", ..." if len(empty) > 5 else "")
         raise InputError(
-            f"every stratum must have an answer, got none in {listed}, and nothing could be estimated. Wait "
+            f"every stratum must have an answer, got none in {listed}, so nothing could be estimated. Wait "
             "for answers from there, or merge strata in a new design with a new sample."
         )
     for name, given in by_stratum.items():
@@ -292,11 +292,11 @@ def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dic
 def _require_drawn(drawn: Mapping[str, str], people: list[str], strata: list[str]) -> None:
     """Refuse answers of people who were not drawn, or drawn elsewhere, or twice; nobody is named."""
     if len(set(people)) < len(people):
-        raise InputError("everyone may answer once, got someone's answer twice.")
+        raise InputError("each person may answer once, got two answers from the same person.")
     strangers = sum(person not in drawn for person in people)
     elsewhere = sum(drawn.get(person, name) != name for person, name in zip(people, strata, strict=True))
     if strangers or elsewhere:
         raise InputError(
-            f"only people who were drawn may be noised, got {strangers:,} who were not and {elsewhere:,} "
-            "with another stratum than they were drawn in."
+            f"only answers of people who were drawn may be noised, got {strangers:,} from people who were "
+            f"not and {elsewhere:,} with a stratum other than the one they were drawn in."
         )
