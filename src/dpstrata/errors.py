@@ -161,7 +161,7 @@ class CellProblem(NamedTuple):
 
 
 class DpstrataError(Exception):
-    """Base of every error dpstrata raises on purpose.
+    """Base class of the errors that dpstrata raises on purpose.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class DpstrataError(Exception):
     argument : str or None
         The argument it is about: the first that the sentence mentions, unless stated.
     value : object
-        What was given for it, where that is worth more than its words.
+        The value that was given for it, where it is kept.
     where : str or None
         The stratum, row or file in which it was found.
     """
@@ -191,7 +191,7 @@ class DpstrataError(Exception):
 
 
 class InputError(DpstrataError, ValueError):
-    """Input that cannot be used; the message says what must hold and what was got."""
+    """Input that cannot be used; the message states what must hold and what was given."""
 
     @classmethod
     def must(
@@ -232,7 +232,7 @@ class InputError(DpstrataError, ValueError):
 
 
 class StrataError(InputError):
-    """One or more problems of the strata.
+    """One or more problems with the strata.
 
     Attributes
     ----------
@@ -264,13 +264,13 @@ class StrataError(InputError):
 
 
 class InfeasibleError(InputError):
-    """Two requests that no design can meet together.
+    """Requests that no design can meet together.
 
     Attributes
     ----------
     misses : tuple of (bool, float) or None
-        How far what is possible misses what was asked: whether the precision is out of reach (and not only
-        its cost), and by what factor. ``None`` where there is no such measure.
+        How far the best possible design misses the request: whether the precision is out of reach (and not
+        only its cost), and by what factor. ``None`` where there is no such measure.
     """
 
     def __init__(self, message: str, *, misses: tuple[bool, float] | None = None, **about: Any) -> None:
@@ -279,11 +279,11 @@ class InfeasibleError(InputError):
 
 
 class PrecisionError(DpstrataError, ArithmeticError):
-    """A result that could not be proven within the arithmetic at hand."""
+    """A result that could not be proven with the available arithmetic."""
 
 
 class NotAvailableError(DpstrataError, NotImplementedError):
-    """A request that dpstrata understands but this version does not carry out."""
+    """A request that dpstrata understands but this version does not support."""
 
 
 class MissingExtraError(DpstrataError, ImportError):
@@ -294,7 +294,7 @@ class MissingExtraError(DpstrataError, ImportError):
 
 
 class DpstrataWarning(UserWarning):
-    """Something usable that is probably not what was meant.
+    """A warning about input that works but is probably not what was meant.
 
     Attributes
     ----------

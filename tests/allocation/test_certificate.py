@@ -43,14 +43,17 @@ def test_numbers_of_the_paper_problem():
     assert good.tie == "none"
     assert good.largest_gain < good.smallest_loss
     assert good.margin == pytest.approx(good.smallest_loss - good.largest_gain, rel=1e-6)
-    assert good.in_words.startswith("Proven optimal: adding one person anywhere gains at most 1.355")
-    assert good.in_words.endswith("so no other allocation of the same total is as precise.")
+    assert good.in_words.startswith(
+        "Proven optimal: no other allocation of the same total is as precise. Adding one person anywhere gains at most 1.355"
+    )
     equal, unsettled = (replace(good, tie=tie).in_words for tie in ("equal", "open"))
-    assert equal.endswith("is more precise, but others are exactly as precise.")
-    assert unsettled.endswith("is more precise, but another agrees with it to 100 digits.")
+    assert equal.startswith(
+        "Proven optimal: no other allocation of the same total is more precise, though others are exactly as precise."
+    )
+    assert "total is more precise, though another agrees with it to 100 digits. Adding" in unsettled
     bad = certify(problem, np.array([137, 44, 14, 5]))
     assert not bad.optimal
-    assert bad.in_words.startswith("Not optimal: moving one person would take")
+    assert bad.in_words.startswith("Not optimal: moving one person would lower the objective by")
 
 
 def test_nothing_to_move():
@@ -58,7 +61,7 @@ def test_nothing_to_move():
     certificate = certify(problem, np.array([5, 5]))
     assert certificate.optimal
     assert certificate.largest_gain is None
-    assert certificate.in_words == "Proven optimal: the bounds leave no person to move."
+    assert certificate.in_words == "Proven optimal: the minimums and maximums leave no choice."
 
 
 def test_sizes_must_be_within_bounds():

@@ -18,15 +18,19 @@ def run(*arguments, cwd=None, env=None):
 
 def test_the_noise_is_the_best_unless_it_is_named_and_one_line_says_so():
     for options, title, reason in (
-        ([], "Staircase", "no other noise does better for such answers (piecewise gives a standard error of"),
-        (["--answers", "binary"], "Randomized response", "no other noise does better for such answers."),
-        (["--delta", 1e-6], "Gaussian", "it is the noise for a promise of epsilon with delta."),
+        (
+            [],
+            "Staircase",
+            "no other noise does better for these answers (piecewise gives a standard error of",
+        ),
+        (["--answers", "binary"], "Randomized response", "no other noise does better for these answers."),
+        (["--delta", 1e-6], "Gaussian", "a promise of epsilon with delta requires it."),
     ):
         shown = " ".join(run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *options).stdout.split())
-        assert shown.count(f"{title} was chosen: {reason}") == 1
-        assert "noise protects such answers as well" not in shown
+        assert shown.count(f"{title} noise was chosen: {reason}") == 1
+        assert "noise would keep the same promise" not in shown
     named = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *LAPLACE).stdout
-    assert "Staircase noise protects such answers as well" in " ".join(named.split())
+    assert "Staircase noise would keep the same promise" in " ".join(named.split())
     assert "was chosen" not in named
 
 
@@ -43,9 +47,39 @@ def test_design_shows_everything_the_planner_asked_for():
         "5.273",
         "0.2682",
         "Proven optimal",
-        "factor of at most 2.72",
+        "epsilon = 1 for everyone; --full shows the promise and what it assumes.",
     ):
         assert part in " ".join(result.stdout.split())
+
+
+def test_the_result_comes_first_and_the_promise_in_full_behind_a_flag():
+    design = ("design", EXAMPLE, "--epsilon", 1, "--total", 200, *LAPLACE)
+    short, full = (" ".join(run(*design, *more).stdout.split()) for more in ([], ["--full"]))
+    result = (
+        "200 interviews give a standard error of 0.01956 for the population mean, a margin of error of "
+        "0.03833 at 95% confidence. Privacy accounts for 83.4% of the variance, sampling for the rest. "
+    )
+    assert short.startswith(result)
+    assert full.startswith(result)
+    plan = dps.design(dps.Strata.from_file(EXAMPLE), epsilon=1, total=200, mechanism="laplace")
+    for promised in ("factor of at most 2.72", *plan.privacy["assumptions"]):
+        assert promised not in short
+        assert promised in full
+        assert promised in repr(plan)
+        assert promised.replace("'", "&#x27;") in plan._repr_html_()
+    assert "--full" not in full
+    level = run(*design, "--confidence", 0.9).stdout
+    assert "a margin of error of 0.03217 at 90% confidence" in " ".join(level.split())
+
+
+def test_the_short_promise_counts_what_else_was_spent(tmp_path):
+    strata = tmp_path / "strata.csv"
+    strata.write_text(
+        "stratum,size,sd,sd_source,sd_epsilon\na,900,0.2,private_pilot,0.25\nb,800,0.3,public,0\n"
+    )
+    shown = run("design", strata, "--epsilon", 1, "--total", 90).stdout
+    spent = "epsilon = 1 for everyone, on top of epsilon = 0.25 spent on the standard deviations; --full"
+    assert spent in " ".join(shown.split())
 
 
 def test_json_is_the_document_alone(tmp_path):
@@ -61,7 +95,7 @@ def test_json_is_the_document_alone(tmp_path):
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        (["--at-most", 2000], "972 interviews are best: 1,028 of the 2,000 are saved"),
+        (["--at-most", 2000], "972 interviews are best, 1,028 fewer than the 2,000 allowed"),
         (["--target-se", 0.05], "50 interviews are the fewest that reach a standard error of 0.05"),
         (["--target-margin", 0.1, "--confidence", 0.9], "interviews are the fewest that reach"),
         (["--total", 200, "--questions", 3], "200 interviews in 4 strata"),
@@ -156,7 +190,7 @@ def test_out_by_ending(tmp_path, ending):
             "--delta 0.1 does not go with",
         ),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--domains", "x"], "got 'x'"),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--out", "x.doc"], "written to .json"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--out", "x.doc"], "must end in .json"),
         (["design", EXAMPLE, "--epsilon", "much", "--total", 9], "--epsilon must be a number, got 'much'"),
         (["design", EXAMPLE, "--total", 9], "needs one of --epsilon, --zcdp and --gdp"),
         (
@@ -234,13 +268,16 @@ REGIONS = EXAMPLE.with_name("regions.csv")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--budget", 20_000], "The budget of 20,000 buys 1,772 invitations that cost 20,000"),
-        (["--target-se", 0.02], "for a cost of 11,127"),
+        (["--budget", 20_000], "The budget of 20,000 buys 1,772 invitations at a cost of 20,000"),
+        (["--target-se", 0.02], "at a cost of 11,127"),
         (["--target-cv", 0.05, "--expected-mean", 0.4], "standard error of 0.02"),
-        (["--total", 900, "--local-epsilon-cap", 3], "The cap of 3 on one noised answer binds in"),
+        (
+            ["--total", 900, "--local-epsilon-cap", 3, "--full"],
+            "The cap of 3 on one noised answer is binding in",
+        ),
         (
             ["--target-se", 0.02, "--domains", "region=0.04", "--domains", "age:young=0.03"],
-            "2 of them bind: all, region west",
+            "2 of them are binding: all, region west",
         ),
         (["--total", 900, "--domains", "region"], "region: west"),
         (["--at-most", 900], "about 555 of 900 people would answer"),
@@ -258,7 +295,7 @@ def test_planners_questions(arguments, words):
         (["--budget", 5], "budget must cover the minimums, which cost 89, got --budget 5"),
         (
             ["--target-se", 0.001],
-            "asks for a standard error of 0.001, but the best that can be planned under this privacy is",
+            "requires a standard error of 0.001, but the best that can be planned under this privacy is",
         ),
         (["--target-se", 0.02, "--budget", 100], "costs 11,127, more than --budget 100"),
         (["--total", 50_000], "people who would answer allow (40,000), got --total 50,000"),
@@ -267,17 +304,17 @@ def test_planners_questions(arguments, words):
         (["--target-cv", 0.02], "--target-cv needs --expected-mean"),
         (
             ["--domains", "region:north=0.04", "--domains", "region=0.05"],
-            "one target for all groups and another",
+            "one target for all groups or one for each, got both",
         ),
         (
             ["--domains", "region=0.05", "--domains", "region:north=0.04"],
-            "one target for all groups and another",
+            "one target for all groups or one for each, got both",
         ),
         (["--target-se", "1e200"], "--target-se must be at most 1e100, got --target-se 1e+200"),
         (["--total", 90, "--min-per-stratum", 40], "at least the sum of the minimums (240), got --total 90"),
         (
             ["--total", 90, "--plot", "chart.gif"],
-            "a chart is written to .svg, .png, .pdf or .json, got 'chart.gif'",
+            "a chart file must end in .svg, .png, .pdf or .json, got 'chart.gif'",
         ),
     ],
 )
@@ -295,8 +332,9 @@ def test_evaluate(tmp_path):
     given = ("evaluate", EXAMPLE, "--epsilon", 1, *LAPLACE, "--sample-sizes", "50,50,50,50")
     result = run(*given, "--plot", chart, "--out", table)
     assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("Your allocation has a standard error of 0.0197")
     assert "1.015 times that of the best" in " ".join(result.stdout.split())
-    assert "Not optimal: moving one person would take" in " ".join(result.stdout.split())
+    assert "Not optimal: moving one person would lower the objective by" in " ".join(result.stdout.split())
     assert chart.read_text().startswith("<svg")
     assert (
         table.read_text().splitlines()[0]

@@ -74,7 +74,7 @@ def folder(tmp_path_factory):
         (f"{DESIGN} --no-such", "no such option: --no-such"),
         (
             f"{DESIGN} --budget 9",
-            "--budget needs the cost of one invitation in every stratum (in a file the column",
+            "--budget requires the cost of one invitation in every stratum (in a file, the column",
         ),
         (
             f"{DESIGN} --total 9 --mechanism laplace --delta 0.1",
@@ -95,7 +95,7 @@ def folder(tmp_path_factory):
         ),
         (
             f"{DESIGN} --total 9 --mechanism best --delta 1e-6 --questions 2",
-            "questions above 1 with Gaussian noise is not available in this version of dpstrata; leave it out.",
+            "questions above 1 with Gaussian noise is not available in this version of dpstrata; remove it.",
         ),
         (
             f"{DESIGN} --total 9 --domains stratum=0.1",
@@ -132,7 +132,7 @@ def folder(tmp_path_factory):
         ),
         (
             "main-design design.json answers.csv --answer sd",
-            "a main wave follows the design of a pilot, got another design.",
+            "a main wave must follow the design of a pilot, got another design.",
         ),
         ("sensitivity design.json --factor 0.5", "--factor must be a number above 1, got 0.5."),
         ("sensitivity design.json --strata -1", "--strata must be a whole number >= 0, got -1."),
@@ -140,7 +140,7 @@ def folder(tmp_path_factory):
         ("serve --host 203.0.113.9", "--host must be an address of this machine"),
         (
             f"frame fair1978.csv {FRAME} --out s.csv --table x",
-            "--table is for a DuckDB database, got 'fair1978.csv'.",
+            "--table requires a DuckDB database, got 'fair1978.csv'.",
         ),
         (
             f"frame fair1978.csv {FRAME} --out s.csv --sd-column age",
@@ -149,16 +149,16 @@ def folder(tmp_path_factory):
         ("frame answers.csv --id a --stratum b --out s.csv", "answers.csv has no column 'a'"),
         ("estimate design.json answers.csv --answer nope", "answers.csv has no column"),
         ("privatize design.json --stratum-value nowhere", "the design has no stratum 'nowhere'."),
-        ("privatize design.json --stratum-value A --out x.csv", "is for one respondent, got --out too."),
-        ("privatize design.json --stratum-value A --again", "is for one respondent, got --again too."),
+        ("privatize design.json --stratum-value A --out x.csv", "is for one respondent only, got --out too."),
+        ("privatize design.json --stratum-value A --again", "is for one respondent only, got --again too."),
         (
             "privatize design.json --stratum-value A --key-file k",
-            "is for one respondent, got --key-file too.",
+            "is for one respondent only, got --key-file too.",
         ),
         ("design loop.csv --epsilon 1 --total 9", "loop.csv"),
         (
             "privatize design.json answers.csv --stratum-value A",
-            "is for one respondent, got a table of answers too.",
+            "is for one respondent only, got a table of answers too.",
         ),
         (
             "privatize design.json answers.csv --id a",
@@ -216,7 +216,7 @@ def folder(tmp_path_factory):
         (f"{DESIGN} --domains colour=0.1", "--domains must name columns of the strata ('stratum'), got 'col"),
         (
             f"{DESIGN} --domains stratum=0.1 --target-cv 0.1 --expected-mean 0.5",
-            "--target-cv with targets for domains needs a column 'expected_mean' of the strata",
+            "--target-cv with targets for domains requires a column 'expected_mean' of the strata",
         ),
         ("evaluate strata.csv --epsilon 1", "evaluate needs --sample-sizes, or a column sample_size"),
         ("evaluate strata.csv --epsilon 1 --sample-sizes x,1", "--sample-sizes must be whole numbers, one"),
@@ -229,7 +229,7 @@ def folder(tmp_path_factory):
         ("sweep strata.csv --epsilon 1 --at-most 1:1e9:1", "--at-most must have at most 100,000 values."),
         (
             "pilot strata.csv --pilot-epsilon 0.2 --pilot-total 9",
-            "a pilot needs --epsilon and --total, of both waves together.",
+            "a pilot needs --epsilon and --total, each for both waves together.",
         ),
         (
             "pilot strata.csv --epsilon 1 --pilot-epsilon 0.2 --total 90 --pilot-total 9 --objective unit_free",
@@ -237,7 +237,7 @@ def folder(tmp_path_factory):
         ),
         (
             "estimate design.json means.csv --pilot pilot.json",
-            "to combine two waves give both --pilot and --pilot-answers.",
+            "to combine two waves, give both --pilot and --pilot-answers.",
         ),
         (
             "frame fair1978.csv --id person --stratum person --out s.csv",
@@ -346,7 +346,7 @@ def test_a_loss_beyond_the_promise_names_the_flag_that_accepts_it():
     response = Response(2.0, 0.0, 1.0, 3, 1, 1, np.ones(3))
     with pytest.raises(dps.InputError) as caught:
         response.require_promise()
-    assert "or pass --accept-response to release nevertheless" in in_flags(caught.value.sentence)
+    assert "or pass --accept-response to release anyway" in in_flags(caught.value.sentence)
 
 
 def test_sentences_on_the_screen_name_flags(capsys):

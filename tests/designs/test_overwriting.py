@@ -54,12 +54,15 @@ def test_a_design_that_was_released_is_not_replaced_and_only_its_answers_are_est
     assert counted.returncode == 0, counted.stderr
     options = ["--epsilon", "3", "--total", "10", "--answers", "binary"]
     wrong = run(tmp_path, "design", "strata.csv", *options, "--out", "design.json")
-    assert (wrong.returncode, "ledger.json is of this design" in wrong.stderr) == (2, True), wrong.stderr
+    assert (wrong.returncode, "ledger.json refers to this design" in wrong.stderr) == (2, True), wrong.stderr
     assert dps.load_design(tmp_path / "design.json") == plan
     other = run(tmp_path, "design", "strata.csv", *options, "--out", "other.json")
     assert other.returncode == 0, other.stderr
     wrong = run(tmp_path, "estimate", "other.json", "noised.csv")
-    assert (wrong.returncode, "got those of another one by the ledger" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "got those of another design, according to the ledger" in wrong.stderr) == (
+        2,
+        True,
+    )
     with pytest.raises(dps.InputError, match="must hold noised answers of this design"):
         dps.estimate(dps.load_design(tmp_path / "other.json"), tmp_path / "noised.csv")
     right = run(tmp_path, "estimate", "design.json", "noised.csv")

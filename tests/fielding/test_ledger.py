@@ -85,7 +85,7 @@ def test_several_questions_share_one_budget(fielded):
 
     assert noised("income").spent.epsilon == 1.0
     assert noised("rent").spent.epsilon == 1.0
-    with pytest.raises(dps.InputError, match="is for 2 questions, and as many were released before"):
+    with pytest.raises(dps.InputError, match="is for 2 questions, and all of them were released before"):
         noised("age")
     (folder / "rent.csv").rename(folder / "first-rent.csv")
     with pytest.raises(dps.InputError, match=r"was released before, as rent\.csv"):
@@ -289,7 +289,7 @@ def test_a_file_that_is_put_back_is_only_marked_as_released(fielded, monkeypatch
     folder, _ = fielded
     killed_release(folder, monkeypatch, ledgers.Ledger, "finish")
     (folder / "noised.csv").rename(folder / "moved.csv")
-    with pytest.raises(dps.InputError, match="put it back and run the same again"):
+    with pytest.raises(dps.InputError, match="put it back and run the same command again"):
         release(folder)
     (folder / "moved.csv").rename(folder / "noised.csv")
     content = (folder / "noised.csv").read_bytes()

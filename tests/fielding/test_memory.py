@@ -82,6 +82,6 @@ def test_what_is_no_frame_is_refused():
     twice = pd.DataFrame([[1, 2, "a"]], columns=["id", "id", "s"])
     with pytest.raises(dps.InputError, match="the data frame must have one column of each name"):
         open_frame(twice, id="id", stratum="s")
-    for more, words in (({"sheet": "x"}, "sheet is for an Excel file"), ({"table": "x"}, "table is for")):
+    for more, words in (({"sheet": "x"}, "sheet requires an Excel file"), ({"table": "x"}, "table is for")):
         with pytest.raises(dps.InputError, match=words):
             open_frame(pd.DataFrame(PEOPLE), id="whole", stratum="region", **more)

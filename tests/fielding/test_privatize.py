@@ -64,8 +64,11 @@ def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda rows: [*rows, ["stranger", "north", "1"]], "got 1 who were not and 0 with another stratum"),
-        (lambda rows: [*rows, rows[-1]], "got someone's answer twice"),
+        (
+            lambda rows: [*rows, ["stranger", "north", "1"]],
+            "got 1 from people who were not and 0 with a stratum other",
+        ),
+        (lambda rows: [*rows, rows[-1]], "got two answers from the same person"),
         (
             lambda rows: [*rows[:-1], [rows[-1][0], "nowhere", "43210"]],
             "got 0 who were not and 1 with another",
@@ -110,7 +113,7 @@ def test_the_commands_from_answers_to_estimates(fielded):
         (["privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv"], "is not replaced"),
         (
             ["privatize", "design.json", "answers.csv", *batch, "--out", "n.json"],
-            "is written to .csv, .parquet or",
+            "must end in .csv, .parquet or",
         ),
         (["privatize", "design.json", "answers.csv", *batch, "--out", "more.csv"], "was released before"),
         (["estimate", "design.json", "answers.csv", "--stratum", "x"], "has no column 'x'"),
@@ -290,7 +293,10 @@ def test_other_people_for_another_question_show_who_was_drawn(fielded):
         return privatize(folder / "design.json", folder / "some.csv", **files, **columns, **options)
 
     assert question("income", some).spent.epsilon == 1
-    with pytest.raises(dps.InputError, match="not the same people answered this question"):
+    with pytest.raises(
+        dps.InputError,
+        match="the people who answered this question are not those who answered the earlier ones",
+    ):
         question("rent", some[1:])
     assert len(json.loads((folder / "ledger.json").read_text())["entries"]) == 1
     counted = question("rent", some[1:], accept_response=True).spent.epsilon
@@ -360,7 +366,7 @@ def test_other_people_may_not_come_in_with_a_blank(fielded):
     text = (folder / "answers.csv").read_text()
     for row, words in (
         ("stranger,north,", "got 1 who were not and 0 with"),
-        (text.splitlines()[1].rpartition(",")[0] + ",", "got someone's answer twice"),
+        (text.splitlines()[1].rpartition(",")[0] + ",", "got two answers from the same person"),
     ):
         (folder / "wrong.csv").write_text(f"{text}{row}\n")
         with pytest.raises(dps.InputError, match=words):
@@ -405,7 +411,7 @@ def test_frames_and_answers_in_a_sheet_under_a_title(fielded):
     wrong = run(folder, *[part if part != "May" else "June" for part in steps[0]])
     assert wrong.stderr == "Error: people.xlsx has no sheet 'June'; it has 'Sheet', 'May'.\n"
     wrong = run(folder, *[part.replace("people.xlsx", "people.csv") for part in steps[0]])
-    assert wrong.stderr == "Error: --sheet is for an Excel file, got 'people.csv'.\n"
+    assert wrong.stderr == "Error: --sheet requires an Excel file, got 'people.csv'.\n"
 
 
 def test_the_commands_read_yes_and_no(fielded):
@@ -435,7 +441,7 @@ def test_answers_outside_the_range_are_refused_before_anything_is_spent(fielded)
     for options, words in (
         ({"answers": (0, 1)}, r"answers must lie in \[0, 1\], got 40 of 40 outside"),
         ({"answers": "binary"}, r"answers must lie in \[0, 1\] in steps of 1, got 40 of 40 outside"),
-        ({}, "must state what can be answered before answers from a file are noised, got the default"),
+        ({}, "must state the possible answers before answers from a file are noised, got the default"),
     ):
         field_instead(
             folder, frame, dps.design(frame_strata(frame), epsilon=1, total=40, **options), {"income": 43210}

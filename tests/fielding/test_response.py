@@ -159,9 +159,7 @@ def test_estimates_say_what_the_answers_contradict_and_refuse_nothing():
     plan = survey()
     few = [name for name, n in zip(NAMES, plan.sample_sizes.tolist(), strict=True) for _ in range(n // 2)]
     result = estimate_means(plan, few, np.full(len(few), 0.5))
-    assert result.notes[0].startswith(
-        "Too few people answered for what the design counts on, in 4 of 4 strata"
-    )
+    assert result.notes[0].startswith("Fewer people answered than the design assumes, in 4 of 4 strata")
     everyone = np.repeat(NAMES, plan.sample_sizes).tolist()
     assert estimate_means(plan, everyone, np.full(len(everyone), 0.5)).notes == ()
 

@@ -186,7 +186,7 @@ def test_draws_are_recorded_and_verified(survey):
     assert (folder / "sample.parquet").read_bytes() == first
     table = pq.read_table(folder / "sample.parquet")
     pq.write_table(table.slice(1), folder / "sample.parquet")
-    with pytest.raises(dps.InputError, match="is not the sample that design, frame and key give"):
+    with pytest.raises(dps.InputError, match="is not the sample that this design, frame and key produce"):
         verify_draw(folder / "design.json", frame, sample=folder / "sample.parquet", key_file=key_file)
 
 
@@ -239,7 +239,7 @@ def test_the_commands(survey):
             "is not replaced",
         ),
         (["frame", "people.csv", *columns, "--out", "people.csv"], "is given for two different files"),
-        (["draw", "design.json", "people.csv", *columns, "--out", "s.json"], "written to .csv, .parquet or"),
+        (["draw", "design.json", "people.csv", *columns, "--out", "s.json"], "must end in .csv, .parquet or"),
         (
             ["frame", "people.csv", "--id", "region", "--stratum", "region", "--out", "s.csv"],
             "different columns",
@@ -265,10 +265,10 @@ def test_samples_with_strata_exchanged_are_not_verified(survey):
 def test_names_that_stand_for_others_and_ambiguous_crossings_are_refused(tmp_path):
     write_csv(tmp_path / "people1.csv", everyone())
     write_csv(tmp_path / "people[1].csv", everyone()[:30])
-    with pytest.raises(dps.InputError, match="must not hold"):
+    with pytest.raises(dps.InputError, match="must not contain"):
         frame_strata(open_frame(tmp_path / "people[1].csv", id="person", stratum="region"))
     (tmp_path / "c.csv").write_text("p,a,b\n1,x | y,z\n2,x,y | z\n")
-    with pytest.raises(dps.InputError, match="2 in strata that are crossed and hold"):
+    with pytest.raises(dps.InputError, match="2 in crossed strata whose names contain"):
         frame_strata(open_frame(tmp_path / "c.csv", id="p", stratum=["a", "b"]))
 
 
@@ -435,7 +435,7 @@ def test_records_of_version_1_are_verified_by_the_digest_that_they_hold(survey, 
     verify_draw(folder / "design.json", frame, sample=folder / "sample.csv", **arguments)
     (folder / "draw.json").write_text(json.dumps(old | {changed: "rows"}))  # of Spark: of another kind
     if changed == "frame_digest":
-        with pytest.raises(dps.InputError, match="records another frame"):
+        with pytest.raises(dps.InputError, match="records a different frame"):
             verify_draw(folder / "design.json", frame, sample=folder / "sample.csv", **arguments)
     else:
         verify_draw(folder / "design.json", frame, sample=folder / "sample.csv", **arguments)
@@ -447,7 +447,7 @@ def test_a_second_draw_does_not_replace_the_record_of_the_first(survey):
     frame, plan, folder = survey
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "k")
     dps.design(plan.strata, epsilon=2, total=50).save(folder / "other.json")
-    with pytest.raises(dps.InputError, match="records another draw and is not replaced"):
+    with pytest.raises(dps.InputError, match="records another draw, so it is not replaced"):
         draw(folder / "other.json", frame, out=folder / "other.csv", key_file=folder / "k")
     assert not (folder / "other.csv").exists()
 

@@ -73,7 +73,7 @@ def test_a_sheet_is_chosen_by_its_name(tmp_path):
     with pytest.raises(dps.InputError, match=r"s.xlsx has no sheet 'strata'; it has 'Notes', 'Strata'\.$"):
         dps.Strata.from_file(path, sheet="strata")
     (tmp_path / "s.csv").write_text("stratum,size\na,1\n")
-    with pytest.raises(dps.InputError, match=r"sheet is for an Excel file, got 's.csv'\.$"):
+    with pytest.raises(dps.InputError, match=r"sheet requires an Excel file, got 's.csv'\.$"):
         dps.Strata.from_file(tmp_path / "s.csv", sheet="Strata")
 
 

@@ -114,7 +114,7 @@ def test_only_one_release_of_the_pilot_was_announced(survey):
     _, _, noised = field(folder, frame, "pilot.json", "first")
     field(folder, frame, "pilot.json", "first", again=True, out="more.csv")
     dps.main_design(first, *noised).save(folder / "design.json")
-    with pytest.raises(dps.InputError, match=r"has spent epsilon = .* before, last in more\.csv"):
+    with pytest.raises(dps.InputError, match=r"has already spent epsilon = .*, most recently in more\.csv"):
         field(folder, frame, "design.json", "second")
     release, _, _ = field(folder, frame, "design.json", "second", again=True)
     assert release.spent.epsilon == pytest.approx(0.7 + loss_of_repeats(first, 2))
@@ -151,7 +151,7 @@ def test_the_documents_state_the_sum(epsilon, pilot_epsilon, tmp_path):
         in_all = plan.privacy["central_in_all"]
         assert in_all["epsilon"] == pytest.approx(epsilon, rel=1e-15)
         assert in_all["epsilon"] <= epsilon
-        assert f"both spend at most {epsilon:g} in all" in plan.privacy["in_words"]
+        assert f"the two together spend at most {epsilon:g};" in plan.privacy["in_words"]
         assert any("drawn apart" in assumption for assumption in plan.privacy["assumptions"])
     assert main.privacy["spent_on_deviations"] == pilot_epsilon
     assert main.waves.pilot_digest == first.digest
@@ -179,8 +179,8 @@ def test_the_documents_state_the_sum(epsilon, pilot_epsilon, tmp_path):
         ({"pilot_total": 400}, "pilot_total must be below total"),
         ({"pilot_total": 399}, "total must be at least the sum of the minimums"),
         ({"pilot_total": 1}, "total must be at least the sum of the minimums"),
-        ({"at_most": 100}, "for a total and a promise of epsilon alone, got at_most"),
-        ({"delta": 1e-6, "mechanism": "gaussian"}, "promise of epsilon alone, got delta"),
+        ({"at_most": 100}, "supports only a total and a promise of epsilon, got at_most"),
+        ({"delta": 1e-6, "mechanism": "gaussian"}, "promise of epsilon, got delta"),
         ({"release": "sums"}, "one noised mean of a stratum shows no spread"),
         ({"objective": "unit_free"}, "objectives mean, trace and custom"),
         ({"nonsense": 1}, "a design has no option 'nonsense'"),
@@ -210,7 +210,7 @@ def test_refusals_of_a_main_design():
     main = dps.main_design(first, names, noised)
     plain = dps.design(first.strata, epsilon=1, total=100)
     for wrong in (main, plain, None):
-        with pytest.raises(dps.InputError, match="follows the design of a pilot"):
+        with pytest.raises(dps.InputError, match="must follow the design of a pilot"):
             dps.main_design(wrong, names, noised)
     result = estimate_means(first, names, noised)
     with pytest.raises(dps.InputError, match="must be the one that follows this pilot"):
@@ -330,11 +330,17 @@ def test_the_commands(survey):
     kind = ["--answers", "binary", "--mechanism", "randomized_response"]
     made = run("pilot", "strata.csv", *budgets, *kind, "--out", "pilot.json")
     assert made.returncode == 0, made.stderr
-    assert "This is the first of two waves" in " ".join(made.stdout.split())
+    shown = " ".join(made.stdout.split())
+    assert shown.startswith("120 interviews give a standard error of")
+    assert "epsilon = 0.3 for everyone in this wave, 1 in both waves together; --full" in shown
+    full = run("pilot", "strata.csv", *budgets, *kind, "--full")
+    assert "This is the first of two waves" in " ".join(full.stdout.split())
     field(folder, frame, "pilot.json", "first")
     main = run("main-design", "pilot.json", "first/noised.csv", "--out", "design.json")
     assert main.returncode == 0, main.stderr
-    assert "both spend at most 1 in all" in " ".join(main.stdout.split())
+    assert "the two together" not in " ".join(main.stdout.split())
+    full = run("main-design", "pilot.json", "first/noised.csv", "--full")
+    assert "the two together spend at most 1;" in " ".join(full.stdout.split())
     shown = run("main-design", "pilot.json", "first/noised.csv", "--json")
     assert json.loads(shown.stdout) == json.loads((folder / "design.json").read_text())
     field(folder, frame, "design.json", "second")
@@ -348,7 +354,7 @@ def test_the_commands(survey):
             ["pilot", "strata.csv", *budgets, "--pilot-epsilon", "2"],
             "--pilot-epsilon must be above 0 and below",
         ),
-        (["main-design", "design.json", "first/noised.csv"], "follows the design of a pilot"),
+        (["main-design", "design.json", "first/noised.csv"], "must follow the design of a pilot"),
         (["estimate", "design.json", "second/noised.csv", *waves[:2]], "give both --pilot and"),
     ):
         wrong = run(*arguments)

@@ -44,7 +44,7 @@ def test_best_picks_what_it_should(e, answers, chosen):
         assert other.variance == variance
     if answers == (0, 1) and e == 3.0:
         assert (plan.noise_sds[0] ** 2) == pytest.approx(0.123, abs=5e-4)
-    assert f"{plan.mechanism.title} was chosen" in repr(plan)
+    assert f"{plan.mechanism.title} noise was chosen" in repr(plan)
 
 
 def test_valid_mechanisms_by_answers_and_release():
@@ -226,7 +226,7 @@ def test_the_best_is_gaussian_where_only_that_keeps_the_promise(promise, tmp_pat
     assert plan.inputs == explicit.inputs
     assert plan.sample_sizes.tolist() == explicit.sample_sizes.tolist()
     assert [row.mechanism for row in plan.choice] == ["gaussian"]
-    assert f"Gaussian was chosen: it is the noise for a promise of {plan.inputs.promise.title}." in repr(plan)
+    assert f"Gaussian noise was chosen: a promise of {plan.inputs.promise.title} requires it." in repr(plan)
     plan.save(tmp_path / "d.json")
     assert dps.load_design(tmp_path / "d.json") == plan
     if "delta" in promise:
@@ -354,6 +354,6 @@ def test_what_is_derived_from_a_design_keeps_to_the_best(tmp_path):
     for each in (plan, first):
         assert repr(each).count(" was chosen: ") == 1
     for each in (plan, first, main):
-        assert "noise protects such answers as well" not in repr(each)
+        assert "noise would keep the same promise" not in repr(each)
         each.save(tmp_path / f"{each.digest}.json")
         assert dps.load_design(tmp_path / f"{each.digest}.json") == each

@@ -188,8 +188,8 @@ def test_fractions_are_taken_as_written():
         ),
         ({"total": 200, "confidence": 1}, dps.InputError, "confidence must be at most 0.999999999"),
         ({"total": 200, "at_most": 300}, dps.InputError, "got total and at_most"),
-        ({"budget": 300}, dps.InputError, "budget needs the cost of one invitation in every stratum"),
-        ({"budget": 300, "target_se": 0.05}, dps.InputError, "budget needs the cost of one invitation"),
+        ({"budget": 300}, dps.InputError, "budget requires the cost of one invitation in every stratum"),
+        ({"budget": 300, "target_se": 0.05}, dps.InputError, "budget requires the cost of one invitation"),
         ({"budget": -1}, dps.InputError, "budget must be positive, got budget=-1"),
         ({"budget": 10, "total": 10}, dps.InputError, "got total and budget"),
         (
@@ -198,11 +198,15 @@ def test_fractions_are_taken_as_written():
             r"at_most must be at least the sum of the minimums \(4\), got at_most=3",
         ),
         ({"target_se": -1}, dps.InputError, "target_se must be positive, got target_se=-1"),
-        ({"target_se": 1, "objective": "trace"}, dps.InputError, "target_se is for objective='mean'"),
-        ({"target_cv": 0.1}, dps.InputError, "target_cv needs expected_mean.*got target_cv alone"),
+        ({"target_se": 1, "objective": "trace"}, dps.InputError, "target_se requires objective='mean'"),
+        (
+            {"target_cv": 0.1},
+            dps.InputError,
+            "target_cv and expected_mean.*must be given together.*got target_cv alone",
+        ),
         ({"total": 9, "expected_mean": 0.1}, dps.InputError, "got expected_mean alone"),
         ({"target_cv": 0.1, "expected_mean": 0}, dps.InputError, "not be 0, got expected_mean=0"),
-        ({"target_cv": 0.1, "expected_mean": 2}, dps.InputError, "must lie among the answers"),
+        ({"target_cv": 0.1, "expected_mean": 2}, dps.InputError, "must lie in the range of the answers"),
         ({"target_se": 0.1, "target_cv": 0.1}, dps.InputError, "got target_se and target_cv"),
         (
             {"total": 200, "delta": 1e-6, "mechanism": "laplace"},
@@ -232,7 +236,7 @@ def test_fractions_are_taken_as_written():
         (
             {"total": 200, "mechanism": "gaussian", "delta": 0.001},
             dps.InfeasibleError,
-            r"minimums \(3,400\), of which delta=0.001 asks for 0.1 of every stratum, got total=200",
+            r"minimums \(3,400\), because delta=0.001 requires 0.1 of every stratum, got total=200",
         ),
         ({"target_se": 1e200}, dps.InputError, "target_se must be at most 1e100"),
         (
@@ -283,12 +287,12 @@ def test_fractions_are_taken_as_written():
         (
             {"domains": {"stratum": 1}, "objective": "trace"},
             dps.InputError,
-            "domains is for objective='mean'",
+            "domains requires objective='mean'",
         ),
         (
             {"domains": {"stratum": 0.1}, "target_cv": 0.1, "expected_mean": 0.5},
             dps.InputError,
-            "needs a column 'expected_mean' of the strata",
+            "requires a column 'expected_mean' of the strata",
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_an_allocation_is_compared_with_the_best_of_the_same_cost():
     same = dps.Strata(PAPER.sizes, PAPER.sds, costs=[3] * 4)
     plain = dps.evaluate(same, given, epsilon=1, mechanism="laplace")
     assert plain.ratio == dps.evaluate(PAPER, given, epsilon=1, mechanism="laplace").ratio
-    assert plain.sentences()[1] == "They cost 600."
+    assert plain.sentences()[1] == "The invitations cost 600."
     assert dps.evaluate(PAPER, given, epsilon=1, mechanism="laplace").cost is None
 
 
@@ -75,12 +75,12 @@ def test_a_budget_is_compared_with_the_cost_of_an_allocation():
     given = [50, 50, 50, 50]
     over = dps.evaluate(COSTLY, given, epsilon=1, budget=2500)
     assert over.within_budget is False
-    assert over.sentences()[1] == "They cost 2,900, which is 400 more than the budget of 2,500."
+    assert over.sentences()[1] == "The invitations cost 2,900, 400 more than the budget of 2,500."
     inside = dps.evaluate(COSTLY, given, epsilon=1, budget=2900)
     assert inside.to_dict()["within_budget"] is True
-    assert inside.sentences()[1] == "They cost 2,900, within the budget of 2,900."
+    assert inside.sentences()[1] == "The invitations cost 2,900, within the budget of 2,900."
     assert inside.ratio == over.ratio
-    with pytest.raises(dps.InputError, match="budget needs the cost of one invitation in every stratum"):
+    with pytest.raises(dps.InputError, match="budget requires the cost of one invitation in every stratum"):
         dps.evaluate(PAPER, given, epsilon=1, budget=2500)
     with pytest.raises(dps.InputError, match="budget must be positive"):
         dps.evaluate(COSTLY, given, epsilon=1, budget=-1)

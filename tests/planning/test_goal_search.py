@@ -124,13 +124,14 @@ def test_the_papers_four_strata():
     plan = dps.design(PAPER, epsilon=0.1, at_most=2000, mechanism="laplace")
     assert plan.total == 972
     assert plan.outcome_in_words == (
-        "972 interviews are best: 1,028 of the 2,000 are saved, and with all of them the standard error would be "
+        "972 interviews are best, 1,028 fewer than the 2,000 allowed; with all of them the standard error would be "
         "0.0309694."
     )
     small = dps.design(PAPER, epsilon=0.1, at_most=200, mechanism="laplace")
     assert (small.total, small.outcome.best_total) == (200, 972)
     with pytest.warns(
-        dps.DpstrataWarning, match=r"total=34,000 exceeds the best total; it gives 0.0767. 972 interviews"
+        dps.DpstrataWarning,
+        match=r"total=34,000 exceeds the best total; the standard error rises to 0.0767. 972 interviews",
     ):
         assert dps.design(PAPER, epsilon=0.1, total=34_000, mechanism="laplace").outcome.best_total == 972
 
@@ -180,10 +181,10 @@ def test_equal_costs_are_a_number_of_people_with_the_exchange_certificate():
         plan.sample_sizes.tolist()
         == dps.design(PAPER, epsilon=1, total=200, mechanism="laplace").sample_sizes.tolist()
     )
-    assert "The budget of 20 buys 200 interviews that cost 20" in repr(plan)
+    assert "The budget of 20 buys 200 interviews at a cost of 20" in repr(plan)
     rich = dps.design(strata, epsilon=0.1, budget=10_000, mechanism="laplace")
     assert rich.total == 972
-    assert "more would not help" in repr(rich)
+    assert "which no larger budget would improve" in repr(rich)
     least = dps.design(strata, epsilon=1, target_se=0.02, mechanism="laplace")
     assert least.cost == pytest.approx(
         0.1 * dps.design(PAPER, epsilon=1, target_se=0.02, mechanism="laplace").total
@@ -278,7 +279,7 @@ def test_a_cap_is_kept_and_what_it_leaves_is_reported():
     assert plan.standard_error > free.standard_error
     rows = plan.table()
     assert rows["capped"] == plan.capped.tolist()
-    assert "binds in 3 of 4 strata" in plan.privacy["in_words"]
+    assert "is binding in 3 of 4 strata" in plan.privacy["in_words"]
     loose = dps.design(PAPER, epsilon=1, total=200, local_epsilon_cap=50)
     assert loose.sample_sizes.tolist() == free.sample_sizes.tolist()
     assert not loose.capped.any()
@@ -295,14 +296,12 @@ def test_the_cap_is_on_one_answer_of_several():
 
 
 def test_confidential_deviations_need_their_cost():
-    with pytest.raises(
-        dps.StrataError, match="breaks the promise unless its own cost is given in sd_epsilon"
-    ):
+    with pytest.raises(dps.StrataError, match="must have its privacy cost in sd_epsilon"):
         dps.Strata([50, 60], [0.1, 0.2], sd_sources="confidential")
     strata = dps.Strata([50, 60], [0.1, 0.2], sd_sources=["confidential", "prior"], sd_epsilons=[0.25, 0])
     plan = dps.design(strata, epsilon=1, total=20)
     assert plan.privacy["spent_on_deviations"] == 0.25
-    assert "have cost 0.25 already, so the survey spends 1.25 in all" in plan.privacy["in_words"]
+    assert "at a cost of epsilon = 0.25, so the survey spends 1.25 in total" in plan.privacy["in_words"]
     assert plan.table()["sd_epsilon"] == [0.25, 0.0]
 
 
@@ -369,7 +368,7 @@ def test_a_gap_cannot_be_called_searched(tmp_path):
     document = json.loads((tmp_path / "d.json").read_text())
     document["certificate"].update(searched=True, optimal=True)
     (tmp_path / "d.json").write_text(json.dumps(document))
-    with pytest.raises(dps.InputError, match="not the best that there is"):
+    with pytest.raises(dps.InputError, match="not the best possible one"):
         dps.load_design(tmp_path / "d.json")
 
 
@@ -410,7 +409,7 @@ def test_domains_have_coefficients_of_variation_relative_to_their_own_means(tmp_
 @pytest.mark.parametrize(
     ("means", "words"),
     [
-        (None, "target_cv with targets for domains needs a column 'expected_mean' of the strata"),
+        (None, "target_cv with targets for domains requires a column 'expected_mean' of the strata"),
         (["x", 1, 1, 1], "column 'expected_mean' must be a number, got 'x' in stratum '1'"),
         ([0, 0, 1, 1], "the mean expected in the group 'x' of column 'half' must not be 0"),
     ],

@@ -36,7 +36,7 @@ def test_export_without_a_browser(tmp_path, ending, start):
     path = tmp_path / f"chart.{ending}"
     dps.plot(make_plan()).save(path)
     assert path.read_bytes().startswith(start)
-    with pytest.raises(dps.InputError, match="a chart is written to"):
+    with pytest.raises(dps.InputError, match="a chart file must end in"):
         dps.plot(make_plan()).save(tmp_path / "chart.bmp")
 
 

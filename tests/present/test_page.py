@@ -200,7 +200,7 @@ def test_the_noise_is_that_of_the_design(made):
     ("mechanism", "words"),
     [
         ("laplace", "Laplace noise is added to an answer;"),
-        ("randomized_response", "Each answer is kept or turned"),
+        ("randomized_response", "Each answer is kept or flipped"),
         ("piecewise", "Each answer is replaced by a random one (the piecewise mechanism);"),
     ],
 )
@@ -278,7 +278,7 @@ def test_a_report_is_a_file_or_a_clear_sentence(tmp_path):
     plan = dps.design(FOUR, epsilon=1, total=200)
     dps.write_report(plan, tmp_path / "r.html", title="Mine")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == dps.report_html(plan, title="Mine")
-    with pytest.raises(dps.InputError, match=r"a report is written to .html or .pdf, got 'r.docx'"):
+    with pytest.raises(dps.InputError, match=r"a report file must end in .html or .pdf, got 'r.docx'"):
         dps.write_report(plan, tmp_path / "r.docx")
     with pytest.raises(dps.InputError, match="cannot be written"):
         dps.write_report(plan, tmp_path / "nowhere" / "r.html")
@@ -325,7 +325,7 @@ def test_on_the_command_line(tmp_path):
 
     done = run("design.json", "--out", "r.html", "--title", "Mine")
     assert done.returncode == 0, done.stderr
-    assert "checked again. Written to r.html." in done.stdout
+    assert "checked. Report written to r.html." in done.stdout
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == dps.report_html(plan, title="Mine")
     changed = (tmp_path / "design.json").read_text().replace('"sample_size": 62', '"sample_size": 61')
     (tmp_path / "changed.json").write_text(changed)

@@ -57,7 +57,9 @@ def test_nothing_is_shaded_where_more_do_not_hurt(best):
 def test_a_narrow_shade_has_its_note_in_the_subtitle_alone():
     chart = precision_chart(CURVE, best=8000, total=400)
     assert "more interviews hurt" not in texts(chart)
-    assert "Beyond 8,000 interviews, more of them hurt (shaded)." in chart.spec["title"]["subtitle"]
+    assert (
+        "Beyond 8,000 interviews, more of them reduce precision (shaded)." in chart.spec["title"]["subtitle"]
+    )
 
 
 def test_other_objectives_are_drawn_by_their_value():
@@ -136,7 +138,7 @@ def test_the_cap_is_named_inside_the_picture(strata):
 
 def test_a_promise_without_local_budgets_has_no_such_chart():
     plan = dps.design(FOUR, zcdp=0.5, mechanism="gaussian", total=200)
-    with pytest.raises(dps.InputError, match="drawn for a promise of epsilon"):
+    with pytest.raises(dps.InputError, match="requires a promise of epsilon"):
         budgets_chart(plan)
 
 

@@ -40,16 +40,16 @@ def test_figures_of_the_headline_are_those_of_the_library():
     assert f"= {plan.total} interviews" in words
     assert f"{plan.standard_error:#.3g}" in words
     assert f"{neyman.standard_error:#.3g}" in words
-    assert f"{match_neyman(plan).total:,} interviews to do as well" in words
+    assert f"{match_neyman(plan).total:,} interviews to be as precise" in words
 
 
 @pytest.mark.parametrize(
     ("match", "words"),
     [
-        (Match(None, True), "with it no number of interviews would do as well"),
-        (Match(None, False), "no number of interviews was found to do as well"),
-        (Match(1234, False), "with it you would need about 1,234 interviews to do as well"),
-        (Match(90, True), "with it 90 interviews would do as well"),
+        (Match(None, True), "with it, no number of interviews would be as precise"),
+        (Match(None, False), "no number of interviews was found to be as precise"),
+        (Match(1234, False), "with it, you would need about 1,234 interviews to be as precise"),
+        (Match(90, True), "with it, 90 interviews would be as precise"),
     ],
 )
 def test_every_match_has_its_words(match, words):
@@ -68,7 +68,7 @@ def test_headlines_of_other_designs():
     proof = gap.certificate
     ending = "Proven optimal." if proof.optimal else "of the best."
     assert headline(gap).endswith(ending)
-    assert f"for a cost of {gap.cost:,.10g}" in headline(gap)
+    assert f"at a cost of {gap.cost:,.10g}" in headline(gap)
 
 
 def test_a_rival_that_is_more_precise_is_told_with_what_it_fails_at():
@@ -98,10 +98,10 @@ def test_what_neyman_would_cost():
         ({"at_most": 2000}, "at most 2,000 interviews makes"),
         ({"budget": 5000.5}, "costs at most 5,000.50 makes"),
         ({"target_se": 0.02}, "a standard error of 0.02 for the population mean?"),
-        ({"target_se": 0.02, "budget": 70}, "without costing more than 70?"),
+        ({"target_se": 0.02, "budget": 70}, "within a budget of 70?"),
         (
             {"target_margin": 0.04, "confidence": 0.9},
-            "a margin of error of 0.04 for the population mean (0.9",
+            "a margin of error of 0.04 for the population mean (90% confidence",
         ),
         (
             {"target_cv": 0.05, "expected_mean": 0.3},
@@ -134,7 +134,7 @@ def test_what_the_promise_means():
     def words(**options):
         return odds_in_words(dps.design(strata, total=200, **options))
 
-    assert "a factor of 2.72" in words(epsilon=1)
+    assert "a factor of at most 2.72" in words(epsilon=1)
     assert "between 26.8% and 73.2%" in words(epsilon=1)
     # Φ(Φ⁻¹(0.05) + 1) = 0.2595
     assert "at most 26.0% of the cases" in words(gdp=1.0, mechanism="gaussian")
@@ -145,7 +145,7 @@ def test_a_delta_is_not_a_probability_of_failing():
     """The best test under (ε, δ), beside the power of the analytic Gaussian mechanism itself."""
     plan = dps.design(dps.Strata([9000], [0.3]), epsilon=1, delta=1e-5, mechanism="gaussian", total=200)
     said = odds_in_words(plan)
-    assert "on top of that, by 1e-05" in said
+    assert ", plus 1e-05." in said
     assert "fail" not in said + plan.privacy["in_words"]
     bound = math.e * 0.05 + 1e-5
     assert f"at most {math.ceil(1000 * bound) / 10:.1f}% of the cases" in said
@@ -157,11 +157,11 @@ def test_a_delta_is_not_a_probability_of_failing():
 def test_the_promise_of_two_waves_is_of_both():
     strata = dps.Strata([9000, 9000])
     first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=300, pilot_total=60, answers="binary")
-    assert "both waves together change the odds by at most a factor of 2.72" in odds_in_words(first)
+    assert "both waves together change the odds by a factor of at most 2.72" in odds_in_words(first)
     spent = dps.Strata([9000], [0.3], sd_sources="confidential", sd_epsilons=[0.5])
     told = odds_in_words(dps.design(spent, epsilon=0.5, total=100))
     assert (
-        "with what was spent on the standard deviations, changes the odds by at most a factor of 2.72" in told
+        "with what was spent on the standard deviations, changes the odds by a factor of at most 2.72" in told
     )
 
 
@@ -186,7 +186,7 @@ def test_cautions():
         == []
     )
     beyond = quiet(FOUR, epsilon=0.1, total=20_000)
-    assert any("20,000 interviews are more than help" in words for words in cautions(beyond))
+    assert any("20,000 interviews exceed the best number" in words for words in cautions(beyond))
     pilot = dps.Strata([900, 900], [0.3, 0.2], sd_sources="confidential", sd_epsilons=[0.25, 0.2])
     assert "cost epsilon = 0.250" in cautions(dps.design(pilot, epsilon=1, total=90))[0]
     few = cautions(quiet(FOUR, epsilon=1, total=4))

@@ -175,7 +175,7 @@ def test_statements_name_every_part_of_the_promise():
     assert dps.design(pilot, total=300, gdp=0.5, mechanism="gaussian").privacy["central_in_all"] is None
     pure = dps.design(pilot, total=300, epsilon=1).privacy
     assert pure["central_in_all"] == {"epsilon": 1.3, "delta": 0.0}
-    assert "spends 1.3 in all" in pure["in_words"]
+    assert "spends 1.3 in total" in pure["in_words"]
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(100.0, 1e-300), (1.0, 1e-300), (0.01, 1e-150)])

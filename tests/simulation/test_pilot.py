@@ -113,7 +113,7 @@ def test_a_seed_repeats_it_and_it_says_that_it_protects_nobody():
 
 def test_refusals():
     people = yes_no(0.5, 0.02, 0.1)
-    with pytest.raises(dps.InputError, match="follows the design of a pilot"):
+    with pytest.raises(dps.InputError, match="must follow the design of a pilot"):
         dps.simulate_pilot(dps.design(dps.Strata(SIZES), epsilon=1, total=100), people)
     with pytest.raises(dps.InputError, match="replications must be a whole number >= 10"):
         dps.simulate_pilot(first_wave(), people, replications=1)

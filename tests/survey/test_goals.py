@@ -95,11 +95,19 @@ def test_a_target_is_the_largest_variance_whose_root_is_no_more(name):
         ({"total": 9, "at_most": 9}, "got total and at_most", "total"),
         ({"target_se": 0.1, "target_cv": 0.1}, "got target_se and target_cv", "target_se"),
         ({"at_most": 9, "domains": REGION}, "targets for domains determine how many .* at_most", "at_most"),
-        ({"target_se": 0.1, "objective": "trace"}, "target_se is for objective='mean', got", "target_se"),
-        ({"total": 9, "domains": "a", "objective": "trace"}, "domains is for objective='mean'", "domains"),
-        ({"target_cv": 0.1}, "target_cv needs expected_mean, .* got target_cv alone", "target_cv"),
+        ({"target_se": 0.1, "objective": "trace"}, "target_se requires objective='mean', got", "target_se"),
+        ({"total": 9, "domains": "a", "objective": "trace"}, "domains requires objective='mean'", "domains"),
+        (
+            {"target_cv": 0.1},
+            "target_cv and expected_mean, .* must be given together .* got target_cv alone",
+            "target_cv",
+        ),
         ({"total": 9, "expected_mean": 0.1}, "got expected_mean alone", "expected_mean"),
-        ({"target_cv": 0.1, "expected_mean": 2}, "expected_mean must lie among the answers", "expected_mean"),
+        (
+            {"target_cv": 0.1, "expected_mean": 2},
+            "expected_mean must lie in the range of the answers",
+            "expected_mean",
+        ),
     ],
 )
 def test_what_does_not_go_together(asked, words, argument):

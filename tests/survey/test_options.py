@@ -154,7 +154,10 @@ def test_bounds_hold_and_errors_say_which(option):
             {"domains": {"a": 10**400}},
             "a target of domains must be a number of moderate size, got one for a that is not.",
         ),
-        ({"domains": 3}, "domains must be column names, or a mapping from them to targets, got domains=3."),
+        (
+            {"domains": 3},
+            "domains must be column names, or a mapping of column names to targets, got domains=3.",
+        ),
         (
             {"min_fraction": 0.5, "max_fraction": 0.1},
             "min_fraction must be at most max_fraction=0.1, got min_fraction=0.5.",

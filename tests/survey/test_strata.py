@@ -40,7 +40,7 @@ def test_every_problem_is_reported_at_once():
         "max must be at most the stratum's size, got max=60, size=40 in stratum 'a'",
         "response_rate must be at least 1e-12 and at most 1, got 0 in stratum 'b'",
         "cost must be between 1e-30 and 1e30, got 0 in stratum 'c'",
-        "stratum names must differ, got 'a' again in stratum 'a'",
+        "stratum names must be unique, got 'a' again in stratum 'a'",
     ):
         assert part in text
     assert len(caught.value.problems) >= 9

@@ -36,7 +36,7 @@ def test_a_file_says_it_once_too_beside_its_other_problems(tmp_path):
     assert caught.value.problems == (
         "column 'variance': 3 standard deviations are too large for answers from 0 to 1; give the range of the "
         "answers, for example answers=(0, 20000).",
-        "line 4, column 'stratum': stratum names must differ, got 'b' again.",
+        "line 4, column 'stratum': stratum names must be unique, got 'b' again.",
     )
     assert [cell.column for cell in caught.value.cells] == ["stratum"]
 

@@ -128,7 +128,7 @@ def test_every_problem_with_its_line_and_column(tmp_path):
             "got sd=0.9.",
             "line 5, column 'min': min must be at most max, got min=9, max=8.",
             "line 6, column 'max': max must be at most the stratum's size, got max=30, size=20.",
-            "line 3, column 'stratum': stratum names must differ, got 'a' again.",
+            "line 3, column 'stratum': stratum names must be unique, got 'a' again.",
             "line 4, column 'stratum': stratum must not be empty, got nothing.",
         ]
     )
@@ -173,7 +173,7 @@ def test_one_clear_problem(tmp_path, text, words):
 def test_a_near_miss_is_warned_about(tmp_path):
     path = write(tmp_path, "stratum,size,sd,costs\na,10,0.1,5\n")
     with pytest.warns(
-        dps.DpstrataWarning, match="column 'costs' is not known and not used; did you mean 'cost'"
+        dps.DpstrataWarning, match="column 'costs' is unknown and ignored; did you mean 'cost'"
     ):
         strata = dps.Strata.from_file(path)
     assert strata.costs is None

@@ -128,7 +128,7 @@ def test_what_was_left_to_the_planner_is_explained(client, four):
     four["options"] = {"epsilon": 0.1, "at_most": 5000, "mechanism": "best"}
     notes = client.post("/api/design", json=four).json()["notes"]
     assert len(notes) == 2
-    assert "are saved" in notes[0]
+    assert "allowed; with all of them" in notes[0]
     assert "was chosen" in notes[1]
 
 

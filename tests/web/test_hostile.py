@@ -92,7 +92,7 @@ def test_what_has_the_wrong_shape_is_refused_with_its_place(client, content, wor
         ("sd", 3, "1e999", "sd must be a number >= 0"),
         ("sd", 0, "<b>0.1</b>", "sd must be a number, got '<b>0.1</b>'."),
         ("sd", 0, 0.7, "sd must be at most 0.500036"),
-        ("stratum", 1, "A", "stratum names must differ"),
+        ("stratum", 1, "A", "stratum names must be unique"),
         ("stratum", 1, None, "stratum must not be empty"),
     ],
 )

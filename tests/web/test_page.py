@@ -129,7 +129,7 @@ def test_rows_and_columns_are_added_and_removed(visit):
         visit.cell(row, "cost").fill(str(10 + row))
     visit.ask("budget")
     visit.control("budget").fill("2400")
-    visit.headline("for a cost of")
+    visit.headline("at a cost of")
     visit.page.locator("summary", has_text="Columns").click()
     visit.page.get_by_label("variance", exact=True).check()
     expect(visit.cell(0, "variance")).to_have_value("0.283")

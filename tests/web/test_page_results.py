@@ -125,7 +125,7 @@ def test_two_plans_are_compared(visit, strata):
     visit.button("Swap the two").click()
     visit.headline(FIRST)
     expect(figures).to_have_text(["400", "200", "−200"])
-    visit.button("Let go").click()
+    visit.button("Drop held plan").click()
     expect(figures).to_have_count(0)
 
 

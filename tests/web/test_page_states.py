@@ -65,13 +65,13 @@ def test_a_curve_of_the_plan_before_says_so(visit):
     visit.headline("= 300 interviews")
     for name in ("precision", "epsilon"):
         figure = visit.page.locator(f'figure[aria-labelledby="chart-{name}"]')
-        expect(figure).to_contain_text("of the plan before")
+        expect(figure).to_contain_text("previous plan")
         expect(figure.get_by_role("button", name="Save chart as SVG")).to_be_disabled()
     allocation = visit.page.locator('figure[aria-labelledby="chart-allocation"]')
-    expect(allocation).not_to_contain_text("of the plan before")
+    expect(allocation).not_to_contain_text("previous plan")
     expect(allocation.get_by_role("button", name="Save chart as SVG")).to_be_enabled()
     release(visit, "**/api/precision", held)
-    expect(visit.page.get_by_text("of the plan before")).to_have_count(0)
+    expect(visit.page.get_by_text("previous plan")).to_have_count(0)
     expect(visit.page.locator('figure[aria-labelledby="chart-precision"]')).to_contain_text("300 interviews")
 
 
@@ -165,7 +165,7 @@ def test_separators_of_thousands_are_refused_and_decimal_commas_are_read(visit, 
         expect(visit.control("total")).to_have_attribute("aria-invalid", "true")
     visit.control("total").fill("200")
     visit.control("epsilon").fill("1,000")
-    expect(failure).to_contain_text("without separators of thousands")
+    expect(failure).to_contain_text("without thousands separators")
     visit.control("epsilon").fill("0,125")
     visit.headline(headline(dps.design(strata, epsilon=0.125, total=200)))
 
@@ -329,8 +329,8 @@ def test_blocks_are_pasted_whole_or_not_at_all(visit):
     notice = visit.page.locator(".notice.error")
     names = visit.page.locator("tbody input.name")
     for block, fault in (
-        ("1\t0.1\t5\n2\t0.2\t6", "The block is 3 columns wide, and the table has room for 2"),
-        ("stratum\tsize\tsd\n", "a header and no rows"),
+        ("1\t0.1\t5\n2\t0.2\t6", "The block is 3 columns wide, but the table has room for only 2"),
+        ("stratum\tsize\tsd\n", "a header but no rows"),
         ("stratum\tsize\tSize\nA\t1\t2", "names size twice"),
         ("stratum\tsize\nA\t1\t2", "has no name in its header"),
     ):
@@ -385,7 +385,7 @@ def test_a_file_may_be_dropped_anywhere_and_is_told_while_it_is_read(visit):
 def test_refusals_are_marked_at_their_control(visit):
     for name, text, said in (
         ("epsilon", "2000", "Epsilon must lie between 1e-06 and 100, got 2000."),
-        ("answers", "", "The answers must have two ends"),
+        ("answers", "", "The answers must have a lower and an upper end"),
         ("total", "2", "The number of people must be at least the sum of the minimums (4), got 2."),
     ):
         before = visit.control(name).input_value()
@@ -396,7 +396,7 @@ def test_refusals_are_marked_at_their_control(visit):
         visit.headline(FIRST)
     visit.control("objective").select_option("custom")
     expect(visit.control("objective")).to_have_attribute("aria-invalid", "true")
-    expect(visit.page.locator(".failure")).to_contain_text("Own coefficients need the column coefficient")
+    expect(visit.page.locator(".failure")).to_contain_text("Custom coefficients need the column coefficient")
 
 
 @pytest.mark.parametrize(

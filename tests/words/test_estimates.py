@@ -43,7 +43,7 @@ def test_incomes_have_no_exponent_and_no_false_digits():
     result = with_figures(estimation(answers=(0, 120000), scale=120000), 35673.2, 1498.2)
     assert estimation_table(result).rows[0][1:4] == ("35,700", "1,500", "32,700 to 38,700")
     assert estimation_sentences(result)[0] == (
-        "The population total is 35,700,000, 95% interval 32,700,000 to 38,700,000."
+        "The population total is 35,700,000 (95% interval: 32,700,000 to 38,700,000)."
     )
     assert "e+" not in repr(result)
 
@@ -51,10 +51,10 @@ def test_incomes_have_no_exponent_and_no_false_digits():
 def test_a_total_of_people_is_a_whole_number():
     shares = with_figures(estimation(), 0.0123456, 0.0031)
     assert shares.counts_people
-    assert estimation_sentences(shares)[0] == "The population total is 12, 95% interval 6 to 19."
+    assert estimation_sentences(shares)[0] == "The population total is 12 (95% interval: 6 to 19)."
     hours = with_figures(estimation(answers=(0, 1)), 0.0123456, 0.0031)
     assert not hours.counts_people
-    assert estimation_sentences(hours)[0] == "The population total is 12.3, 95% interval 6.1 to 18.5."
+    assert estimation_sentences(hours)[0] == "The population total is 12.3 (95% interval: 6.1 to 18.5)."
 
 
 @pytest.mark.parametrize(("confidence", "level"), [(0.9, "90% interval"), (0.995, "99.5% interval")])
@@ -75,8 +75,8 @@ def test_clipped_answers_strata_to_be_careful_with_and_notes_are_told():
     assert estimation_table(result).title == "Mean of answers clipped to 0–8,000, from noised answers"
     total, floored, few, note = estimation_sentences(result)
     assert total.startswith("The population total of answers clipped to 0–8,000 is ")
-    assert floored.startswith("In 1 stratum noised answers vary less")
-    assert few.startswith("In 7 strata ")
+    assert floored.startswith("In 1 stratum, the noised answers vary less")
+    assert few.startswith("In 7 strata, there are fewer than 10 answers")
     assert few.endswith(": a, b, c, d, e and 2 more.")
     assert note == "Fewer answered."
 

@@ -40,7 +40,7 @@ def test_without_an_expectation_a_quarter_of_the_range_decides(factor):
     good = dps.design(strata, target_margin=0.24 * factor, **options)
     assert alarm(good) is None
     poor = dps.design(strata, total=4, **options)
-    assert alarm(poor).endswith("means that are closer than that could not be told apart.")
+    assert alarm(poor).endswith("means closer than that could not be told apart.")
     told = dps.design(strata, target_cv=0.2, expected_mean=0.2 * factor, **options)
     assert alarm(told) is None
     vague = dps.design(strata, target_cv=0.6, expected_mean=0.2 * factor, **options)

@@ -16,7 +16,7 @@ import * as plans from "./plan.js";
 
 const LARGE = 2000;
 const DAMAGED = {
-  link: "This link is damaged or was cut off, so its plan cannot be opened. What is shown is another plan.",
+  link: "This link is damaged or was cut off, so its plan cannot be opened. Another plan is shown instead.",
   held: "The held plan of this link is damaged and was left out.",
   large: "This address belongs to a plan that is too large for an address. Open its plan file.",
 };
@@ -85,7 +85,7 @@ export function App() {
   const curve = (name, height) => chart(name, curves[name]?.chart, curves[name]?.problem, height, curves[name]?.of !== plan);
   return html`<${Frame}>
     <div class="layout">
-      <aside aria-label="The question">
+      <aside aria-label="The goal">
         <${Controls} plan=${plan} population=${population} range=${range} problem=${problem ?? refused} onChange=${change} onRest=${endGesture} onPause=${pauseGesture} />
       </aside>
       <main id="result" tabindex="-1">

@@ -33,7 +33,7 @@ export function Chart({ name, spec, note, height, stale }) {
       ${spec && html`<div class="chart-foot">
         <${ChartTable} spec=${spec} title=${title} />
         <span class="buttons">
-          ${stale && html`<span class="before soft">of the plan before</span>`}
+          ${stale && html`<span class="before soft">previous plan</span>`}
           <button type="button" class="small" disabled=${stale} onClick=${() => save(spec, name, "svg")} aria-label=${`Save chart as SVG: ${title}`}>SVG</button>
           <button type="button" class="small" disabled=${stale} onClick=${() => save(spec, name, "png")} aria-label=${`Save chart as PNG: ${title}`}>PNG</button>
         </span>

@@ -15,9 +15,9 @@ const TITLES = {
   },
   objective: {
     mean: "the population mean",
-    trace: "every stratum's mean alike",
+    trace: "every stratum's mean equally",
     unit_free: "every stratum relative to its spread",
-    custom: "own coefficients",
+    custom: "custom coefficients",
   },
   release: {
     microdata: "every noised answer",

@@ -37,14 +37,14 @@ export function Compare({ plan, held, ready, failed, onHold, onSwap, onLetGo }) 
       <div class="buttons">
         <button type="button" class="primary" onClick=${onHold} disabled=${!ready}>${held ? "Hold this plan instead" : "Hold this plan"}</button>
         ${held && html`<button type="button" onClick=${onSwap}>Swap the two</button>
-        <button type="button" onClick=${onLetGo}>Let go</button>`}
+        <button type="button" onClick=${onLetGo}>Drop held plan</button>`}
       </div>
     </div>
-    ${held && failed && html`<p class="soft">This plan has no design, so there is nothing to set beside the held one.</p>`}
+    ${held && failed && html`<p class="soft">This plan has no design, so it cannot be compared with the held plan.</p>`}
     ${held && !failed && !stale && problem && html`<p class="error-text" role="alert">${problem}</p>`}
     ${held && !failed && answer && html`<div class="compare-body ${stale ? "stale" : ""}" aria-busy=${String(stale)}>
       <${Figures} answer=${answer} held=${found.of[0]} plan=${found.of[1]} />
-      ${answer.chart ? html`<${Chart} name="compare" spec=${answer.chart} stale=${stale} />` : html`<p class="soft">The two plans have different strata, so there is no chart of both.</p>`}
+      ${answer.chart ? html`<${Chart} name="compare" spec=${answer.chart} stale=${stale} />` : html`<p class="soft">The two plans have different strata, so no chart can show both.</p>`}
       <${Sizes} rows=${answer.strata} />
     </div>`}
   </section>`;
@@ -60,7 +60,7 @@ function Figures({ answer, held, plan }) {
     <tbody>
       <tr><th scope="row">ε</th><td class="number">${held.options.epsilon}</td><td class="number">${plan.options.epsilon}</td><td></td></tr>
       <tr><th scope="row">Noise</th><td class="number">${answer.mechanisms[0]}</td><td class="number">${answer.mechanisms[1]}</td><td></td></tr>
-      ${!alike && html`<tr data-figure="objective"><th scope="row">Made precise</th><td class="number">${objectiveOf(held)}</td><td class="number">${objectiveOf(plan)}</td><td></td></tr>`}
+      ${!alike && html`<tr data-figure="objective"><th scope="row">Objective</th><td class="number">${objectiveOf(held)}</td><td class="number">${objectiveOf(plan)}</td><td></td></tr>`}
       ${answer.figures.map((row) => html`<tr data-figure=${row.name}><th scope="row">${title(row)}</th><td class="number">${show(row.name, row.held)}</td><td class="number">${show(row.name, row.current)}</td><td class="number">${row.name === "variance" && !alike ? "" : sign(row.name, row.difference)}</td></tr>`)}
     </tbody>
   </table></div>`;

@@ -15,10 +15,10 @@ const QUESTIONS = {
   budget: { label: "budget", unit: "in the unit of the cost column" },
 };
 const QUESTION_WORDS = {
-  total: "People to invite in all strata together. The plan divides them.",
-  at_most: "No more than these are invited, and fewer if more would hurt.",
-  target_se: "The plan invites as few people as reach this standard error of the mean.",
-  target_margin: "The plan invites as few people as reach this half-width of the interval.",
+  total: "The total number of people to invite; the plan divides them among the strata.",
+  at_most: "At most this many people are invited, and fewer if more would hurt precision.",
+  target_se: "The plan invites the fewest people that reach this standard error of the mean.",
+  target_margin: "The plan invites the fewest people that reach this half-width of the interval.",
   budget: "All invitations together cost no more than this.",
 };
 
@@ -35,9 +35,9 @@ export function Controls({ plan, population, range, problem, onChange, onRest, o
   const wide = matchMedia("(min-width: 60rem)").matches;
   return html`
     <section class="controls" aria-labelledby="controls-heading">
-      <h2 id="controls-heading">Question</h2>
+      <h2 id="controls-heading">Goal</h2>
       <${Slider} name="epsilon" label="Privacy budget ε" unit="no unit" least=${0.01} most=${10}
-        words="What the release may reveal about anyone: smaller protects more and costs precision."
+        words="Limits what the release may reveal about anyone; smaller values protect more but cost precision."
         value=${options.epsilon} error=${failed("epsilon")} onSet=${set} onRest=${onRest} onPause=${onPause} />
       <fieldset class="control">
         <legend>How large may the survey be?</legend>
@@ -52,15 +52,15 @@ export function Controls({ plan, population, range, problem, onChange, onRest, o
           value=${options[options.question]} error=${failed(options.question)} onSet=${set} onRest=${onRest} onPause=${onPause} />
       </fieldset>
       <${Select} name="mechanism" label="Mechanism" choices=${CHOICES.mechanism} value=${options.mechanism} error=${failed("mechanism")} onSet=${set}
-        words="How an answer is noised. Which kinds fit depends on the answers." />
+        words="The kind of noise. Which kinds fit depends on the answers." />
       ${options.mechanism === "gaussian" && html`<${Field} name="delta" label="Delta" unit="between 0 and 1" value=${options.delta}
-        error=${failed("delta")} onSet=${set} words="What probabilities may differ by beyond the factor of ε; Gaussian noise needs one, far below 1 over the number of people." />`}
+        error=${failed("delta")} onSet=${set} words="The amount by which probabilities may differ beyond the factor of ε. Gaussian noise needs it; choose it far below 1 divided by the number of people." />`}
       <details class="more" open=${wide}>
         <summary>Answers, release and more</summary>
         <${Field} name="answers" label="Answers" unit="lower:upper or lower:upper:step" value=${options.answers} suggestions=${ANSWERS}
-          error=${failed("answers")} onSet=${set} words="The ends of what can be answered, and the step of a grid; binary is yes or no." />
+          error=${failed("answers")} onSet=${set} words="The smallest and the largest possible answer, and the step of a grid; binary means yes or no." />
         <${Select} name="release" label="What is published" choices=${CHOICES.release} value=${options.release} error=${failed("release")} onSet=${set}
-          words="Sums: the office adds the answers of each stratum up and noises every sum once, with far less noise." />
+          words="Sums: the office adds up the answers of each stratum and adds noise to each sum once, far less of it." />
         ${hasDevices(options) && html`<${Field} name="device_epsilon" label="Budget of respondents' devices" unit="ε; empty if the office sees raw answers"
           value=${options.device_epsilon} error=${failed("device_epsilon")} onSet=${set}
           words="The most that the office, or whoever gets hold of its file, can learn from what a device sends." />`}
@@ -68,13 +68,13 @@ export function Controls({ plan, population, range, problem, onChange, onRest, o
           error=${failed("local_epsilon_cap")} onSet=${set}
           words="The most that one noised answer may reveal to someone who knows who gave it." />
         <${Select} name="objective" label="What should be precise" choices=${CHOICES.objective} value=${options.objective} error=${failed("objective")} onSet=${set}
-          words="What the plan makes as precise as it can." />
+          words="What the plan makes as precise as possible." />
         <${Field} name="questions" label="Questions" unit="asked of the same people" value=${options.questions}
           error=${failed("questions")} onSet=${set} words="Several questions share each person's budget." />
         <${Field} name="confidence" label="Confidence" unit="between 0 and 1" value=${options.confidence}
-          error=${failed("confidence")} onSet=${set} words="Level of the margin of error." />
-        <${Field} name="min_per_stratum" label="Fewest per stratum" unit="people" value=${options.min_per_stratum}
-          error=${failed("min_per_stratum")} onSet=${set} words="Every stratum gets at least so many, or is asked completely." />
+          error=${failed("confidence")} onSet=${set} words="Confidence level of the margin of error." />
+        <${Field} name="min_per_stratum" label="Minimum per stratum" unit="people" value=${options.min_per_stratum}
+          error=${failed("min_per_stratum")} onSet=${set} words="Every stratum gets at least this many people, or is sampled in full." />
       </details>
     </section>`;
 }

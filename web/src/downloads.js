@@ -9,9 +9,9 @@ import { FileButton } from "./table.js";
 
 const FILES = [
   ["/api/report.html", "report.html", "Report", "one page to print and sign"],
-  ["/api/design.json", "design.json", "Design document", "JSON, what every later step reads"],
+  ["/api/design.json", "design.json", "Design document", "JSON, used by every later step"],
   ["/api/design.csv", "design.csv", "Table", "CSV, a row for each stratum"],
-  ["/api/strata.csv", "strata.csv", "Strata file", "CSV, what the code below reads"],
+  ["/api/strata.csv", "strata.csv", "Strata file", "CSV, read by the code below"],
 ];
 const LANGUAGES = { python: "Python", command: "Command line" };
 
@@ -32,9 +32,9 @@ export function Downloads({ plan, result, ready, onFile, onProblem }) {
     <h2 id="downloads-heading">Take it with you</h2>
     <div class="files">
       ${FILES.map(([path, name, title, words]) => html`<button type="button" class="file" disabled=${!ready || busy === name} aria-busy=${busy === name} onClick=${() => get(path, name)}>
-        <strong>${title}</strong><span class="soft">${busy === name ? "being made …" : words}</span></button>`)}
+        <strong>${title}</strong><span class="soft">${busy === name ? "preparing …" : words}</span></button>`)}
       <button type="button" class="file" onClick=${() => hand(new Blob([toFile(plan)], { type: "application/json" }), "plan.json")}>
-        <strong>Plan file</strong><span class="soft">what is on this page, to open again</span></button>
+        <strong>Plan file</strong><span class="soft">everything on this page, to open again later</span></button>
     </div>
     <p class="soft">Open a plan file or a design document with “Open a file” at the strata, or <${FileButton} label="open one here" accept=".json" onFile=${onFile} />. Charts have buttons of their own.</p>
     ${result?.code && html`<${Code} code=${result.code} stale=${!ready} />`}

@@ -12,20 +12,20 @@ export function Headline({ result, error, problem, stale, onRetry }) {
     ${failure
       ? failure.empty
         ? html`<p class="headline-text">No strata yet</p><p class="note">${failure.message}</p>`
-        : html`<div class="failure" role="alert"><p class="failure-title">No design for this question</p><p>${describe(failure)}</p>
+        : html`<div class="failure" role="alert"><p class="failure-title">No design for this goal</p><p>${describe(failure)}</p>
           <p><button type="button" class="small" onClick=${onRetry}>Try again</button></p></div>`
       : result
         ? html`<p class="headline-text" id="headline" aria-busy=${!result.told}>${result.headline}</p>${result.notes.map((text) => html`<p class="note">${text}</p>`)}<${Tiles} result=${result} />
           ${result.warning_parts.map((parts) => html`<p class="warning">${worded(parts)}</p>`)}
           <${Reasons} result=${result} />`
-        : html`<p class="headline-text waiting" aria-hidden="true"> </p><p class="hidden">The plan is being made.</p>`}
+        : html`<p class="headline-text waiting" aria-hidden="true"> </p><p class="hidden">The plan is being computed.</p>`}
     <${Announcer} text=${failure ? `${failure.empty ? "No strata yet." : "No design:"} ${describe(failure)}` : !stale && result?.told ? result.headline : null} />
   </section>`;
 }
 
 function describe({ message, cells = [] }) {
   if (cells.length === 0) return message;
-  return `${cells.length === 1 ? "One cell of the table needs" : `${count(cells.length)} cells of the table need`} your attention. The charts show the plan before.`;
+  return `${cells.length === 1 ? "One cell of the table needs" : `${count(cells.length)} cells of the table need`} your attention. The charts show the previous plan.`;
 }
 
 function Tiles({ result }) {

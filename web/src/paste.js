@@ -27,7 +27,7 @@ export function pasteBlock(plan, row, column, text) {
   if (header.includes("stratum") && header.includes("size")) return pasteTable(plan, header, lines.slice(1), width);
   const room = plan.columns.length - column;
   if (width > room)
-    throw new Error(`The block is ${width} columns wide, and the table has room for ${room} from here on. Nothing was pasted. Add columns first, or paste the block with its header, which replaces the table.`);
+    throw new Error(`The block is ${width} columns wide, but the table has room for only ${room} from here. Nothing was pasted. Add columns first, or paste the block with its header, which replaces the table.`);
   const rows = plan.rows.slice();
   lines.forEach((line, i) => {
     if (row + i >= plan.rows.length && isBlank(line)) return;
@@ -45,7 +45,7 @@ function pasteTable(plan, columns, lines, width) {
   const fault =
     columns.length < width || columns.includes("") ? "A column of the block has no name in its header"
     : twice !== undefined ? `The header of the block names ${twice} twice`
-    : filled.length === 0 ? "The block has a header and no rows"
+    : filled.length === 0 ? "The block has a header but no rows"
     : null;
   if (fault) throw new Error(`${fault}. Nothing was pasted.`);
   return { ...plan, columns, rows: filled.map((line) => columns.map((_, i) => line[i] ?? "")) };

@@ -10,8 +10,8 @@ export const OPTIONAL = {
   sd_source: "where the sd comes from",
   sd_epsilon: "ε spent on a private sd",
   cost: "cost of one invitation",
-  min: "fewest to invite",
-  max: "most to invite",
+  min: "minimum to invite",
+  max: "maximum to invite",
   response_rate: "share who would answer",
   coefficient: "coefficient (custom objective)",
 };
@@ -103,7 +103,7 @@ export function toRequest(plan) {
 
 const NEEDS = [
   ["question", "budget", "cost", "A budget needs"],
-  ["objective", "custom", "coefficient", "Own coefficients need"],
+  ["objective", "custom", "coefficient", "Custom coefficients need"],
 ];
 
 function toOptions(given) {
@@ -117,7 +117,7 @@ function toOptions(given) {
   if (given.mechanism === "gaussian") number("delta");
   if (given.objective !== DEFAULTS.objective) options.objective = given.objective;
   options.answers = given.answers.trim().replaceAll(" ", "");
-  if (options.answers === "") throw { field: "answers", message: "The answers must have two ends, such as 0:1." };
+  if (options.answers === "") throw { field: "answers", message: "The answers must have a lower and an upper end, such as 0:1." };
   if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap");
   if (given.release !== DEFAULTS.release) options.release = given.release;
   if (hasDevices(given) && given.device_epsilon.trim() !== "") number("device_epsilon");
@@ -131,7 +131,7 @@ function readNumber(name, text) {
     throw { field: name, message: `${capital(labelOf(name))} must be ${what}, got ${JSON.stringify(text)}.` };
   };
   if (isAmbiguous(text) || (isWhole(name) && /\d[.,\s]/.test(text.trim())))
-    refuse(isWhole(name) ? "a whole number without commas, points or spaces" : "a number with a decimal point and without separators of thousands");
+    refuse(isWhole(name) ? "a whole number without commas, points or spaces" : "a number with a decimal point and without thousands separators");
   if (Number.isNaN(value)) refuse("a number");
   if (isWhole(name) && !Number.isSafeInteger(value)) refuse("a whole number");
   return value;

@@ -171,7 +171,7 @@ function Columns({ plan, onChange }) {
   return html`<details class="menu" ref=${box}>
     <summary>Columns</summary>
     <div class="menu-body">
-      <fieldset><legend>How the spread is told</legend>
+      <fieldset><legend>Spread given as</legend>
         ${Object.entries(SPREAD_CHOICES).map(([key, [names, title]]) => html`<label><input type="radio" name="spread" value=${key}
           checked=${names.join() === now} onChange=${() => onChange(plans.setSpread(plan, names), null)} /> ${title}</label>`)}
       </fieldset>

@@ -15,7 +15,7 @@ async function readPlan(file) {
   const named = new Map(Object.entries(strata).map(([name, cells]) => [columnName(name), cells]));
   if (named.size < Object.keys(strata).length) throw new Error("Two columns of this file have the same name.");
   const table = fromColumns(Object.fromEntries(named));
-  if (!table.rows.length) throw new Error("This file has a header and no rows.");
+  if (!table.rows.length) throw new Error("This file has a header but no rows.");
   return (current) => ({ ...table, options: current.options });
 }
 

@@ -6,7 +6,7 @@ const LABELS = {
   epsilon: "epsilon",
   delta: "delta",
   total: "the number of people",
-  at_most: "the largest number of people",
+  at_most: "the maximum number of people",
   target_se: "the standard error",
   target_margin: "the margin of error",
   budget: "the budget",
@@ -18,7 +18,7 @@ const LABELS = {
   device_epsilon: "the budget of respondents' devices",
   questions: "the number of questions",
   confidence: "the confidence",
-  min_per_stratum: "the fewest per stratum",
+  min_per_stratum: "the minimum per stratum",
 };
 
 export function labelOf(name) {

@@ -134,8 +134,8 @@ def _group_means(strata: Strata, column: str, cells: Sequence[str]) -> dict[str,
     means = strata.expected_means()
     if means is None:
         raise InputError(
-            f"{option('target_cv')} with targets for domains needs a column {EXPECTED!r} of the strata, the "
-            "mean that is expected in each, got none."
+            f"{option('target_cv')} with targets for domains requires a column {EXPECTED!r} of the strata, "
+            "with the mean expected in each, got none."
         )
     part = _partition(strata, column, cells, {})
     sums = np.bincount(part.codes, weights=strata.sizes * means)

@@ -59,8 +59,8 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
         total = int(lower.sum()) if inputs.total is None else inputs.total
     if inputs.promise.least_rate > 0 and total < int(lower.sum()):
         raise InfeasibleError(
-            f"{option('total')} must be at least the sum of the minimums ({int(lower.sum()):,}), of "
-            f"which {inputs.promise.least_rate_in_words} of every stratum, got "
+            f"{option('total')} must be at least the sum of the minimums ({int(lower.sum()):,}), "
+            f"because {inputs.promise.least_rate_in_words} of every stratum, got "
             f"{option('total', total, ',')}."
         )
     if terms.response_rates is not None and total > int(upper.sum()):

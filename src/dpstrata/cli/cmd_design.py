@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpstrata.cli.options import OUTPUT, Json, Plot, StrataFile, read_survey, takes_options
+from dpstrata.cli.options import OUTPUT, Full, Json, Plot, StrataFile, read_survey, takes_options
 
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
@@ -25,26 +25,27 @@ def design_command(
     strata: StrataFile,
     out: DesignOut = None,
     plot: Plot = None,
+    full: Full = False,
     json: Json = False,
     *,
     options: dict[str, Any],
 ) -> None:
-    """Allocate a sample to strata: the exact optimum, with its certificate."""
-    from dpstrata.cli.screen import print_paragraph, print_table
+    """Allocate a sample to strata: the exact optimum, with a proof."""
+    from dpstrata.cli.screen import print_design
     from dpstrata.designs.saving import to_json
-    from dpstrata.words.designs import sentences, tables
+    from dpstrata.words.designs import tables
 
     plan = _design(strata, options, out, plot)
     if json:
         typer.echo(to_json(plan))
         return
-    for table in tables(plan):
-        print_table(table)
-    for sentence in sentences(plan):
-        print_paragraph(sentence)
+    print_design(plan, tables(plan), full=full)
     _say_where(out, plot)
     if out is not None and plan.inputs.default_answers:
-        typer.echo("It is for planning: before the sample is drawn, state what can be answered (--answers).")
+        typer.echo(
+            "This design is for planning only: state the possible answers (--answers) before you draw "
+            "the sample."
+        )
 
 
 @takes_options()
@@ -56,7 +57,7 @@ def compare_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Set the optimum beside Neyman, proportional and equal allocation."""
+    """Compare the optimum with Neyman, proportional and equal allocation."""
     from json import dumps
 
     from dpstrata.cli.screen import print_table

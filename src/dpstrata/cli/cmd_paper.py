@@ -7,10 +7,10 @@ import typer
 
 
 def paper_command(
-    out: Annotated[Path, typer.Option(help="Folder for the results; made if it does not exist.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the results; created if missing.")] = Path(
         "paper-results"
     ),
-    quick: Annotated[bool, typer.Option(help="A smaller grid, in under a minute.")] = False,
+    quick: Annotated[bool, typer.Option(help="Use a smaller grid, which takes under a minute.")] = False,
 ) -> None:
     """Reproduce the paper: every table, figure and claim, as files and one page."""
     from rich.console import Console

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpstrata.cli.options import OUTPUT, PRIVACY, QUESTION, QUESTION_NAMES, Json, StrataFile, takes_options
+from dpstrata.cli.options import (
+    OUTPUT,
+    PRIVACY,
+    QUESTION,
+    QUESTION_NAMES,
+    Full,
+    Json,
+    StrataFile,
+    takes_options,
+)
 from dpstrata.privacy.promises import OTHER_THAN_EPSILON
 
 if TYPE_CHECKING:
@@ -28,17 +37,21 @@ _LEFT_OUT = (
 def pilot_command(
     strata: StrataFile,
     pilot_epsilon: Annotated[
-        float, typer.Option(help="What the first wave spends of --epsilon.", rich_help_panel=PRIVACY)
+        float, typer.Option(help="Part of --epsilon that the first wave spends.", rich_help_panel=PRIVACY)
     ],
     pilot_total: Annotated[
-        int, typer.Option(help="How many of --total are invited in the first wave.", rich_help_panel=QUESTION)
+        int,
+        typer.Option(
+            help="Number of people, out of --total, to invite in the first wave.", rich_help_panel=QUESTION
+        ),
     ],
     out: WaveOut = None,
+    full: Full = False,
     json: Json = False,
     *,
     options: dict[str, Any],
 ) -> None:
-    """Design a small first wave that learns the spreads; --epsilon and --total are of both waves."""
+    """Design a small first wave that estimates the spreads; --epsilon and --total cover both waves."""
     from dpstrata.cli.options import read_survey
     from dpstrata.errors import InputError, option
     from dpstrata.files.writing import require_apart
@@ -47,19 +60,24 @@ def pilot_command(
     require_apart(strata, out)
     survey, given = read_survey(strata, options)
     if not {"epsilon", "total"} <= set(given):
-        raise InputError(f"a pilot needs {option('epsilon')} and {option('total')}, of both waves together.")
+        raise InputError(
+            f"a pilot needs {option('epsilon')} and {option('total')}, each for both waves together."
+        )
     first = pilot(survey, pilot_epsilon=pilot_epsilon, pilot_total=pilot_total, **given)
-    _show(first, out, json)
+    _show(first, out, full=full, json=json)
     if not json:
-        typer.echo("Draw and noise this wave like any other; then: dpstrata main-design.")
+        typer.echo("Draw and noise this wave like any other survey, then run dpstrata main-design.")
 
 
 def main_design_command(
     pilot: Annotated[Path, typer.Argument(help="The design document of the first wave.", show_default=False)],
-    noised: Annotated[Path, typer.Argument(help="Table of its noised answers.", show_default=False)],
-    stratum: Annotated[str, typer.Option(help="Column that says the stratum.")] = "stratum",
+    noised: Annotated[
+        Path, typer.Argument(help="Table of the noised answers from the first wave.", show_default=False)
+    ],
+    stratum: Annotated[str, typer.Option(help="Column with the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: WaveOut = None,
+    full: Full = False,
     json: Json = False,
 ) -> None:
     """Design the main wave from the noised answers of a pilot."""
@@ -73,21 +91,19 @@ def main_design_command(
     first = load_design(pilot)
     main = main_design(first, *read_noised(noised, stratum, answer))
     check_release(first, noised, pilot)
-    _show(main, out, json)
+    _show(main, out, full=full, json=json)
 
 
-def _show(plan: Design, out: Path | None, json: bool) -> None:
-    from dpstrata.cli.screen import print_paragraph, print_table
+def _show(plan: Design, out: Path | None, *, full: bool, json: bool) -> None:
+    from dpstrata.cli.screen import print_design
     from dpstrata.designs.saving import to_json
-    from dpstrata.words.designs import sentences, strata_table
+    from dpstrata.words.designs import strata_table
 
     if out is not None:
         plan.save(out)
     if json:
         typer.echo(to_json(plan))
         return
-    print_table(strata_table(plan))
-    for sentence in sentences(plan):
-        print_paragraph(sentence)
+    print_design(plan, [strata_table(plan)], full=full)
     if out is not None:
         typer.echo(f"Written to {out}.")

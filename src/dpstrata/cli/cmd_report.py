@@ -10,7 +10,9 @@ import typer
 
 def report_command(
     design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
-    out: Annotated[Path, typer.Option(help="The report to write (.html, or .pdf with the extra pdf).")],
+    out: Annotated[
+        Path, typer.Option(help="Report file to write (.html, or .pdf if the extra pdf is installed).")
+    ],
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
 ) -> None:
     """Write a design as a report to sign: one HTML file, or PDF."""
@@ -22,4 +24,4 @@ def report_command(
     check_report_path(out)
     require_apart(design, out)
     write_report(load_design(design), out, title=title or TITLE)
-    typer.echo(f"The design was checked again. Written to {out}.")
+    typer.echo(f"The design was checked. Report written to {out}.")

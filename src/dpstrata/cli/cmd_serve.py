@@ -9,15 +9,15 @@ import typer
 
 def serve_command(
     host: Annotated[
-        str, typer.Option(help="Address to listen on; anyone who reaches it can use the planner.")
+        str, typer.Option(help="Address to listen on; anyone who can reach it can use the planner.")
     ] = "127.0.0.1",
     port: Annotated[
         int | None,
-        typer.Option(help="Port; by default the first free one from 8000 on.", show_default=False),
+        typer.Option(help="Port; by default, the first free one from 8000 up.", show_default=False),
     ] = None,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """Plan in the browser: serve the page, to this machine alone unless --host says otherwise."""
+    """Plan in the browser: serve the planner, to this machine only unless --host says otherwise."""
     from dpstrata.web.serving import serve
 
     serve(host=host, port=port, browser=browser, say=typer.echo)

@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 FrameFile = Annotated[
     str,
     typer.Argument(
-        help="Everyone: CSV, Parquet, Excel, a DuckDB database (with --table), or a Spark table.",
+        help="List of everyone in the population: CSV, Parquet, Excel, a DuckDB database (with --table), or "
+        "a Spark table.",
         show_default=False,
     ),
 ]
 Id = Annotated[str, typer.Option(help="Column that identifies a person.")]
-Stratum = Annotated[list[str], typer.Option(help="Column that says the stratum; repeat it to cross several.")]
-TableName = Annotated[str | None, typer.Option(help="Table of a DuckDB database.")]
+Stratum = Annotated[
+    list[str], typer.Option(help="Column with the stratum; repeat the option to cross several columns.")
+]
+TableName = Annotated[str | None, typer.Option(help="Table in a DuckDB database.")]
 
 
 class EngineName(StrEnum):
@@ -34,7 +37,11 @@ class EngineName(StrEnum):
 
 
 EngineOption = Annotated[
-    EngineName, typer.Option(help="What reads the table: DuckDB here, or Spark, also a path or table of it.")
+    EngineName,
+    typer.Option(
+        help="Engine that reads the table: DuckDB on this machine, or Spark, which also takes its own paths "
+        "and tables."
+    ),
 ]
 
 
@@ -54,9 +61,14 @@ def frame_command(
     sheet: Sheet = None,
     engine: EngineOption = EngineName.duckdb,
     sd_column: Annotated[
-        str | None, typer.Option(help="Public or prior column whose spread stands for that of the answers.")
+        str | None,
+        typer.Option(
+            help="Column, public or known beforehand, whose spread stands in for that of the answers."
+        ),
     ] = None,
-    sd_source: Annotated[SdSource | None, typer.Option(help="Which of the two it is.")] = None,
+    sd_source: Annotated[
+        SdSource | None, typer.Option(help="Whether that column is public or prior knowledge.")
+    ] = None,
 ) -> None:
     """Count the strata of a frame and write them as a strata file."""
     from dpstrata.fielding.frames import frame_strata, open_frame
@@ -82,10 +94,13 @@ def draw_command(
     id: Id,
     stratum: Stratum,
     out: Annotated[
-        Path, typer.Option(help="The sample: written (.csv, .parquet, .xlsx), or with --verify read.")
+        Path, typer.Option(help="Sample file to write (.csv, .parquet, .xlsx) or, with --verify, to check.")
     ],
     key_file: Annotated[
-        Path, typer.Option(help="Key of the draw; made if it does not exist. Who holds it knows the sample.")
+        Path,
+        typer.Option(
+            help="Key file of the draw; created if missing. Whoever holds it can tell who is in the sample."
+        ),
     ] = Path("draw.key"),
     table: TableName = None,
     sheet: Sheet = None,
@@ -99,12 +114,13 @@ def draw_command(
     everyone = open_frame(frame, id=id, stratum=stratum, table=table, sheet=sheet, engine=engine.value)
     if verify:
         verify_draw(design, everyone, sample=out, key_file=key_file)
-        typer.echo(f"{out} is the sample that design, frame and key give.")
+        typer.echo(f"{out} is the sample that this design, frame and key produce.")
         return
     record = draw(design, everyone, out=out, key_file=key_file)
     people = sum(row["sample_size"] for row in record["strata"])
     typer.echo(
-        f"{people:,} people drawn. Written to {out} and draw.json; the key is in {key_file}: keep it secret."
+        f"{people:,} {'person' if people == 1 else 'people'} drawn. Written to {out} and draw.json; the key "
+        f"is in {key_file}. Keep it secret."
     )
 
 
@@ -112,31 +128,37 @@ def privatize_command(
     design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
     answers: Annotated[
         Path | None,
-        typer.Argument(help="Table of raw answers, for a batch at the office.", show_default=False),
+        typer.Argument(help="Table of raw answers, to noise as a batch at the office.", show_default=False),
     ] = None,
     stratum_value: Annotated[
         str | None,
-        typer.Option(help="Stratum of one respondent: reads one answer a line from standard input instead."),
+        typer.Option(
+            help="Stratum of one respondent, whose answers are read from standard input, one per line."
+        ),
     ] = None,
     sample: Annotated[Path | None, typer.Option(help="The sample that was drawn.")] = None,
     id: Annotated[str | None, typer.Option(help="Column that identifies a person.")] = None,
     stratum: Annotated[
-        list[str] | None, typer.Option(help="Column that says the stratum; repeat it as in the draw.")
+        list[str] | None, typer.Option(help="Column with the stratum; repeat the option as in the draw.")
     ] = None,
     answer: Annotated[str | None, typer.Option(help="Column with the answers.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Noised answers (.csv, .parquet, .xlsx); a new file.")
+        Path | None, typer.Option(help="New file for the noised answers (.csv, .parquet, .xlsx).")
     ] = None,
-    key_file: Annotated[Path | None, typer.Option(help="Key of the draw.", show_default="draw.key")] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="Key file of the draw.", show_default="draw.key")
+    ] = None,
     sheet: Sheet = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Release although something was released before: losses add up.")
+        bool,
+        typer.Option("--again", help="Release even though something was released before; losses add up."),
     ] = False,
     accept_response: Annotated[
         bool,
         typer.Option(
             "--accept-response",
-            help="Release although so few answered that more is lost than promised: the ledger counts it.",
+            help="Release even though too few people answered to keep the promise; the ledger counts the "
+            "loss.",
         ),
     ] = False,
 ) -> None:
@@ -160,7 +182,7 @@ def privatize_command(
     ]
     if stratum_value is not None:
         if given:
-            raise InputError(f"{option('stratum_value')} is for one respondent, got {given[0]} too.")
+            raise InputError(f"{option('stratum_value')} is for one respondent only, got {given[0]} too.")
         _one_by_one(design, stratum_value)
         return
     if answers is None:
@@ -235,7 +257,7 @@ def _batch(
 def estimate_command(
     design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
     noised: Annotated[str, typer.Argument(help="Table of noised answers.", show_default=False)],
-    stratum: Annotated[str, typer.Option(help="Column that says the stratum.")] = "stratum",
+    stratum: Annotated[str, typer.Option(help="Column with the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: TableOut = None,
     plot: Plot = None,
@@ -246,7 +268,7 @@ def estimate_command(
     engine: EngineOption = EngineName.duckdb,
     json: Json = False,
 ) -> None:
-    """Estimate means from noised answers, with intervals that contain sampling and privacy."""
+    """Estimate means from noised answers, with intervals that cover both sampling and privacy."""
     from dataclasses import asdict
     from json import dumps
 
@@ -296,6 +318,6 @@ def _with_pilot(
     from dpstrata.pilots.pilot import combine_waves
 
     if pilot is None or pilot_answers is None:
-        raise InputError(f"to combine two waves give both {option('pilot')} and {option('pilot_answers')}.")
+        raise InputError(f"to combine two waves, give both {option('pilot')} and {option('pilot_answers')}.")
     first = Design.read(pilot)
     return combine_waves(first, Design.read(design), estimate(pilot, pilot_answers, **reading), main)

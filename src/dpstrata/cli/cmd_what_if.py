@@ -42,7 +42,10 @@ def evaluate_command(
     strata: StrataFile,
     sample_sizes: Annotated[
         str | None,
-        typer.Option(help="People invited in each stratum: 50,50,50,50. By default the column sample_size."),
+        typer.Option(
+            help="Number of people invited in each stratum, as in 50,50,50,50; by default, the column "
+            "sample_size."
+        ),
     ] = None,
     out: TableOut = None,
     plot: Plot = None,
@@ -50,7 +53,7 @@ def evaluate_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Score an allocation that someone already has, beside the best one under the same privacy."""
+    """Compare an allocation you already have with the best one under the same privacy."""
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
@@ -70,12 +73,14 @@ def evaluate_command(
     if plot is not None:
         series = {"given": result.sample_sizes, "best": result.best.sample_sizes}
         asked = survey.counted(result.total)
-        allocations(result.best, series, f"The given {asked} beside the best").save(plot)
+        allocations(result.best, series, f"The given allocation of {asked} beside the best").save(plot)
     if json:
         typer.echo(dumps(result.to_dict(), indent=1))
         return
+    first, *others = result.sentences()
+    print_paragraph(first)
     print_table(result.text_table())
-    for sentence in result.sentences():
+    for sentence in others:
         print_paragraph(sentence)
 
 
@@ -100,7 +105,7 @@ def sweep_command(
     *,
     options: dict[str, Any],
 ) -> None:
-    """Design for every combination of many values of epsilon, total, mechanism and others."""
+    """Design for every combination of several values of epsilon, total, mechanism and other options."""
     from json import dumps
 
     from rich.console import Console
@@ -180,12 +185,16 @@ def _cell(value: Any) -> str:
 
 def sensitivity_command(
     design: Annotated[Path, typer.Argument(help="A design document (.json).", show_default=False)],
-    factor: Annotated[float, typer.Option(help="By how much standard deviations may be wrong.")] = 1.5,
-    strata: Annotated[int, typer.Option(help="For how many strata to find the best design again.")] = 5,
+    factor: Annotated[
+        float, typer.Option(help="Factor by which the standard deviations may be wrong.")
+    ] = 1.5,
+    strata: Annotated[
+        int, typer.Option(help="Number of strata for which to find the best design again.")
+    ] = 5,
     out: TableOut = None,
     json: Json = False,
 ) -> None:
-    """Show what wrong standard deviations would do to a design."""
+    """Show how wrong standard deviations would affect a design."""
     from dataclasses import asdict
     from json import dumps
 

@@ -19,7 +19,7 @@ from dpstrata.survey.options import GONE, OPTIONS, Group, Option, refuse_gone
 if TYPE_CHECKING:
     from dpstrata.survey.strata import Strata
 
-QUESTION = "Question (give one; a budget may join a target)"
+QUESTION = "Goal (give one; a budget may be combined with a target)"
 PRIVACY = "Privacy"
 OUTPUT = "Output"
 _PANELS: dict[Group, str] = {
@@ -34,13 +34,16 @@ QUESTION_NAMES = tuple(name for name, each in OPTIONS.items() if each.group == "
 StrataFile = Annotated[
     Path,
     typer.Argument(
-        help="Table of strata: CSV (comma, semicolon, tab), Parquet or Excel, with columns stratum, "
-        "size and sd (or variance, proportion, or sd_low and sd_high).",
+        help="Table of strata: CSV (with commas, semicolons or tabs), Parquet or Excel, with columns "
+        "stratum, size and sd (or variance, proportion, or sd_low and sd_high).",
         show_default=False,
     ),
 ]
-Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file; by default the first.")]
-Json = Annotated[bool, typer.Option(help="Print JSON alone on standard output.", rich_help_panel=OUTPUT)]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file; by default, the first.")]
+Json = Annotated[bool, typer.Option(help="Print only JSON on standard output.", rich_help_panel=OUTPUT)]
+Full = Annotated[
+    bool, typer.Option(help="Show the privacy promise and what it assumes in full.", rich_help_panel=OUTPUT)
+]
 Plot = Annotated[
     Path | None,
     typer.Option(
@@ -162,7 +165,7 @@ def parse_domains(texts: Sequence[str], columns: set[str]) -> dict[str, Any] | N
             target = float(number)
         except ValueError:
             raise InputError(
-                f"{option('domains')} must be COLUMN=TARGET with a number, got {text!r}."
+                f"{option('domains')} must be COLUMN=TARGET, with a number as the target, got {text!r}."
             ) from None
         # COLUMN:GROUP, where either may hold a colon: the longest known column counts.
         known = [name for name in columns if where.startswith(f"{name}:")]
@@ -174,6 +177,7 @@ def parse_domains(texts: Sequence[str], columns: set[str]) -> dict[str, Any] | N
             domains[column] = target
         else:
             raise InputError(
-                f"{option('domains')} gives {column!r} one target for all groups and another one too."
+                f"{option('domains')} must give {column!r} one target for all groups or one for each, got "
+                "both."
             )
     return domains or None

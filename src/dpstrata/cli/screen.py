@@ -1,6 +1,6 @@
 """Tables and paragraphs on the terminal; stratum names are shown as they are, never as markup."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -8,7 +8,19 @@ from rich.table import Table
 from rich.text import Text
 
 from dpstrata.cli.refusals import in_flags
+from dpstrata.designs.record import Design
+from dpstrata.words.designs import promise_in_full, promise_in_short, reasons, result_in_words
 from dpstrata.words.tables import TextTable
+
+
+def print_design(plan: Design, tables: Sequence[TextTable], *, full: bool) -> None:
+    """Print a design with its result first; what is promised briefly, unless in full."""
+    print_paragraph(result_in_words(plan))
+    for table in tables:
+        print_table(table)
+    short = f"Privacy: {promise_in_short(plan)}; --full shows the promise and what it assumes."
+    for sentence in (*reasons(plan), *(promise_in_full(plan) if full else [short])):
+        print_paragraph(sentence)
 
 
 def print_table(table: TextTable) -> None:

@@ -187,9 +187,7 @@ def _check_prices(bound: BoundPart, strata: Strata, inputs: Inputs, path: Path) 
     if inputs.targets:
         needed += sum(int(np.isfinite(part.limits).sum()) for part in find_partitions(strata, inputs))
     if len(bound.prices) != needed or needed == 0 or min(bound.prices) < 0:
-        raise InputError(
-            f"{path}: the prices of the certificate do not fit the question; the file was changed."
-        )
+        raise InputError(f"{path}: the prices of the certificate do not fit the goal; the file was changed.")
 
 
 def first_difference(written: Any, computed: Any, place: str = "") -> str | None:

@@ -47,7 +47,7 @@ FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
-    """How many people to invite in each stratum, and what that promises and proves.
+    """How many people to invite in each stratum, with the privacy promise and the proof.
 
     Made by :func:`dpstrata.design` and :func:`dpstrata.load_design`. Arrays are read-only and in the order
     of the strata.
@@ -63,16 +63,16 @@ class Design:
     sample_sizes : array of int
         People to invite.
     relaxed_sizes : array of float
-        The best real numbers.
+        The optimal sizes if they need not be whole numbers.
     certificate : Certificate or Bound
-        The proof of optimality; with unequal costs or several targets, of a gap to it.
+        The proof of optimality or, with unequal costs or several targets, of the gap to it.
     outcome : Outcome or None
-        How the total came about, where it was not simply given.
+        How the total was found, where it was not given.
     choice : tuple of Choice or None
-        What each mechanism that was solved gives, where the best was asked for; those that cannot be the best
-        are not solved.
+        The result of each mechanism that was tried, if the best was asked for; mechanisms that cannot be the
+        best are not tried.
     waves : Waves or None
-        What it shares with the other wave, where it is one of two.
+        What it shares with the other wave, if it is one of two.
     """
 
     strata: Strata

@@ -53,7 +53,8 @@ def require_free(path: Path, plan: Design) -> None:
         raise something_else(path) from None
     if there != plan.digest and there in depends:
         raise InputError(
-            f"{path} must stay as it is, because {depends[there]} is of this design; choose another name.",
+            f"{path} must stay as it is, because {depends[there]} refers to this design; choose another "
+            "name.",
             where=str(path),
         )
 

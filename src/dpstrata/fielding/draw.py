@@ -48,7 +48,7 @@ def draw(
     out : path
         The sample: ``.csv``, ``.parquet`` or ``.xlsx``, with the columns of the frame that were named.
     key_file : path
-        Where the key is; it is made if it does not exist, readable by its owner alone. The same key gives the
+        File with the key; created if missing, readable by its owner only. The same key gives the
         same sample, so a draw that was interrupted can be repeated.
     record : path, optional
         The record, by default ``draw.json`` beside the sample.
@@ -60,7 +60,8 @@ def draw(
 
     Notes
     -----
-    Who holds the key knows the sample. Publishing it undoes the amplification of whatever was released.
+    Whoever holds the key can tell who is in the sample. Publishing it undoes the amplification of every
+    release.
     """
     design, out, key_file = Path(design), Path(out), Path(key_file)
     path = out.with_name("draw.json") if record is None else Path(record)
@@ -77,10 +78,10 @@ def draw(
     key = read_or_make_key(key_file)
     sample = _draw(plan, frame, key)
     if out.exists() and not _is_sample(out, sample, frame):
-        raise InputError(f"{out} exists and is another sample; it is not replaced.", where=str(out))
+        raise InputError(f"{out} holds another sample, so it is not replaced.", where=str(out))
     if path.exists() and _facts(path)[:2] != (plan.digest, commitment(key)):
         raise InputError(
-            f"{path} records another draw and is not replaced; draw into another folder.", where=str(path)
+            f"{path} records another draw, so it is not replaced; draw into another folder.", where=str(path)
         )
     write_table(_columns(sample, frame), out, private=True)
     written = {
@@ -105,7 +106,7 @@ def draw(
 
 
 def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_file: str | Path) -> None:
-    """Check that a sample is the one that design, frame and key give, and what its record says of them.
+    """Check that a sample is the one that this design, frame and key produce, and that its record agrees.
 
     Raises
     ------
@@ -116,13 +117,15 @@ def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_fil
     frame.summary().require_sound(frame.source)
     drawn = _draw(plan, frame, key)
     if not _is_sample(sample, drawn, frame):
-        raise InputError(f"{sample} is not the sample that design, frame and key give.", where=str(sample))
+        raise InputError(
+            f"{sample} is not the sample that this design, frame and key produce.", where=str(sample)
+        )
     record = sample.with_name("draw.json")
     check_record(plan, sample=sample, key=key, record=record)
     kind, digest = _facts(record)[3:]
     known = {FRAME_DIGEST_OF: drawn.frame_digest} if kind == FRAME_DIGEST_OF else dict([frame.digest()])
     if known.get(kind, digest) != digest:
-        raise InputError(f"{record} records another frame than {frame.source}.", where=str(record))
+        raise InputError(f"{record} records a different frame, not {frame.source}.", where=str(record))
 
 
 def check_record(plan: Design, *, sample: Path, key: bytes, record: Path) -> None:

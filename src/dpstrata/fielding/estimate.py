@@ -24,15 +24,15 @@ def estimate(
     answer: str = ANSWER,
     engine: Engine = "duckdb",
 ) -> Estimation:
-    """Estimate means and the total from noised answers, with intervals that contain sampling and privacy.
+    """Estimate means and the total from noised answers, with intervals that cover both sampling and privacy.
 
     Parameters
     ----------
     design : Design or path
         The design, or its document.
     answers : path, str or Spark data frame
-        What :func:`dpstrata.privatize` wrote, or a table of other making with the stratum and the noised
-        answer of everyone; for a curator one noised mean a stratum and the number of its ``answers``.
+        What :func:`dpstrata.privatize` wrote, or any table with the stratum and the noised answer of
+        everyone; for a curator, one noised mean per stratum and the number of its ``answers``.
     stratum, answer : str
         Names of the columns.
     engine : {"duckdb", "spark"}
@@ -41,12 +41,12 @@ def estimate(
     Returns
     -------
     Estimation
-        The whole, the total, the domains and the strata, and what is to be said of them.
+        The whole, the total, the domains and the strata, with notes on them.
 
     Raises
     ------
     InputError
-        If a ledger beside the answers or the design knows the file as the release of another design.
+        If a ledger beside the answers or the design lists the file as the release of another design.
     """
     plan = design if isinstance(design, Design) else Design.read(Path(design))
     fielding = fielding_of(plan)

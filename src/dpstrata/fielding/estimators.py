@@ -108,30 +108,30 @@ class Estimates(Sequence[Estimate]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimation:
-    """Everything that was estimated.
+    """The estimates of a survey.
 
     Attributes
     ----------
     whole : Estimate
-        The population mean; times the population it is the total.
+        The population mean; multiplied by the population, it is the total.
     strata, domains : sequence of Estimate
         Every stratum, and the domains of the design.
     floored : tuple of str
-        Strata whose noised answers vary less than the noise alone: their spread is taken as zero.
+        Strata whose noised answers vary less than the noise alone would; their spread is taken as zero.
     single : tuple of str
         Strata with one answer, whose spread is taken from the design.
     few : tuple of str
-        Strata with 2 to 9 answers, too few to rely on an interval of their own.
+        Strata with 2 to 9 answers, too few for a reliable interval.
     population : int
-        How many people there are.
+        Number of people in the population.
     of : str
-        What the means are of: "mean", or "mean of answers clipped to" the range of a design that clips them.
+        What is estimated: "mean", or "mean of answers clipped to" the range, if the design clips answers.
     notes : tuple of str
-        What is to be said of the promise, in sentences: where fewer people answered than it counts on.
+        Sentences about the promise, where fewer people answered than it assumes.
     confidence : float
-        Level of the intervals.
+        Confidence level of the intervals.
     counts_people : bool
-        Whether the total is a number of people: of those who answer yes.
+        Whether the total is a number of people: those who answer yes.
     """
 
     whole: Estimate
@@ -258,7 +258,7 @@ def with_intervals(
     people : (array, array)
         How many were invited, and how many answered; whole numbers.
     confidence : float
-        Level of the intervals.
+        Confidence level of the intervals.
     """
     from scipy import stats
 

@@ -32,7 +32,7 @@ def require_invited(plan: Design, stratum: str, answers: int) -> None:
     most = int(plan.sample_sizes[_row(plan, stratum)])
     if answers > most:
         raise InputError(
-            f"the design invites {most:,} people of stratum {stratum!r}, got {answers:,} answers; more "
+            f"the design invites {most:,} people in stratum {stratum!r}, got {answers:,} answers; more "
             "would break its promise."
         )
 
@@ -87,7 +87,7 @@ def require_stated_answers(plan: Design) -> None:
     """Require that someone said what can be answered; the default range is for planning alone."""
     if plan.inputs.default_answers:
         raise InputError(
-            "the design must state what can be answered before answers from a file are noised, got the "
+            "the design must state the possible answers before answers from a file are noised, got the "
             f"default range of 0 to 1. Design again with {option('answers')}: binary, 0:1 or the range of "
             "your question.",
             argument="answers",

@@ -180,10 +180,9 @@ class Ledger:
         others = [known for known in counted if known.design_digest != entry.design_digest]
         if others and not again and not _is_announced(others, plan):
             raise InputError(
-                f"everyone in the frame has spent {_added(others).in_words} before, last in "
-                f"{Path(others[-1].output).name}, and this release spends more on top of it. Pass "
-                f"{option('again', True)} to release anyway; surveys of other people belong in another "
-                "folder."
+                f"everyone in the frame has already spent {_added(others).in_words}, most recently in "
+                f"{Path(others[-1].output).name}, and this release adds to it. Pass {option('again', True)} "
+                "to release anyway; keep surveys of other people in another folder."
             )
         planned = planned_shares(plan)
         shares = planned if shares is None else shares
@@ -262,7 +261,8 @@ def check_release(plan: Design, noised: Path, design: Path | None) -> None:
     designs = {entry.design_digest for entry in entries if entry.output_digest == digest}
     if designs and plan.digest not in designs:
         raise InputError(
-            f"{noised} must hold noised answers of this design, got those of another one by the ledger.",
+            f"{noised} must hold noised answers of this design, got those of another design, according to "
+            "the ledger.",
             where=str(noised),
         )
     if own and not designs:
@@ -335,26 +335,26 @@ def _with_round(
         loss = loss_of_repeats(plan, now + 1, shares)
         if loss > max(counted.epsilon, promise.central_epsilon) * (1 + ROUNDING) and not accept_response:
             raise InputError(
-                "not the same people answered this question as the ones before, which shows who was drawn: "
-                f"up to epsilon = {six_digits_up(loss)} is lost instead of {six_digits_up(counted.epsilon)}. "
-                "Release only people who answered every question, or pass "
-                f"{option('accept_response', True)} to release anyway and count it."
+                "the people who answered this question are not those who answered the earlier ones, which "
+                f"reveals who was drawn: up to epsilon = {six_digits_up(loss)} is lost instead of "
+                f"{six_digits_up(counted.epsilon)}. Release only people who answered every question, or pass "
+                f"{option('accept_response', True)} to release anyway and count that loss."
             )
         return _adding(entry, counted, loss, delta_of_repeats(plan, now + 1, shares))
     if own and not again:
         repeated = [known for known in own if known.question == entry.question]
-        reason = f"this design is for {plan.inputs.questions} questions, and as many were released before"
+        reason = f"this design is for {plan.inputs.questions} questions, and all of them were released before"
         if repeated:
             name = Path(repeated[-1].output).name
             reason = f"this design was released before, as {name}"
             if repeated[-1].status == "pending":
                 reason = (
                     f"an earlier attempt was cut short after the noise of {name} was drawn, so it counts as "
-                    "released (if you still have that file, put it back and run the same again)"
+                    "released (if you still have that file, put it back and run the same command again)"
                 )
         raise InputError(
             f"{reason}; noising the same people again costs everyone "
-            f"{'far more than it did' if promise.amplified else 'more'}, and answers that come "
+            f"{'far more than the first time' if promise.amplified else 'more'}, and answers that come "
             f"later would reveal late respondents. Pass {option('again', True)} to release anyway."
         )
     if not promise.amplified:  # the sample hides nobody, so that every release adds what it is

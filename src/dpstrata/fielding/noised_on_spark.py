@@ -21,7 +21,7 @@ def sum_numbers(data: DataFrame, stratum: str, column: str) -> list[tuple[str, i
     with spark_errors("the noised answers"):
         rows = numbers.groupBy("stratum").agg(*sums).collect()
     if any(everyone != number for _, everyone, number, *_ in rows):
-        raise InputError(f"noised answers must be numbers, got others in column {column!r}.")
+        raise InputError(f"noised answers must be numbers, got something else in column {column!r}.")
     return [(name or "", count, float(mean), float(squares)) for name, count, _, mean, squares in rows]
 
 
@@ -34,7 +34,7 @@ def collect_numbers(
     names, values, others = ([row[i] for row in rows] for i in range(3))
     if None in values or None in others:
         raise InputError(
-            f"noised means must be numbers, got others in column {columns[0]!r} or {columns[1]!r}."
+            f"noised means must be numbers, got something else in column {columns[0]!r} or {columns[1]!r}."
         )
     return [name or "" for name in names], values, others
 

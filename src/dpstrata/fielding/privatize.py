@@ -33,7 +33,7 @@ def privatize(
     """Noise the answers of a sample and write them, shuffled within strata and without ids.
 
     Whoever runs this holds raw answers, so only the central promise is left: the local one needs answers that
-    are noised on the respondent's side. Whatever stands against a release is found before anything is spent.
+    are noised on the respondent's side. Anything that prevents a release is found before anything is spent.
     Designs that publish sums need :func:`publish` instead.
 
     Parameters
@@ -43,14 +43,14 @@ def privatize(
         which it recognises people.
     answers : path
         Table with the columns ``id``, ``stratum`` and ``answer``. Numbers may have decimal commas; yes, no,
-        true and false are 1 and 0 where the design's answers are ``"binary"``. Who left the answer blank
-        counts as somebody who did not answer.
+        true and false are 1 and 0 where the design's answers are ``"binary"``. People who left the answer
+        blank count as people who did not answer.
     sample : path
         The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.
     id, answer : str
         Names of the columns.
     stratum : str or sequence of str
-        Name of the column of the stratum, or of the columns that were crossed.
+        Name of the stratum column, or of the columns that were crossed.
     out : path
         Noised answers (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum`` and ``answer``. It
         must not exist yet.
@@ -59,11 +59,11 @@ def privatize(
     sheet : str, optional
         Sheet of the answers, if they are an Excel file; by default the first.
     again : bool
-        Whether to release although something was released before: everyone's losses add up, and those of the
-        same sample add up before it hides anyone.
+        Whether to release even though something was released before: everyone's losses add up, and those of
+        the same sample add up before the sample hides anyone.
     accept_response : bool
-        Whether to release although so few people answered, or for a further question other people than for
-        the ones before, that more may be lost than the design promises; the ledger counts that loss.
+        Whether to release even though more may be lost than the design promises, because too few people
+        answered, or a further question was answered by other people; the ledger counts that loss.
     progress : callable, optional
         Called with the number of answers noised since the last call.
 

@@ -32,7 +32,7 @@ def publish(
     """Add up the answers of every stratum, add the office's noise, and write the sums with their counts.
 
     The noise depends on the design alone, not on how many answers came. It is drawn once, kept until the sums
-    are in place, and taken up by a run that follows one that was killed. Whatever stands against a release is
+    are in place, and taken up by a run that follows one that was killed. Anything that prevents a release is
     found before anything is spent. No single answer is written.
 
     Parameters

@@ -301,7 +301,7 @@ def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dic
     if empty:
         listed = ", ".join(map(repr, empty[:5])) + (", ..." if len(empty) > 5 else "")
         raise InputError(
-            f"every stratum must have an answer, got none in {listed}, and nothing could be estimated. Wait "
+            f"every stratum must have an answer, got none in {listed}, so nothing could be estimated. Wait "
             "for answers from there, or merge strata in a new design with a new sample."
         )
     for name, given in by_stratum.items():
@@ -312,11 +312,11 @@ def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dic
 def _require_drawn(drawn: dict[str, str], people: list[str], strata: list[str]) -> None:
     """Refuse answers of people who were not drawn, or drawn elsewhere, or twice; nobody is named."""
     if len(set(people)) < len(people):
-        raise InputError("everyone may answer once, got someone's answer twice.")
+        raise InputError("each person may answer once, got two answers from the same person.")
     strangers = sum(person not in drawn for person in people)
     elsewhere = sum(drawn.get(person, name) != name for person, name in zip(people, strata, strict=True))
     if strangers or elsewhere:
         raise InputError(
-            f"only people who were drawn may be noised, got {strangers:,} who were not and {elsewhere:,} "
-            "with another stratum than they were drawn in."
+            f"only answers of people who were drawn may be released, got {strangers:,} from people who were "
+            f"not and {elsewhere:,} with a stratum other than the one they were drawn in."
         )

@@ -64,7 +64,7 @@ class Response:
         if self.over:
             raise InputError(
                 f"{self.in_words} Wait for more answers, or pass {option('accept_response', True)} to "
-                "release nevertheless and count that loss."
+                "release anyway and count that loss."
             )
 
 

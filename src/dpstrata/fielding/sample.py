@@ -79,7 +79,7 @@ def draw_sample(plan: Design, frame: Frame, key: bytes) -> Sample:
     rows = _smallest(kept, wanted)
     ids = kept.column("id").take(rows).to_pylist()
     if len(set(ids)) < len(ids):
-        raise InputError("the frame lists someone more than once, who would lose more than was promised.")
+        raise InputError("the frame lists someone more than once, who would lose more than promised.")
     strata = [names[i] for i in kept.column("place").to_numpy()[rows].tolist()]
     method: Method = "aes-256" if is_whole(kept.schema.field("id").type) else "blake2b"
     return Sample(ids, strata, method, _digest(counted, names, key))
@@ -152,12 +152,15 @@ def _thresholds(sizes: IntArray, wanted: IntArray) -> FloatArray:
 def require_sizes(counts: IntArray, names: tuple[str, ...], sizes: IntArray, unknown: dict[str, int]) -> None:
     """Require that a frame has the design's strata with their sizes, naming those that differ."""
     wrong = [
-        f"{names[i]!r} has {counts[i]:,} in the frame and {sizes[i]:,} in the design"
+        f"{names[i]!r} has a size of {counts[i]:,} in the frame and {sizes[i]:,} in the design"
         for i in np.flatnonzero(counts != sizes).tolist()
     ]
     wrong += [
-        f"{name!r} has {number:,} in the frame and is not in the design" for name, number in unknown.items()
+        f"{name!r} has a size of {number:,} in the frame and is not in the design"
+        for name, number in unknown.items()
     ]
     if wrong:
         more = f", and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
-        raise InputError(f"the frame must have the design's strata: {'; '.join(wrong[:_SHOWN])}{more}.")
+        raise InputError(
+            f"the frame must have the strata of the design, but {'; '.join(wrong[:_SHOWN])}{more}."
+        )

@@ -62,7 +62,8 @@ def write_unless_edited(columns: dict[str, list[Any]], path: Path) -> None:
         write_table(columns, path)
     elif not _holds(path, columns):
         raise InputError(
-            f"{path} exists, holds something else and is not replaced; choose another name or remove it.",
+            f"{path} exists and holds something else, so it is not replaced; choose another name or remove "
+            "it.",
             where=str(path),
         )
 

@@ -56,7 +56,7 @@ def require_file(path: str | Path) -> None:
 def require_excel(path: str | Path, sheet: str | None) -> None:
     """Refuse a sheet of a file that has none."""
     if sheet is not None and Path(path).suffix.lower() not in EXCEL_ENDINGS:
-        raise InputError(f"{option('sheet')} is for an Excel file, got {Path(path).name!r}.", value=sheet)
+        raise InputError(f"{option('sheet')} requires an Excel file, got {Path(path).name!r}.", value=sheet)
 
 
 def require_columns(source: str, known: Iterable[str], *names: str) -> None:
@@ -194,7 +194,7 @@ def _read_parquet(path: Path, name: str) -> Table:
         raise InputError(f"{name} is not a readable Parquet file.", where=name) from None
     doubles = sorted({each for each in arrow.column_names if arrow.column_names.count(each) > 1})
     if doubles:
-        raise InputError(f"{name}: column {doubles[0]!r} stands twice.", where=name)
+        raise InputError(f"{name}: column {doubles[0]!r} appears twice.", where=name)
     columns = {str(each): arrow.column(each).to_pylist() for each in arrow.column_names}
     return Table(name, columns, lambda row: f"row {row + 1}")
 
@@ -244,7 +244,7 @@ def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place: Callable[[
         header.pop()
     problems = []
     doubles = {name for name in header if header.count(name) > 1}
-    problems += [f"column {name!r} stands twice in the header." for name in sorted(doubles)]
+    problems += [f"column {name!r} appears twice in the header." for name in sorted(doubles)]
     width = len(header)
     for index, row in enumerate(rows[1:]):
         if len(row) < width or any(cell not in (None, "") for cell in row[width:]):

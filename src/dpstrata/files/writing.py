@@ -49,7 +49,7 @@ def require_apart(*paths: Path | None) -> None:
 def require_table_path(path: Path) -> None:
     """Refuse at once an ending that no table could be written to, and read from, later."""
     if path.suffix.lower() not in (".csv", ".parquet", ".xlsx"):
-        raise InputError(f"this table is written to .csv, .parquet or .xlsx, got {path.name!r}.")
+        raise InputError(f"the file for this table must end in .csv, .parquet or .xlsx, got {path.name!r}.")
 
 
 def table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
@@ -61,7 +61,7 @@ def table_content(columns: dict[str, list[Any]], path: Path) -> bytes:
             return _parquet(columns)
         case ".xlsx":
             return _excel(columns)
-    raise InputError(f"a result is written to .json, .csv, .parquet or .xlsx, got {path.name!r}.")
+    raise InputError(f"a result file must end in .json, .csv, .parquet or .xlsx, got {path.name!r}.")
 
 
 def write_atomically(path: Path, content: bytes, *, private: bool = False) -> None:
@@ -185,7 +185,7 @@ def _excel(columns: dict[str, list[Any]]) -> bytes:
     rows: list[list[Any]] = [list(columns)]
     rows += [[_excel_value(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
     if any(isinstance(cell, str) and FORBIDDEN.search(cell) for row in rows for cell in row):
-        raise InputError("Excel files hold no control characters, got one in a name; write .csv instead.")
+        raise InputError("Excel files cannot hold control characters, got one in a name; write .csv instead.")
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("design")
     for row in rows:

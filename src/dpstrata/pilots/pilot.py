@@ -50,32 +50,32 @@ def pilot(
     Parameters
     ----------
     strata : Strata
-        The population. Standard deviations that are told count as right to within a factor of two, bounds
-        (and the worst case, where nothing is told) as bounds.
+        The population. Standard deviations that are given count as right to within a factor of two; bounds
+        (and the worst case, where nothing is given) count as bounds.
     epsilon : float
         Central budget of both waves together.
     pilot_epsilon : float
-        What the first wave spends of it, above 0 and below ``epsilon``.
+        Part of it that the first wave spends, above 0 and below ``epsilon``.
     total : int
         People to invite in both waves together.
     pilot_total : int
-        How many of them in the first, at least 1 and below ``total``.
+        Number of them to invite in the first wave, at least 1 and below ``total``.
     **options
         As of :func:`dpstrata.design`, for both waves: ``mechanism``, ``answers``, ``min_per_stratum`` and so
-        on. Where no mechanism is named the second wave keeps what was best for the first.
+        on. If no mechanism is named, the second wave keeps the one that was best for the first.
 
     Returns
     -------
     Design
-        The first wave. Its document says what both waves spend.
+        The first wave. Its document states what both waves spend.
 
     Raises
     ------
     InputError
         For budgets and numbers that leave nothing for one of the waves.
     NotAvailableError
-        For what a pilot is not worked out for: a curator, whose noised means show no spread, promises other
-        than of epsilon alone, and ``objective="unit_free"``.
+        For what a pilot does not support: a curator, whose noised means show no spread, promises other
+        than epsilon alone, and ``objective="unit_free"``.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def _second_inputs(first: Design) -> Inputs:
 
 def _require_first(first: object) -> None:
     if not isinstance(first, Design) or first.waves is None or not first.waves.first:
-        raise InputError("a main wave follows the design of a pilot, got another design.")
+        raise InputError("a main wave must follow the design of a pilot, got another design.")
 
 
 def _require_pure(strata: object, options: dict[str, Any]) -> None:
@@ -301,7 +301,7 @@ def _require_pure(strata: object, options: dict[str, Any]) -> None:
     for name in (*QUESTIONS, *OTHER_THAN_EPSILON):
         if options.get(name):
             raise NotAvailableError(
-                f"a pilot is for a total and a promise of epsilon alone, got {option(name, options[name])}.",
+                f"a pilot supports only a total and a promise of epsilon, got {option(name, options[name])}.",
                 value=options[name],
             )
     shown = [name for name in RELEASES if kind_of(name).shows_spread]
@@ -314,10 +314,11 @@ def _require_pure(strata: object, options: dict[str, Any]) -> None:
         )
     if options.get("objective") == "unit_free":
         raise NotAvailableError(
-            f"a pilot is for the objectives mean, trace and custom, got {option('objective', 'unit_free')}.",
+            f"a pilot supports the objectives mean, trace and custom, got "
+            f"{option('objective', 'unit_free')}.",
             value="unit_free",
         )
     if isinstance(strata, Strata) and strata.sd_epsilons is not None and strata.sd_epsilons.any():
         raise InputError(
-            "a pilot starts from standard deviations that cost no budget, got some with sd_epsilon."
+            "a pilot must start from standard deviations that cost no budget, got some with sd_epsilon."
         )

@@ -85,7 +85,7 @@ def epsilon_rows(plan: Design, *, points: int = POINTS) -> list[dict[str, Any]]:
     """
     if not plan.inputs.promise.amplified:
         raise InputError(
-            f"{option('epsilon')} is varied for a promise of epsilon, got one of {never_amplified()}."
+            f"varying {option('epsilon')} requires a promise of epsilon, got one of {never_amplified()}."
         )
     epsilon = plan.inputs.promise.central_epsilon
     low = max(_LEAST_EPSILON, min(_EPSILONS[0], epsilon / 4))

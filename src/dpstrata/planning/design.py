@@ -52,7 +52,7 @@ def design(
     proportion: float | None = None,
     **gone: Any,
 ) -> Design:
-    r"""Allocate a sample to strata so that the private estimate is as precise as it can be.
+    r"""Allocate a sample to strata so that the private estimate is as precise as possible.
 
     Everyone gets the same central ``epsilon`` against whoever sees the release, because who was sampled
     stays secret; a smaller sampling rate hides people better, so its answers may carry less noise. The
@@ -73,35 +73,35 @@ def design(
     epsilon : float
         Central budget, from 1e-6 to 100. Exactly one of ``epsilon``, ``zcdp`` and ``gdp`` is promised.
     delta : float
-        By how much a probability may differ beyond the factor that epsilon allows: above 0 and below 0.01 for
-        Gaussian noise, 0 for all others.
+        Amount by which a probability may differ beyond the factor that epsilon allows: above 0 and below 0.01
+        for Gaussian noise, 0 for all others.
     zcdp, gdp : float
         ρ of zero-concentrated or μ of Gaussian differential privacy, kept by Gaussian noise. A secret sample
         does not strengthen these, so the noise is the same everywhere.
     total, at_most, budget : number
-        People to invite in all strata together; the most to invite, fewer if that is better; or the most that
-        all invitations may cost, with a cost for every stratum.
+        Total number of people to invite; the maximum to invite, fewer if that is better; or the maximum cost
+        of all invitations, which requires a cost for every stratum.
     target_se, target_margin, target_cv : float
         Standard error of the population mean, margin of error at ``confidence``, or standard error relative
-        to ``expected_mean``, to reach with as few people, or as little cost, as can be. Exactly one question
-        may be asked; a budget may join a target, and is then not to be exceeded. A budget with targets for
-        domains alone is spent for the least variance once they are met.
+        to ``expected_mean``, to reach with the fewest people, or at the lowest cost. Give exactly one goal; a
+        budget may be combined with a target, and is then an upper limit. A budget with targets for domains
+        only is spent on the least variance once they are met.
     expected_mean : float
-        The mean that ``target_cv`` is relative to; by default that of the column ``expected_mean`` of the
-        strata, which gives the mean expected in each and which targets of domains are relative to.
+        The mean that ``target_cv`` is relative to; by default, taken from the column ``expected_mean`` of the
+        strata, the mean expected in each, which targets of domains are relative to as well.
     mechanism : str
         Noise mechanism: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``, ``staircase``,
         ``piecewise`` or ``gaussian``. ``best``, the default, picks the most precise one that fits answers,
-        promise and release; ``choice`` of the result says what it considered, and documents record what it
+        promise and release; ``choice`` of the result lists what it considered, and documents record what it
         picked.
     objective : {"mean", "trace", "unit_free", "custom"}
-        Variance of the population mean; sum of the stratum variances; the same relative to each stratum's
-        own variance; or the strata's own coefficients.
+        What to minimise: the variance of the population mean; the sum of the stratum variances; that sum,
+        each variance relative to its stratum's own; or that sum, weighted by the strata's coefficients.
     answers : (lower, upper), (lower, upper, step) or "binary"
-        What can be answered; a step makes it a grid. Left out, the design is for planning with (0, 1) alone:
-        no file of answers is noised with it.
+        Possible answers; a step makes them a grid. If omitted, (0, 1) is used and the design is for planning
+        only: no file of answers can be noised with it.
     questions : int
-        How many questions the same people are asked; each answer spends its share of the local budget.
+        Number of questions asked of the same people; each answer spends its share of the local budget.
     release : {"microdata", "sums"}
         What is published: every noised answer, shuffled; or the sum of each stratum's answers, with one draw
         of noise that the office adds.
@@ -110,27 +110,29 @@ def design(
         sees them, from 1e-6 to 100; without it the office sees raw answers, and adds additive noise only. The
         office uses the devices' noise if that is additive, discrete Laplace noise otherwise.
     local_epsilon_cap : float, optional
-        The most that one noised answer may spend, however well the sample hides it. Where it binds, the
-        release spends less than ``epsilon``.
+        Largest local epsilon that one noised answer may spend, however well the sample hides it. Where it is
+        binding, the release spends less than ``epsilon``.
     min_per_stratum : int
-        Fewest people to invite in a stratum, >= 1; smaller strata are sampled in full.
+        Minimum number of people to invite in a stratum, >= 1; smaller strata are sampled in full.
     min_fraction, max_fraction : float
-        Smallest and largest sampling rate, 0 <= min_fraction <= max_fraction <= 1.
+        Minimum and maximum sampling rate, 0 <= min_fraction <= max_fraction <= 1.
     domains : mapping or sequence of str, optional
-        Columns of the strata (or "stratum") whose groups are domains, each with what its groups must reach:
-        one target for all, a mapping from group to target, or ``None``. Targets are of the same kind as that
-        of the whole, standard errors if it has none. Names alone ask for nothing but a report.
+        Columns of the strata (or "stratum") whose groups are domains, each with the precision that its groups
+        must reach: one target for all, a mapping from group to target, or ``None``. Targets are of the same
+        kind as the target of the whole, and standard errors if it has none. Column names without targets are
+        only reported.
     confidence : float
-        Level of intervals, between 0 and 1.
+        Confidence level of intervals, between 0 and 1.
     finite_population : bool
-        Whether the variance reported counts that a stratum sampled in full has no sampling error. It never
-        changes the sample sizes.
+        Whether the reported variance takes into account that a stratum sampled in full has no sampling error.
+        This never changes the sample sizes.
     clip : bool
         Whether answers outside an interval count as the nearer end of it, and every result is the mean of
         clipped answers; by default they are refused.
     response_rate, proportion : float, optional
         One value for all strata: the publicly known share of people who would answer; the expected share of
-        answers at the upper end, from which the standard deviations follow. For strata without their own.
+        answers at the upper end, from which the standard deviations follow. Only for strata that do not state
+        their own.
     **gone
         Options of earlier versions, refused with what replaced them.
 
@@ -144,14 +146,14 @@ def design(
     InputError
         For input that cannot be used, with one clear sentence.
     InfeasibleError
-        For requests that no design meets together, naming both sides.
+        For requests that no design can meet together, naming both.
     NotAvailableError
-        For what this version does not carry out.
+        For requests that this version does not support.
 
     Warns
     -----
     DpstrataWarning
-        If ``total`` is beyond the best number of interviews, with both standard errors.
+        If ``total`` exceeds the best number of interviews, with both standard errors.
 
     Examples
     --------

@@ -145,7 +145,7 @@ class Evaluation:
 
 
 def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Evaluation:
-    """Score an allocation under the same privacy as :func:`design` would give it.
+    """Compare an allocation with the best one under the same privacy.
 
     Parameters
     ----------
@@ -154,18 +154,18 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     sample_sizes : array of int
         People to invite in each stratum, within the bounds of the options.
     **options
-        As for :func:`design`, without ``total`` and the other questions. A ``budget`` is compared with what
-        the allocation costs.
+        As for :func:`design`, without ``total`` and the other goals. A ``budget`` is compared with the cost
+        of the allocation.
 
     Returns
     -------
     Evaluation
-        Beside the best design with the same total; where people cost differently, of the same cost.
+        The allocation beside the best design with the same total or, where costs differ, of the same cost.
 
     Raises
     ------
     InputError
-        If the sizes do not fit strata and bounds.
+        If the sizes do not fit the strata and bounds.
 
     Examples
     --------
@@ -186,8 +186,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     budget = options.pop("budget", None)
     if has_targets(OPTIONS["domains"].taken(options.get("domains"))):
         raise InputError(
-            f"evaluate shows what {option('domains')} get and takes no targets for them; name the columns "
-            "alone.",
+            f"evaluate takes no targets for {option('domains')}; give only the names of the columns.",
             value=options["domains"],
         )
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
@@ -240,7 +239,7 @@ def _as_sizes(sample_sizes: npt.ArrayLike, strata: Strata) -> IntArray:
     try:
         sizes = np.asarray(sample_sizes, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{wanted}, got others.") from None
+        raise InputError(f"{wanted}, got something else.") from None
     if sizes.ndim != 1 or len(sizes) != len(strata):
         raise InputError(f"{wanted}, got {sizes.size}.")
     wrong = np.flatnonzero(~((sizes == np.floor(sizes)) & (sizes >= 1) & (sizes <= strata.sizes)))

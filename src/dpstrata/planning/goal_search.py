@@ -64,8 +64,9 @@ def warn_beyond_the_best(plan: Design, *, stacklevel: int, name: str = "total") 
         return
     # Made here, so that filters see its plain text.
     warning = DpstrataWarning(
-        f"{option(name, plan.total, ',')} exceeds the best total; it gives {figure(plan.precision)}. "
-        f"{plan.outcome_in_words}"
+        f"{option(name, plan.total, ',')} exceeds the best total; the "
+        f"{'objective' if plan.standard_error is None else 'standard error'} rises to "
+        f"{figure(plan.precision)}. {plan.outcome_in_words}"
     )
     warnings.warn(warning, stacklevel=stacklevel + 1)
 
@@ -80,7 +81,7 @@ def require_costs(strata: Strata) -> FloatArray:
     """Return what one invitation costs in every stratum, which a budget needs."""
     if strata.costs is None:
         raise InputError(
-            f"{option('budget')} needs the cost of one invitation in every stratum (in a file the column "
+            f"{option('budget')} requires the cost of one invitation in every stratum (in a file, the column "
             "cost), got none."
         )
     return strata.costs
@@ -98,7 +99,7 @@ def _check_budget(strata: Strata, budget: float, sizes: IntArray, proof: Bound |
     raise InfeasibleError(
         f"the precision asked for costs {at_least}{_beyond(least, budget)}{found}, more than "
         f"{option('budget', budget, ',.10g')}. "
-        "Ask for less precision, or for the budget alone to see what it gives.",
+        "Ask for less precision, or give the budget alone to see what it buys.",
         misses=(False, least / budget),
     )
 
@@ -276,7 +277,7 @@ class _Search:
         asked = f"the target of {where}" if where else asked
         planned = "that can be planned" if self._problem.terms.random_answers else "possible"
         return InfeasibleError(
-            f"{asked} asks for a standard error of {figure(math.sqrt(target), 6)}, but the best {planned} "
+            f"{asked} requires a standard error of {figure(math.sqrt(target), 6)}, but the best {planned} "
             f"under this privacy is {figure(math.sqrt(best), 6)}, with {self.strata.counted(total)}.",
             misses=(True, best / target),
         )

@@ -12,7 +12,7 @@ from dpstrata.planning.goal_search import design_for
 
 
 def load_design(path: str | Path) -> Design:
-    """Read a design document, check its proof again, and answer its question again.
+    """Read a design document, check its proof, and design again to compare.
 
     Parameters
     ----------
@@ -28,11 +28,11 @@ def load_design(path: str | Path) -> Design:
     ------
     InputError
         If the file is not a design document, is of a newer version, does not agree with itself, or its
-        design does not answer its question.
+        design does not meet its goal.
 
     Notes
     -----
-    What cannot be checked is what was told: sizes, standard deviations and where they come from, costs,
+    What the planner stated cannot be checked: sizes, standard deviations and their sources, costs, and
     response rates.
     """
     plan = Design.read(path)
@@ -46,7 +46,7 @@ def load_design(path: str | Path) -> Design:
         _check_bound(plan, again, path)
     elif plan.sample_sizes.tolist() != again.sample_sizes.tolist():
         raise InputError(
-            f"{path}: the sample sizes do not answer the question; the file was changed.", where=str(path)
+            f"{path}: the sample sizes do not meet the goal; the file was changed.", where=str(path)
         )
     told, right = (None if each.outcome is None else asdict(each.outcome) for each in (plan, again))
     if isinstance(plan.certificate, Bound) and told and right:
@@ -67,7 +67,7 @@ def _check_bound(plan: Design, again: Design, path: str | Path) -> None:
     assert isinstance(proof, Bound)
     if not isinstance(other, Bound):
         raise InputError(
-            f"{path}: the certificate is not of the kind that the question has; the file was changed.",
+            f"{path}: the certificate is of the wrong kind for the goal; the file was changed.",
             where=str(path),
         )
     outcome = plan.outcome
@@ -75,5 +75,5 @@ def _check_bound(plan: Design, again: Design, path: str | Path) -> None:
         raise InputError(f"{path} contradicts itself at outcome.cost; the file was changed.", where=str(path))
     if proof.searched and not (other.optimal and proof.value <= other.value * (1 + 1e-12)):
         raise InputError(
-            f"{path}: the design is not the best that there is; the file was changed.", where=str(path)
+            f"{path}: the design is not the best possible one; the file was changed.", where=str(path)
         )

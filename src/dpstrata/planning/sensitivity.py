@@ -91,16 +91,16 @@ class Sensitivity:
 
 
 def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensitivity:
-    """Show what happens to the variance if the standard deviations were wrong by a factor.
+    """Show how the variance changes if the standard deviations are wrong by a factor.
 
     Parameters
     ----------
     plan : Design
         The design. Its sample sizes and noise stay as they are.
     factor : float
-        How many times larger or smaller they may be, > 1. None can be larger than the answer range allows.
+        How many times larger or smaller they may be, > 1; none exceeds what the answer range allows.
     strata : int
-        For how many of the strata that matter most the best design is found again, >= 0.
+        Number of strata, the most influential first, for which to find the best design again, >= 0.
 
     Returns
     -------

@@ -87,9 +87,9 @@ def simulate_pilot(
     population : mapping or sequence of arrays
         Answers of everyone, by stratum name or in the order of the strata; real or synthetic, never noised.
     replications : int
-        How many pilots, >= 10; each leads to a design of its own.
+        Number of pilots, >= 10; each leads to a design of its own.
     seed : int
-        Repeats the simulation exactly.
+        Seed that repeats the simulation exactly.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def simulate_pilot(
     weight = pilot_weight(first)
     if first.problem.terms.response_rates is not None:
         raise InputError(
-            "simulate_pilot carries out designs in which everyone answers, got response rates below 1."
+            "simulate_pilot supports only designs in which everyone answers, got response rates below 1."
         )
     check_whole("replications", replications, least=10)
     check_whole("seed", seed, least=0)

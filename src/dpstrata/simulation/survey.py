@@ -94,9 +94,9 @@ def simulate(
     population correction, its prediction is for an endless population with the same spread: people are then
     drawn with replacement, and deviations from the mean are stretched by √(N/(N−1)) to make up for it.
 
-    With response rates, other people are willing to answer in each survey, r·N of a stratum, whatever their
-    answers; where nobody who is drawn is willing, that is drawn again, because the prediction is for surveys
-    without an empty stratum.
+    With response rates, r·N people of a stratum are willing to answer, drawn anew in each survey whatever
+    their answers; if nobody in the sample is willing, they are drawn again, because the prediction is for
+    surveys without an empty stratum.
 
     Parameters
     ----------
@@ -104,12 +104,12 @@ def simulate(
         The design.
     population : mapping or sequence of arrays
         Answers of everyone, by stratum name or in the order of the strata; real or synthetic, never noised.
-        They are clipped where the design says so. The prediction holds if their standard deviations are those
-        of the design.
+        They are clipped if the design clips answers. The prediction holds if their standard deviations are
+        those of the design.
     replications : int
-        How many surveys, >= 10.
+        Number of surveys, >= 10.
     seed : int
-        Repeats the simulation exactly.
+        Seed that repeats the simulation exactly.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def simulate(
 
 
 def synthetic_population(plan: Design) -> list[FloatArray]:
-    """Make answers that have the design's standard deviations.
+    """Make up answers that have the standard deviations of the design.
 
     Each stratum has two groups of people who answer alike, around the middle of the answer range: halves for
     real answers, where the deviation is met exactly; on a grid, groups and answers that meet it best.

@@ -54,7 +54,7 @@ class Margin(Measure):
     def in_words(self, target: float) -> str:
         """Say it with the confidence."""
         margin = f"a margin of error of {plain_number(target)}"
-        return f"{margin} for the population mean ({self.confidence:.10g} confidence)"
+        return f"{margin} for the population mean ({100 * self.confidence:.10g}% confidence)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class Goal(ABC):
         """Say how the total came about and what others would give."""
         return (
             f"{counted(outcome.best_total, unit)} would be best, with {_named(outcome.best_variance, mean)}; "
-            f"beyond that, more {unit}s lose secrecy and hurt."
+            f"beyond that, more {unit}s make the sample less secret and the result less precise."
         )
 
 
@@ -246,11 +246,11 @@ class AtMost(Goal):
         assert limit is not None
         assert variance is not None
         if total >= limit:
-            return f"All {counted(limit, unit)} help; the best number would be {outcome.best_total:,}."
+            return f"All {counted(limit, unit)} improve the result; {outcome.best_total:,} would be best."
         are = "is" if total == 1 else "are"
         return (
-            f"{counted(total, unit)} {are} best: {limit - total:,} of the {limit:,} are saved, and with all "
-            f"of them the {'standard error' if mean else 'objective'} would be {_shown(variance, mean)}."
+            f"{counted(total, unit)} {are} best, {limit - total:,} fewer than the {limit:,} allowed; with "
+            f"all of them the {'standard error' if mean else 'objective'} would be {_shown(variance, mean)}."
         )
 
 
@@ -264,7 +264,7 @@ class Budget(Goal):
 
     def in_words(self, unit: str, smallest: str) -> str:
         """Ask for the best allocation that it buys."""
-        reaching = f", of those that reach {self.targets.in_words}," if self.targets else ""
+        reaching = f" and reaches {self.targets.in_words}" if self.targets else ""
         return f"Which allocation that costs at most {money(self.budget)}{reaching} {smallest}?"
 
     def broken_by(self, plan: Design) -> str | None:
@@ -273,15 +273,16 @@ class Budget(Goal):
 
     def outcome_in_words(self, outcome: Outcome, total: int, *, mean: bool, unit: str) -> str:
         """Say what it buys, and whether more would help."""
+        best = _named(outcome.best_variance, mean)
         beyond = (
-            "more would not help, however much could be spent"
+            f"with {best}, which no larger budget would improve"
             if total >= outcome.best_total
-            else f"{counted(outcome.best_total, unit)} would be best"
+            else f"{counted(outcome.best_total, unit)} would be best, with {best}"
         )
         assert outcome.cost is not None
         return (
-            f"The budget of {money(self.budget)} buys {counted(total, unit)} that cost "
-            f"{money(outcome.cost)}; {beyond}, with {_named(outcome.best_variance, mean)}."
+            f"The budget of {money(self.budget)} buys {counted(total, unit)} at a cost of "
+            f"{money(outcome.cost)}; {beyond}."
         )
 
 
@@ -300,8 +301,11 @@ class Precision(Goal):
 
     def in_words(self, unit: str, smallest: str) -> str:
         """Ask how few, or how little."""
-        within = "" if self.budget is None else f", without costing more than {money(self.budget)}"
-        return f"How few {unit}s, or how little cost, reach {self.targets.in_words}{within}?"
+        within = "" if self.budget is None else f" within a budget of {money(self.budget)}"
+        return (
+            f"What is the smallest number of {unit}s, or the lowest cost, that reaches "
+            f"{self.targets.in_words}{within}?"
+        )
 
     def broken_by(self, plan: Design) -> str | None:
         """Require a cost within the budget, and the targets."""
@@ -315,17 +319,19 @@ class Precision(Goal):
         if outcome.least_cost and outcome.cost is not None:
             reach = "reaches" if total == 1 else "reach"
             return (
-                f"{counted(total, unit)} {reach} {goal} for a cost of {money(outcome.cost)}, the least that "
-                "was found; the certificate bounds how much less there is."
+                f"{counted(total, unit)} {reach} {goal} at a cost of {money(outcome.cost)}, the lowest "
+                "found; the certificate states how much lower it could be."
             )
         fewer = outcome.variance_with_one_fewer
-        reason = "the minimums ask for as many" if fewer is None else f"one fewer gives {_shown(fewer, mean)}"
-        spent = "" if outcome.cost is None else f", for a cost of {money(outcome.cost)}"
+        reason = (
+            "the minimums require that many" if fewer is None else f"one fewer gives {_shown(fewer, mean)}"
+        )
+        spent = "" if outcome.cost is None else f", at a cost of {money(outcome.cost)}"
         are = "is" if total == 1 else "are"
         return f"{counted(total, unit)} {are} the fewest that reach {goal}{spent}; {reason}."
 
 
-_OTHER_TOTAL = "the sample sizes do not add up to what was asked for"
+_OTHER_TOTAL = "the sample sizes do not add up to the total asked for"
 _MISSED = "the design misses its targets"
 
 
@@ -394,7 +400,7 @@ def check_goal(inputs: Inputs) -> None:
     if (targets or inputs.domains) and inputs.objective != "mean":
         name = targets[0] if targets else "domains"
         got = option("objective", inputs.objective)
-        raise InputError(f"{option(name)} is for {option('objective', 'mean')}, got {got}.")
+        raise InputError(f"{option(name)} requires {option('objective', 'mean')}, got {got}.")
     _check_expected_mean(inputs)
 
 
@@ -403,9 +409,11 @@ def _check_expected_mean(inputs: Inputs) -> None:
     if (inputs.target_cv is None) != (mean is None):
         alone = "target_cv" if mean is None else "expected_mean"
         raise InputError(
-            f"{option('target_cv')} needs {option('expected_mean')}, the mean it is relative to (or that "
-            f"column of the strata), and nothing else does; got {option(alone)} alone.",
+            f"{option('target_cv')} and {option('expected_mean')}, the mean it is relative to, must be given "
+            f"together (the mean may also be a column of the strata), got {option(alone)} alone.",
             argument=alone,
         )
     if mean is not None and (not answers.lower <= mean <= answers.upper or mean == 0):
-        raise InputError.must("expected_mean", f"lie among the answers ({answers}) and not be 0", mean, "g")
+        raise InputError.must(
+            "expected_mean", f"lie in the range of the answers ({answers}) and not be 0", mean, "g"
+        )

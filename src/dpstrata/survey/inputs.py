@@ -89,9 +89,9 @@ class Inputs(Options):
                 "g",
             )
         if self.clip and (not self.answers.can_clip or self.default_answers):
-            got = "none stated" if self.default_answers else str(self.answers)
+            got = "none" if self.default_answers else str(self.answers)
             raise InputError(
-                f"{option('clip')} needs {option('answers')} in an interval, such as 0:8000, got {got}."
+                f"{option('clip')} requires {option('answers')} in an interval, such as 0:8000, got {got}."
             )
         self.release_form.check(self)
 
@@ -106,7 +106,7 @@ class Inputs(Options):
         for name, wanted in asked.items():
             if wanted:
                 raise NotAvailableError(
-                    f"{name} with Gaussian noise is not available in this version of dpstrata; leave it out."
+                    f"{name} with Gaussian noise is not available in this version of dpstrata; remove it."
                 )
 
     def fitted_mechanism(self) -> Mechanism:

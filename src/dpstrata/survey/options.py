@@ -181,7 +181,7 @@ def _as_domains(given: Any) -> dict[str, Target] | None:
         return {str(column): _as_target(str(column), target) for column, target in given.items()} or None
     if given is None or (isinstance(given, Sequence) and all(isinstance(name, str) for name in given)):
         return dict.fromkeys(given or ()) or None
-    raise InputError.must("domains", "be column names, or a mapping from them to targets", given)
+    raise InputError.must("domains", "be column names, or a mapping of column names to targets", given)
 
 
 def _as_target(where: str, target: object) -> Target:
@@ -224,24 +224,27 @@ class Options(PromiseOptions):
     """The options of a design that its document records, each checked by itself, for ``Inputs``."""
 
     total: int | None = _option(
-        None, "People to invite in all strata together.", "goal", least=1, most=LARGEST_TOTAL
+        None, "Total number of people to invite.", "goal", least=1, most=LARGEST_TOTAL
     )
     at_most: int | None = _option(
-        None, "Most people to invite; fewer if that is better.", "goal", least=1, most=LARGEST_TOTAL
+        None,
+        "Maximum number of people to invite; fewer are invited if that is better.",
+        "goal",
+        least=1,
+        most=LARGEST_TOTAL,
     )
-    budget: float | None = _target("Most that all invitations may cost; needs a cost for every stratum.")
+    budget: float | None = _target("Maximum cost of all invitations; requires a cost for every stratum.")
     target_se: float | None = _target(
-        "Standard error to reach with as few people, or as little cost, as possible."
+        "Standard error to reach with the fewest people, or at the lowest cost."
     )
     target_margin: float | None = _target(
-        "Margin of error at `confidence` to reach with as few people, or as little cost, as possible."
+        "Margin of error at `confidence` to reach with the fewest people, or at the lowest cost."
     )
     target_cv: float | None = _target(
-        "Standard error relative to `expected_mean` to reach with as few people, or as little cost, as "
-        "possible."
+        "Standard error relative to `expected_mean` to reach with the fewest people, or at the lowest cost."
     )
     expected_mean: float | None = _option(
-        None, "Mean that `target_cv` is relative to; by default that of the column expected_mean.", "goal"
+        None, "Mean that `target_cv` is relative to; by default, taken from the column expected_mean.", "goal"
     )
     mechanism: str = _option(
         "best",
@@ -251,22 +254,22 @@ class Options(PromiseOptions):
     )
     objective: Objective = _option(
         "mean",
-        "What is minimised. mean: variance of the population mean. trace: sum of the stratum variances. "
-        "unit_free: the same relative to each stratum's own variance. custom: weighted by the column "
-        "coefficient.",
+        "What to minimise. mean: the variance of the population mean. trace: the sum of the stratum "
+        "variances. unit_free: that sum, each variance relative to its stratum's own. custom: that sum, "
+        "weighted by the column coefficient.",
         "survey",
     )
     answers: "Answers" = _option(
         None,
-        "What can be answered: lower and upper end, and the step of a grid, or binary; left out, 0 to 1 for "
-        "planning alone.",
+        "Possible answers: lower and upper end, with a step for a grid, or binary; if omitted, 0 to 1, for "
+        "planning only.",
         "survey",
-        typed="As lower:upper, lower:upper:step or binary; answers from a file need it.",
+        typed="Write lower:upper, lower:upper:step or binary; required to noise answers from a file.",
         take=_as_answers,
     )
     questions: int = _option(
         1,
-        "Questions asked of the same people; their answers share the budget.",
+        "Number of questions asked of the same people; their answers share the budget.",
         "privacy",
         least=1,
         most=1000,
@@ -287,34 +290,34 @@ class Options(PromiseOptions):
         since=2,
     )
     local_epsilon_cap: float | None = _option(
-        None, "Most that one noised answer may spend.", "privacy", least=1e-6, most=1000.0
+        None, "Largest local epsilon that one noised answer may spend.", "privacy", least=1e-6, most=1000.0
     )
     min_per_stratum: int = _option(
         1,
-        "Fewest people to invite in a stratum; smaller strata are sampled in full.",
+        "Minimum number of people to invite in a stratum; smaller strata are sampled in full.",
         "bounds",
         least=1,
         most=LARGEST_TOTAL,
     )
-    min_fraction: float = _option(0.0, "Smallest sampling rate in a stratum.", "bounds", least=0.0, most=1.0)
-    max_fraction: float = _option(1.0, "Largest sampling rate in a stratum.", "bounds", above=0.0, most=1.0)
+    min_fraction: float = _option(0.0, "Minimum sampling rate in a stratum.", "bounds", least=0.0, most=1.0)
+    max_fraction: float = _option(1.0, "Maximum sampling rate in a stratum.", "bounds", above=0.0, most=1.0)
     domains: Mapping[str, Target] | None = _option(
         None,
-        "Columns whose groups are domains, each with what its groups must reach, if anything.",
+        "Columns whose groups are domains, each with the precision that its groups must reach, if any.",
         "goal",
-        typed="COLUMN=TARGET gives each group of a column a target, COLUMN:GROUP=TARGET one of them; may be "
-        "repeated.",
+        typed="COLUMN=TARGET sets a target for each group of a column, COLUMN:GROUP=TARGET for one of them; "
+        "may be repeated.",
         take=_as_domains,
     )
     confidence: float = _option(
-        0.95, "Level of margins and intervals.", "survey", least=1e-6, most=1.0 - 1e-9
+        0.95, "Confidence level of margins and intervals.", "survey", least=1e-6, most=1.0 - 1e-9
     )
     finite_population: bool = _option(
         True, "Apply the finite population correction; it never changes the sample sizes.", "survey"
     )
     clip: bool = _option(
         False,
-        "Count answers outside the range as its nearer end; by default they are refused.",
+        "Count answers outside the range as the nearer end of it; by default they are refused.",
         "survey",
         since=2,
     )
@@ -330,14 +333,14 @@ class AllOptions(Options):
 
     response_rate: float | None = _option(
         None,
-        "Share of people who would answer, for strata without their own.",
+        "Share of people who would answer if invited, for strata that do not state their own.",
         "survey",
         least=1e-12,
         most=1.0,
     )
     proportion: float | None = _option(
         None,
-        "Expected share of answers at the upper end, for strata without a spread of their own.",
+        "Expected share of answers at the upper end, for strata that do not state a spread.",
         "survey",
         least=0.0,
         most=1.0,

@@ -41,23 +41,23 @@ class Strata:
     sds : array of float, optional
         Standard deviation of the answers in each stratum (divisor N - 1), >= 0. It must be public, prior
         knowledge or a bound, never computed from the confidential answers without a budget of its own.
-        If left out, the worst case of the answer range is used.
+        If omitted, the worst case of the answer range is used.
     names : sequence of str, optional
-        Distinct; "1", "2", ... if left out.
+        Unique names; "1", "2", ... if omitted.
     coefficients : array of float, optional
         Weights a_i for ``objective="custom"``.
     costs : array of float, optional
         Cost of one invitation, > 0.
     mins, maxs : array of int, optional
-        Fewest and most people to invite.
+        Minimum and maximum number of people to invite.
     response_rates : array of float, optional
         Publicly known share of people who would answer, 0 < r <= 1.
     sd_sources : str or sequence of str, optional
         Where each standard deviation comes from: ``public``, ``prior`` (the default), ``bound``,
-        ``private_pilot`` or ``confidential``. The last two are computed from confidential answers, which is
-        refused unless ``sd_epsilons`` says what that cost.
+        ``private_pilot`` or ``confidential``. The last two are computed from confidential answers; they are
+        refused unless ``sd_epsilons`` states their cost.
     sd_epsilons : array of float, optional
-        Privacy budget that was spent on each standard deviation, >= 0; it adds to that of the survey.
+        Privacy budget spent on each standard deviation, >= 0; it adds to that of the survey.
     sds_are_shares : bool
         Whether ``sds`` are in units of the answer range, as those that come from a proportion are.
     proportions : array of float, optional

@@ -66,7 +66,7 @@ def find_problems(
         found.append(Finding(None, "size", "all sizes together must be at most 2^62", f"{sizes.sum():.4g}"))
     for name, rule, holds in (
         ("sds", "sd must be a number >= 0", lambda v: np.isfinite(v) & (v >= 0)),
-        ("coefficients", "coefficient must be 0 or between 1e-30 and 1e30 in size", _moderate),
+        ("coefficients", "coefficient must be 0 or between 1e-30 and 1e30 in absolute value", _moderate),
         ("costs", "cost must be between 1e-30 and 1e30", lambda v: (v > 0) & _moderate(v)),
         ("mins", "min must be a whole number >= 0", lambda v: _whole(v, 0, LARGEST_SIZE)),
         ("maxs", "max must be a whole number >= 1", lambda v: _whole(v, 1, LARGEST_SIZE)),
@@ -167,7 +167,7 @@ def _find_doubles(names: Sequence[str] | None) -> list[Finding]:
     found = []
     for row, name in enumerate(names):
         if name in seen:
-            found.append(Finding(row, "stratum", "stratum names must differ", f"{name!r} again"))
+            found.append(Finding(row, "stratum", "stratum names must be unique", f"{name!r} again"))
         seen.add(name)
     return found
 
@@ -181,8 +181,8 @@ def _find_confidential(
         Finding(
             row,
             "sd_source",
-            "a standard deviation computed from confidential answers breaks the promise unless its own "
-            "cost is given in sd_epsilon; otherwise use a public, prior or bounding value",
+            "a standard deviation computed from confidential answers must have its privacy cost in "
+            "sd_epsilon, or be replaced by a public, prior or bounding value",
             f"{source!r} without sd_epsilon",
         )
         for row, source in enumerate(listed)

@@ -107,7 +107,7 @@ class _Columns:
         for name, cells in table.columns.items():
             plain = name.strip().casefold()
             if plain in KNOWN and plain in self.cells:
-                self.problems.append(f"column {plain!r} stands twice in the header.")
+                self.problems.append(f"column {plain!r} appears twice in the header.")
             elif plain in KNOWN:
                 self.cells[plain] = cells
             else:
@@ -133,7 +133,7 @@ class _Columns:
         for name, other in close.items():
             warnings.warn(
                 DpstrataWarning(
-                    f"{self.table.source}: column {other!r} is not known and not used; did you mean {name!r}?"
+                    f"{self.table.source}: column {other!r} is unknown and ignored; did you mean {name!r}?"
                 ),
                 stacklevel=6,
             )

@@ -197,7 +197,7 @@ async def _explain_http(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     words = {
         404: "there is nothing at this address.",
-        405: "this address does not take such a request.",
+        405: "this address does not accept such a request.",
     }.get(status, "the request cannot be answered.")
     response = _respond(reply_error(status, words))
     if isinstance(error, HTTPException) and error.headers:

@@ -39,7 +39,7 @@ class Figures(BaseModel):
     variance: float
     standard_error: float | None = Field(description="For the objective mean.")
     margin: float | None = Field(description="Margin of error at the confidence asked for.")
-    variance_parts: dict[str, float] = Field(description="The variance by cause: sampling and privacy.")
+    variance_parts: dict[str, float] = Field(description="The variance from sampling and from privacy.")
     mechanism: MechanismName
     largest_local_epsilon: float | None
     best_total: int | None
@@ -49,17 +49,17 @@ class Figures(BaseModel):
 class DesignReply(Figures):
     """A design in figures, words and charts."""
 
-    headline: str = Field(description="Without how many interviews Neyman's allocation would need.")
-    notes: list[str] = Field(description="How the number of interviews and the mechanism came about.")
+    headline: str = Field(description="Does not say how many interviews Neyman's allocation would need.")
+    notes: list[str] = Field(description="How the number of interviews and the mechanism were chosen.")
     sentences: list[str]
     warnings: list[str]
-    warning_parts: list[Parts] = Field(description="The warnings in pieces, as the parts of an error.")
+    warning_parts: list[Parts] = Field(description="The warnings in pieces, like the parts of an error.")
     certificate: dict[str, Any]
     comparison: list[dict[str, Any]]
     privacy: dict[str, Any]
     strata: dict[str, list[Any]] = Field(description="Columns of the table of strata.")
     charts: dict[str, dict[str, Any]] = Field(description="Vega-Lite definitions by name.")
-    code: dict[str, str] = Field(description="What gives the same design: python and command.")
+    code: dict[str, str] = Field(description="Code for the same design: python and command.")
 
 
 class HeadlineReply(BaseModel):
@@ -77,7 +77,7 @@ class ChartReply(BaseModel):
 class PrecisionReply(ChartReply):
     """The precision against the number of interviews."""
 
-    best: int | None = Field(description="Beyond so many interviews more of them hurt.")
+    best: int | None = Field(description="Number of interviews beyond which more reduce precision.")
 
 
 class CompareReply(BaseModel):
@@ -148,7 +148,7 @@ class Endpoint:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/health", "health", "Say that the server and a worker answer.", None, Health),
+    Endpoint("GET", "/api/health", "health", "Report that the server and a worker respond.", None, Health),
     Endpoint(
         "POST", "/api/design", "design", "Design: figures, words, charts, code.", DesignRequest, DesignReply
     ),
@@ -171,7 +171,7 @@ ENDPOINTS = (
     Endpoint(
         "POST", "/api/epsilon", "epsilon", "Chart the precision against epsilon.", DesignRequest, ChartReply
     ),
-    Endpoint("POST", "/api/compare", "compare", "Set two plans side by side.", CompareRequest, CompareReply),
+    Endpoint("POST", "/api/compare", "compare", "Compare two plans.", CompareRequest, CompareReply),
     Endpoint(
         "POST",
         "/api/table",
@@ -179,12 +179,12 @@ ENDPOINTS = (
         "Read a CSV, Parquet or Excel file into columns of cells.",
         BYTES,
         TableReply,
-        (("name", "Name of the file; its ending says its kind."),),
+        (("name", "Name of the file; its ending determines its kind."),),
     ),
     Endpoint("POST", "/api/design.json", "document", "The design document.", DesignRequest, JSON),
     Endpoint("POST", "/api/strata.csv", "strata", "The strata as a strata file.", DesignRequest, CSV),
     Endpoint("POST", "/api/report.html", "report", "The report to sign.", DesignRequest, HTML),
     Endpoint("POST", "/api/design.csv", "csv", "The table of strata as CSV.", DesignRequest, CSV),
-    Endpoint("GET", "/api/examples", "examples", "Name the shipped examples.", None, ExamplesReply),
+    Endpoint("GET", "/api/examples", "examples", "List the shipped examples.", None, ExamplesReply),
     Endpoint("GET", "/api/examples/{name}", "example", "The strata of an example.", None, ExampleReply),
 )

@@ -161,7 +161,7 @@ def answer_epsilon(body: bytes, parameters: Parameters) -> Reply:
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
     promise = plan.inputs.promise
     if not promise.amplified:
-        raise RefusedError(422, f"the promise must be one of epsilon to be varied, got {never_amplified()}.")
+        raise RefusedError(422, f"varying the promise requires epsilon, got {never_amplified()}.")
     chart = epsilon_chart(epsilon_rows(plan), epsilon=promise.central_epsilon, value=plan.precision)
     return reply_json({"chart": chart.spec})
 

@@ -15,12 +15,12 @@ _REFERENCE = "#/components/schemas/{model}"
 _ERRORS = {
     "400": "The request is not well formed.",
     "403": "The request comes from another page.",
-    "404": "There is nothing of that name.",
-    "405": "The address takes other requests.",
+    "404": "Nothing has that name.",
+    "405": "The address does not accept this method.",
     "408": "The body took too long to arrive.",
     "413": "The request is too large.",
-    "415": "The body is of another kind than it must be.",
-    "422": "The request is understood, and cannot be met; the sentence says why, the cells say where.",
+    "415": "The body has the wrong content type.",
+    "422": "The request is understood but cannot be met; the sentence says why, the cells say where.",
     "503": "The server is busy, or the request took too long.",
 }
 

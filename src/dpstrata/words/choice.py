@@ -37,15 +37,15 @@ def other_releases_in_words(plan: Design, *, released: bool = False) -> list[str
 
 
 def _measure(plan: Design) -> tuple[Callable[[float], float], str]:
-    """Return how a variance is shown, and what it is called."""
-    return (math.sqrt, "standard error") if plan.inputs.objective == "mean" else (float, "objective")
+    """Return how a variance is shown, and what it is called, with its article."""
+    return (math.sqrt, "a standard error") if plan.inputs.objective == "mean" else (float, "an objective")
 
 
 def in_words(plan: Design) -> str | None:
     """Say in one line which mechanism was chosen and why, or that another would do better."""
     if plan.choice is not None:
         return Sentence(
-            f"{plan.mechanism.title} was chosen: {_reason(plan, plan.choice)}.{_without_delta(plan)}"
+            f"{plan.mechanism.title} noise was chosen: {_reason(plan, plan.choice)}.{_without_delta(plan)}"
         )
     if plan.waves is not None and not plan.waves.first:  # it keeps to what was said of the first wave
         return None
@@ -54,7 +54,7 @@ def in_words(plan: Design) -> str | None:
         return None
     show, measure = _measure(plan)
     return (
-        f"{better[0]} noise protects such answers as well, and with it the same sample sizes would give a "
+        f"{better[0]} noise would keep the same promise and, with the same sample sizes, give "
         f"{measure} of {figure(show(better[1]))}."
     )
 
@@ -66,31 +66,31 @@ def _without_delta(plan: Design) -> str:
         return ""
     show, measure = _measure(plan)
     return (
-        f" Without {option('delta')} {better[0].lower()} noise keeps the same {option('epsilon')}, and the "
-        f"same sample sizes would give a {measure} of {show(better[1]):.4g}."
+        f" Without {option('delta')}, {better[0].lower()} noise keeps the same {option('epsilon')}, and the "
+        f"same sample sizes would give {measure} of {show(better[1]):.4g}."
     )
 
 
 def _reason(plan: Design, considered: tuple[Choice, ...]) -> str:
     """Say why a mechanism was chosen, with what the others that were considered give."""
     if not plan.inputs.promise.any_mechanism:
-        return f"it is the noise for a promise of {plan.inputs.promise.title}"
+        return f"a promise of {plan.inputs.promise.title} requires it"
     others = [
         f"{row.title.lower()} {_figures(plan, row)}"
         for row in considered
         if row.mechanism != plan.inputs.mechanism
     ]
     listed = f" ({', '.join(others)})" if others else ""
-    return f"no other noise does better for such answers{listed}"
+    return f"no other noise does better for these answers{listed}"
 
 
 def _figures(plan: Design, row: Choice) -> str:
     """Say what another mechanism would give, in what decides between them."""
     if row.variance is None or row.total is None:
-        return "cannot meet the question"
+        return "cannot meet the goal"
     people = plan.strata.counted(row.total)
     if plan.inputs.asks_for_least:
-        return f"needs {people}{'' if row.cost is None else f' for a cost of {money(row.cost)}'}"
+        return f"needs {people}{'' if row.cost is None else f' at a cost of {money(row.cost)}'}"
     show, measure = _measure(plan)
     among = "" if row.total == plan.total else f" with {people}"
-    return f"gives a {measure} of {figure(show(row.variance))}{among}"
+    return f"gives {measure} of {figure(show(row.variance))}{among}"

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from dpstrata.errors import Sentence, option
 from dpstrata.words.choice import in_words as choice_in_words
 from dpstrata.words.choice import other_releases_in_words
-from dpstrata.words.numbers import figure, money, percent_up, round_up
+from dpstrata.words.numbers import counted, figure, money, percent_up, plain_number, round_up
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown, shown_as_html, shown_as_text
-from dpstrata.words.usefulness import alarm
+from dpstrata.words.usefulness import alarm, confidence_in_words
 
 if TYPE_CHECKING:
     from dpstrata.allocation.comparison import Comparison
     from dpstrata.designs.record import Design
 
 RANDOM_ANSWERS = (
-    "Standard errors are those expected if every stratum has an answer; what is minimised, and compared, is "
-    "the planned variance, a bound on theirs that counts few expected answers as worse."
+    "Standard errors are those expected if every stratum has an answer. Allocations are optimised and "
+    "compared by their planned variance, an upper bound that penalises strata with few expected answers."
 )
 TITLES = {
     "this_design": "this design",
@@ -54,7 +54,7 @@ def strata_table(plan: Design) -> TextTable:
     left = len(plan.strata) - shown
     rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
     return TextTable(
-        f"{plan.strata.counted(plan.total)} in {len(plan.strata):,} strata, "
+        f"{plan.strata.counted(plan.total)} in {counted(len(plan.strata), 'stratum')}, "
         f"{plan.inputs.promise.in_words}, {plan.mechanism.title} noise{plan.inputs.release_form.in_title}",
         (
             *("stratum", "size", "sd", "sample size", "rate", plan.inputs.release_form.budget_of, "noise sd"),
@@ -69,9 +69,10 @@ def domain_table(plan: Design) -> TextTable:
     """Precision of every domain beside its target."""
     found = plan.domains
     priced = any(domain.shadow_price is not None for domain in found)
-    saved = "saved by 1% less" if plan.cost is None else "cost saved by 1% less"
+    of_what = "" if plan.cost is None else "cost "
     if plan.inputs.goal.spends_budget:
-        saved = "variance saved by 1% less"
+        of_what = "variance "
+    saved = f"{of_what}saved if the target is 1% looser"
     rows = [
         (
             domain.group if domain.column == domain.group else f"{domain.column}: {domain.group}",
@@ -104,16 +105,16 @@ def comparison_table(plan: Design) -> TextTable:
             figure(row.variance if row.standard_error is None else row.standard_error),
             figure(row.variance),
             "1" if row.design == "this_design" else f"{row.ratio:.3f} times",
-            "" if row.effective_sample_size is None else f"{row.effective_sample_size:.1f}",
+            "" if row.effective_sample_size is None else f"{row.effective_sample_size:.1f} without privacy",
             *((money(row.cost),) if row.cost is not None else ()),
         )
         for row in plan.compare()
     ]
     return TextTable(
-        "The same privacy with other allocations",
+        "Other allocations under the same privacy",
         (
             *("allocation", "sample sizes", *(("people",) if plan.compares_costs else ())),
-            *(measure, "variance", "variance ratio", "effective size"),
+            *(measure, "variance", "variance ratio", "as precise as"),
             *(("cost",) if plan.cost is not None else ()),
         ),
         rows,
@@ -125,10 +126,10 @@ def _what_is_equal(plan: Design) -> str:
     """Say what the other allocations have in common with a design, where that needs saying."""
     ignored = ["costs"] if plan.cost is not None and not plan.compares_costs else []
     ignored += ["targets"] if plan.inputs.targets.of_domains else []
-    whatever = f", whatever their {' and '.join(ignored)}" if ignored else ""
-    said = f"The others invite as many people{whatever}." if whatever else ""
+    ignoring = f", ignoring {' and '.join(ignored)}" if ignored else ""
+    said = f"The other allocations invite as many people{ignoring}." if ignoring else ""
     if plan.compares_costs:
-        said = f"The others cost at most as much as this design{whatever}."
+        said = f"The other allocations cost at most as much as this design{ignoring}."
     return f"{said} {RANDOM_ANSWERS}".strip() if plan.problem.terms.random_answers else said
 
 
@@ -139,24 +140,52 @@ def _short_sizes(row: Comparison) -> str:
 
 def sentences(plan: Design) -> list[str]:
     """State the result, its certificate and its promise, a sentence or two each."""
+    return [result_in_words(plan), *reasons(plan), *promise_in_full(plan)]
+
+
+def result_in_words(plan: Design) -> str:
+    """State what comes out, how much of its error is due to privacy, and whether that is of any use."""
     parts = plan.variance_parts
     share = parts.privacy / parts.total if parts.total > 0 else 0.0
     give = "gives" if plan.total == 1 else "give"
     if plan.standard_error is not None:
         result = (
             f"{plan.strata.counted(plan.total)} {give} a standard error of {figure(plan.standard_error)} for "
-            f"the population {plan.inputs.mean_in_words}; {share:.1%} of the variance comes from privacy, "
-            "the rest from sampling."
+            f"the population {plan.inputs.mean_in_words}, a margin of error of "
+            f"{figure(plan.inputs.z * plan.standard_error)} at {confidence_in_words(plan)}."
         )
     else:
         result = (
             f"{plan.strata.counted(plan.total)} {give} an objective ({plan.inputs.objective}) of "
-            f"{figure(plan.variance)}; {share:.1%} of it comes from privacy, the rest from sampling."
+            f"{figure(plan.variance)}."
         )
-    result = " ".join([result, *([] if (useless := alarm(plan)) is None else [useless])])
+    whole = "the variance" if plan.standard_error is not None else "it"
+    cause = f"Privacy accounts for {share:.1%} of {whole}, sampling for the rest."
+    return " ".join([result, cause, *([] if (useless := alarm(plan)) is None else [useless])])
+
+
+def reasons(plan: Design) -> list[str]:
+    """State how the total and the mechanism came about, and the proof."""
+    return [*outcome_sentences(plan), plan.certificate.in_words]
+
+
+def promise_in_full(plan: Design) -> list[str]:
+    """State what everyone is promised, and what that assumes."""
     privacy = plan.privacy
-    assumptions = f"The assumptions: {'; '.join(privacy['assumptions'])}."
-    return [result, *outcome_sentences(plan), plan.certificate.in_words, privacy["in_words"], assumptions]
+    return [privacy["in_words"], f"This assumes: {'; '.join(privacy['assumptions'])}."]
+
+
+def promise_in_short(plan: Design) -> str:
+    """State what everyone is promised by the survey, with all that was or will be spent besides."""
+    promise, spent = plan.inputs.promise.in_words, plan.privacy["spent_on_deviations"]
+    if plan.waves is not None:
+        return (
+            f"{promise} for everyone in this wave, {plain_number(plan.waves.epsilon)} in both waves together"
+        )
+    on_top = (
+        f", on top of epsilon = {plain_number(spent)} spent on the standard deviations" if spent > 0 else ""
+    )
+    return f"{promise} for everyone{on_top}"
 
 
 def outcome_sentences(plan: Design) -> list[str]:
@@ -172,8 +201,8 @@ def outcome_sentences(plan: Design) -> list[str]:
     outcome += [sentence for sentence in advice if sentence is not None]
     if plan.mechanism.worst_case:
         outcome.append(
-            f"{plan.mechanism.title} noise depends on the answer; figures are for the worst case, answers at "
-            "an end of the range. In the middle there is up to four times less of it."
+            f"{plan.mechanism.title} noise depends on the answer. Figures are for the worst case, answers at "
+            "an end of the range; in the middle there is up to four times less noise."
         )
     return outcome
 
@@ -193,7 +222,7 @@ def response_in_words(plan: Design) -> str | None:
     found = plan.minimum_against_empty()
     if found is None:
         return (
-            f"{words} No minimum within the bounds makes it 1%; merge small strata, such as "
+            f"{words} No minimum within the bounds lowers it to 1%; merge small strata, such as "
             f"{plan.emptiest_stratum!r}, with others."
         )
     least, needed = found
@@ -208,10 +237,12 @@ def _targets_in_words(plan: Design) -> str:
         domain.group if domain.column == domain.group else f"{domain.column} {domain.group}"
         for domain in sorted(binding, key=lambda domain: -(domain.shadow_price or 0.0))[:5]
     )
-    cost = "" if plan.cost is None else f", for a cost of {money(plan.cost)}"
+    cost = "" if plan.cost is None else f", at a cost of {money(plan.cost)}"
     few = "" if not binding else f": {named}{', ...' if len(binding) > 5 else ''}"
     all_of_them = "the target" if len(targets) == 1 else f"all {len(targets):,} targets"
-    bind = "1 of them binds" if len(binding) == 1 else f"{len(binding):,} of them bind"
+    bind = "1 of them is binding" if len(binding) == 1 else f"{len(binding) or 'none'} of them are binding"
+    if len(targets) == 1:
+        bind, few = ("it is binding" if binding else "it is not binding"), ""
     meet = "meets" if plan.total == 1 else "meet"
     return f"{plan.strata.counted(plan.total)} {meet} {all_of_them}{cost}; {bind}{few}."
 

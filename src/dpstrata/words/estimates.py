@@ -48,15 +48,16 @@ def estimation_sentences(result: Estimation) -> list[str]:
     doubts = (
         (
             result.floored,
-            "noised answers vary less than the noise alone, so their own spread is taken as zero",
+            "the noised answers vary less than the noise alone would, so the answers are taken to have no "
+            "spread",
         ),
-        (result.single, "there is one answer, so the spread of the design is used"),
-        (result.few, "there are fewer than 10 answers, too few to rely on an interval of their own"),
+        (result.single, "there is only one answer, so the spread stated in the design is used"),
+        (result.few, "there are fewer than 10 answers, too few for a reliable interval"),
     )
     return [
-        f"The population total{clipped} is {estimate}, {_level(result)} {lower} to {upper}.",
+        f"The population total{clipped} is {estimate} ({_level(result)}: {lower} to {upper}).",
         *(
-            f"In {counted(len(names), 'stratum')} {words}: {_listed(names)}."
+            f"In {counted(len(names), 'stratum')}, {words}: {_listed(names)}."
             for names, words in doubts
             if names
         ),

@@ -30,13 +30,13 @@ def evaluation_table(scored: Evaluation) -> TextTable:
 
 def evaluation_sentences(scored: Evaluation) -> list[str]:
     """Say how good the allocation is."""
-    name = "standard error" if scored.standard_error is not None else "objective"
+    name = "a standard error" if scored.standard_error is not None else "an objective"
     given = scored.variance if scored.standard_error is None else scored.standard_error
     best = scored.best.precision
     measure = "planned variance" if scored.best.problem.terms.random_answers else "variance"
     return [
-        f"Your allocation has a {name} of {figure(given)}, the best one {_as_large(scored)} {figure(best)}. "
-        f"Its {measure} is {scored.ratio:.4g} times that of the best.",
+        f"Your allocation has {name} of {figure(given)}; the best one {_as_large(scored)} has "
+        f"{figure(best)}. Its {measure} is {scored.ratio:.4g} times that of the best.",
         *([] if scored.best.expected_answers is None else [_response_in_words(scored)]),
         *([] if scored.cost is None else [_cost_in_words(scored, scored.cost)]),
         scored.certificate.in_words,
@@ -57,8 +57,8 @@ def _response_in_words(scored: Evaluation) -> str:
 
 def _cost_in_words(scored: Evaluation, cost: float) -> str:
     if scored.budget is None:
-        return f"They cost {money(cost)}."
+        return f"The invitations cost {money(cost)}."
     if scored.within_budget:
-        return f"They cost {money(cost)}, within the budget of {money(scored.budget)}."
+        return f"The invitations cost {money(cost)}, within the budget of {money(scored.budget)}."
     over = money(cost - scored.budget)
-    return f"They cost {money(cost)}, which is {over} more than the budget of {money(scored.budget)}."
+    return f"The invitations cost {money(cost)}, {over} more than the budget of {money(scored.budget)}."

@@ -14,22 +14,21 @@ if TYPE_CHECKING:
 def certificate_in_words(proof: Certificate) -> str:
     """Say what moving one person from one stratum to another would do."""
     if proof.margin is None or proof.largest_gain is None or proof.smallest_loss is None:
-        return "Proven optimal: the bounds leave no person to move."
+        return "Proven optimal: the minimums and maximums leave no choice."
     gain, loss = figure(proof.largest_gain, 6), figure(proof.smallest_loss, 6)
     if not proof.optimal:
         return (
-            f"Not optimal: moving one person would take {figure(-proof.margin, 3)} off the objective "
+            f"Not optimal: moving one person would lower the objective by {figure(-proof.margin, 3)} "
             f"(largest gain {gain}, smallest loss {loss})."
         )
     ending = {
         "none": "is as precise",
-        "equal": "is more precise, but others are exactly as precise",
-        "open": "is more precise, but another agrees with it to 100 digits",
+        "equal": "is more precise, though others are exactly as precise",
+        "open": "is more precise, though another agrees with it to 100 digits",
     }[proof.tie]
     return (
-        f"Proven optimal: adding one person anywhere gains at most {gain}, "
-        f"taking one away loses at least {loss}, so no other allocation "
-        f"of the same total {ending}."
+        f"Proven optimal: no other allocation of the same total {ending}. Adding one person anywhere "
+        f"gains at most {gain}, and removing one loses at least {loss}."
     )
 
 
@@ -38,12 +37,12 @@ def bound_in_words(proof: Bound) -> str:
     least, measure = figure(proof.lower_bound, 6), proof.measure.replace("_", " ")
     if proof.optimal and proof.searched and proof.lower_bound < proof.value:
         return (
-            f"Proven optimal: prices prove that no design has a smaller {measure} than {least}, and "
-            "every candidate that they leave was tried."
+            f"Proven optimal: prices prove that no design has a {measure} below {least}, and every "
+            "candidate that this leaves was tried."
         )
     if proof.optimal:
-        return f"Proven optimal: prices prove that no design has a smaller {measure} than this one."
+        return f"Proven optimal: prices prove that no design has a smaller {measure}."
     return (
         f"Proven within {proof.relative_gap:.2g} of the best: this design has a {measure} of "
-        f"{figure(proof.value, 6)}, and prices prove that none has one below {least}."
+        f"{figure(proof.value, 6)}, and prices prove that no design is below {least}."
     )

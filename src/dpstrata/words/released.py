@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def privatized_sentences(release: Released, out: Path) -> list[str]:
     """Say what was written of a batch that the office noised, what still holds, and what was spent."""
     return [
-        f"{release.answers:,} of {release.invited:,} answers noised. Written to {out} and the ledger beside "
-        "the design.",
+        f"{release.answers:,} of {release.invited:,} answers noised. Written to {out} and recorded in the "
+        "ledger beside the design.",
         "Raw answers were seen here, so only the central promise holds, not the local one.",
         *_notes_and_losses(release),
     ]
@@ -34,7 +34,7 @@ def published_sentences(release: Released, out: Path) -> list[str]:
 def _notes_and_losses(release: Released) -> list[str]:
     return [
         *release.notes,
-        f"By the ledger, everyone in the frame has spent {release.spent.in_words} in all.",
+        f"According to the ledger, everyone in the frame has spent {release.spent.in_words} in total.",
         *_earlier_releases(release),
     ]
 
@@ -44,13 +44,13 @@ def _earlier_releases(release: Released) -> list[str]:
     said = []
     if release.known_before:
         said.append(
-            f"{release.known_before:,} of those who answered did so in an earlier release too; against "
-            "whoever knows that, their local budgets add up."
+            f"{release.known_before:,} of those who answered also answered in an earlier release; against "
+            "anyone who knows that, their local budgets add up."
         )
     if release.untold_releases:
         said.append(
-            f"In {_earlier(release.untold_releases)} nobody can be recognised, because the digests on the "
-            "ledger were made with another key: more of those who answered may have done so before."
+            f"Nobody can be recognised in {_earlier(release.untold_releases)}, because those digests in the "
+            "ledger were made with another key; more of those who answered may have answered before."
         )
     return said
 
@@ -78,7 +78,7 @@ def response_in_words(response: Response) -> str | None:
     """Say what the field contradicts and what holds; ``None`` for nothing to say."""
     if not response.fewer:
         return None
-    start = "Too few people answered for what the design counts on"
+    start = "Fewer people answered than the design assumes"
     if response.strata > 1:
         start += f", in {response.fewer:,} of {response.strata:,} strata"
     if not response.over:

@@ -24,12 +24,12 @@ def sensitivity_tables(doubt: Sensitivity) -> list[TextTable]:
     return [
         TextTable(
             f"Standard deviations wrong by a factor of {doubt.factor:g}",
-            ("if the true ones are", "variance", "best possible", "what not knowing costs"),
+            ("true standard deviations", "variance", "best possible", "variance ratio"),
             scenarios,
         ),
         TextTable(
-            "The strata, the one that matters most first",
-            ("stratum", "share of variance", "variance if larger", "if smaller"),
+            "Strata, most influential first",
+            ("stratum", "share of variance", "variance if larger", "variance if smaller"),
             strata[:SHOWN_STRATA],
             not_shown(len(strata) - SHOWN_STRATA, "strata"),
         ),

@@ -13,50 +13,50 @@ if TYPE_CHECKING:
     from dpstrata.survey.inputs import Inputs
 
 PUBLIC = (
-    "the strata, their sizes and who belongs to which",
+    "the strata, their sizes, and which stratum each person belongs to",
     "the number of people invited in each stratum",
-    "this design: mechanism, budgets, standard deviations and where they come from",
+    "this design: noise mechanism, budgets, standard deviations and their sources",
 )
 SECRET = (
     "who was invited and who answered",
-    "the order and the time in which answers arrived",
-    "the answers before noise",
-    "the key of the draw",
+    "when and in what order answers arrived",
+    "the answers before noise is added",
+    "the key used for the draw",
 )
-EVERYONE_ANSWERS = "everyone who is invited answers, or whether they do has nothing to do with who they are"
+EVERYONE_ANSWERS = "everyone invited answers, or whether someone answers is unrelated to who they are"
 SOME_ANSWER = (
-    "in each stratum at least the stated share of people would answer if invited, which is publicly known; "
+    "in each stratum, at least the stated share of people would answer if invited, and that share is public; "
     "substitutes and reserves count as invited"
 )
 SAME_PEOPLE = "the same people answer every question"
-ONCE = "the results are released once; what else is released about the same people adds up"
+ONCE = "the results are released once; any other release about the same people adds to the privacy loss"
 NOT_FROM_ANSWERS = (
     "strata, sample sizes and noise are fixed before any answer is seen, and the standard deviations are not "
     "computed from the confidential answers"
 )
 AT_A_COST = (
     "strata, sample sizes and noise are fixed before any answer of this survey is seen, and the standard "
-    "deviations that were computed from confidential answers kept to the budget stated for them"
+    "deviations computed from confidential answers were released within the budget stated for them"
 )
 FROM_THE_PILOT = (
-    "strata, sample sizes and noise were fixed before any answer of this wave was seen, and nothing of the "
-    "first wave but its noised answers was used for them"
+    "strata, sample sizes and noise were fixed before any answer of this wave was seen, and nothing from the "
+    "first wave was used for them except its noised answers"
 )
 DRAWN_APART = (
-    "the samples of the two waves are drawn apart from each other, each from the whole frame, and nobody "
-    "learns either"
+    "the samples of the two waves are drawn independently, each from the whole frame, and nobody learns who "
+    "is in either"
 )
 SECRET_SAMPLE = (
-    "inside each stratum a simple random sample is drawn without replacement, and nobody learns who is in it "
-    "or who is not"
+    "within each stratum, a simple random sample is drawn without replacement, and nobody learns who is in "
+    "it and who is not"
 )
 LISTED_ONCE = "nobody is listed twice in the frame"
 NOT_PROTECTED = (
-    "which stratum a person belongs to: never stratify on the sensitive trait itself",
+    "which stratum a person belongs to, so never stratify on the sensitive trait itself",
     "what can be inferred about a person from the population as a whole",
     "a person who is listed more than once in the frame, or who tells others that they were invited",
 )
-WILLINGNESS = "whether a person would answer if invited: what is protected is what they answer"
+WILLINGNESS = "whether a person would answer if invited; only their answers are protected"
 
 
 def privacy_statement(
@@ -121,8 +121,8 @@ def _in_words(
     words = " ".join(_sentences(inputs, local))
     if len(central):
         words += (
-            f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer binds in "
-            f"{len(central):,} of {len(local):,} strata; there the release spends only "
+            f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer is binding in "
+            f"{len(central):,} of {len(local):,} strata, where the release spends only "
             f"{_range(float(central.min()), float(central.max()))} instead of "
             f"{plain_number(promise.central_epsilon)}."
         )
@@ -130,8 +130,8 @@ def _in_words(
         words += " " + _waves_in_words(inputs, waves, on_deviations)
     elif on_deviations > 0:
         words += (
-            f" The standard deviations were computed from confidential answers and have cost "
-            f"{plain_number(on_deviations)} already, so the survey spends "
+            f" The standard deviations were computed from confidential answers at a cost of epsilon = "
+            f"{plain_number(on_deviations)}, so the survey spends "
             f"{promise.in_all_in_words(on_deviations)}"
         )
     return words
@@ -157,8 +157,8 @@ def _assumptions(
 def _waves_in_words(inputs: Inputs, waves: Waves, spent: float) -> str:
     """Say what a wave and the other one spend together."""
     both = (
-        f"so both spend at most {plain_number(waves.epsilon)} in all; whoever is drawn for both spends the "
-        "local budgets of both."
+        f"so the two together spend at most {plain_number(waves.epsilon)}; a person drawn for both spends "
+        "the local budgets of both."
     )
     if waves.first:
         return (

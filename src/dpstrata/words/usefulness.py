@@ -33,13 +33,17 @@ def alarm(plan: Design) -> str | None:
     reaches_the_end = mean is not None and margin >= min(mean - answers.lower, answers.upper - mean)
     if not reaches_the_end and margin < LARGE_MARGIN * answers.range:
         return None
-    confidence = f"{100 * plan.inputs.confidence:.10g}% confidence"
-    start = f"Too imprecise: with a margin of error of {_rounded(margin)} ({confidence})"
+    start = f"Too imprecise: with a margin of error of {_rounded(margin)} ({confidence_in_words(plan)}),"
     if mean is None:
-        return f"{start} means that are closer than that could not be told apart."
+        return f"{start} means closer than that could not be told apart."
     ends = max(mean - margin, answers.lower), min(mean + margin, answers.upper)
     this, low, high = map(answers.shown, (mean, *ends))
     return f"{start} a {answers.figure} of {this} could not be told from {low} or {high}."
+
+
+def confidence_in_words(plan: Design) -> str:
+    """Write the level of margins and intervals."""
+    return f"{100 * plan.inputs.confidence:.10g}% confidence"
 
 
 def _rounded(value: float) -> str:

@@ -294,7 +294,7 @@ def test_least_cost_is_not_called_the_fewest():
     strata = dps.Strata([12000, 20000], [0.4, 0.45], costs=[12, 11])
     words = repr(dps.design(strata, epsilon=1, target_se=0.02))
     assert "the fewest" not in words
-    assert "the least that was found" in words
+    assert "the lowest found" in words
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -38,21 +38,21 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What no design of the same question can beat, and how close this one comes.
+    """A bound that no design for the same goal can beat, and how close this design comes.
 
     Attributes
     ----------
     optimal : bool
         Whether no design is better at all.
     measure : {"variance", "planned_variance", "cost", "total"}
-        What is as small as can be. The planned variance is a bound on the variance that is convex where the
+        What is minimised. The planned variance is an upper bound on the variance that is convex where the
         number of answers is random.
     value : float
-        What this design has of it.
+        Its value for this design.
     lower_bound : float
-        What every design has of it at least.
+        A value that no design can go below.
     searched : bool
-        Whether all candidates that the bound leaves were tried and none was better.
+        Whether every candidate that the bound leaves was tried and none was better.
     prices : tuple of float
         The prices that prove the bound: of the budget, in variance for a unit of cost, then of each target
         beside it, in variance of the whole for a unit of its own; or of each target alone, in cost for a unit

@@ -36,14 +36,14 @@ class Certificate:
     optimal : bool
         Whether the inequality holds.
     largest_gain : float or None
-        The most that one more person can take off the objective, in any stratum below its maximum.
+        The most that adding one person lowers the objective, in any stratum below its maximum.
     smallest_loss : float or None
-        The least that one person fewer adds to it, in any stratum above its minimum.
+        The least that removing one person raises it, in any stratum above its minimum.
     margin : float or None
-        ``smallest_loss - largest_gain``, computed without cancellation; >= 0 is the proof.
+        ``smallest_loss - largest_gain``, computed without cancellation; 0 or more proves optimality.
     tie : {"none", "equal", "open"}
-        Whether another allocation is just as good: no; yes, exactly; or two gains agree to 100 digits, so
-        that neither allocation can be told to be better.
+        Whether another allocation is just as good: no; yes, exactly; or undecided, because two gains agree
+        to 100 digits.
     """
 
     optimal: bool

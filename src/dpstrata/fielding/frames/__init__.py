@@ -41,13 +41,13 @@ def open_frame(
     id : str
         Column that identifies a person.
     stratum : str or sequence of str
-        Column or columns that say where they belong; several are crossed.
+        Column or columns with the stratum; several are crossed.
     table : str, optional
-        Table of a DuckDB database.
+        Table in a DuckDB database.
     sheet : str, optional
         Sheet of an Excel file; by default the first. Title rows above its header are left out.
     engine : {"duckdb", "spark"}
-        What reads a path; a data frame stays where it is.
+        Engine that reads a path; a data frame stays where it is.
     """
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     if not columns:
@@ -61,14 +61,14 @@ def open_frame(
         require_file(people)
         if table is not None and Path(people).suffix.lower() not in DATABASE_ENDINGS:
             raise InputError(
-                f"{option('table')} is for a DuckDB database, got {Path(people).name!r}.",
+                f"{option('table')} requires a DuckDB database, got {Path(people).name!r}.",
                 value=table,
                 where=str(people),
             )
         require_excel(people, sheet)
         return FileFrame(id, columns, Path(people), table, sheet)
     if sheet is not None:
-        raise InputError(f"{option('sheet')} is for an Excel file, got another frame.", value=sheet)
+        raise InputError(f"{option('sheet')} requires an Excel file, got another frame.", value=sheet)
     if table is not None:
         raise InputError(
             f"{option('table')} is for DuckDB databases; give Spark the name of the table itself.",
@@ -93,20 +93,20 @@ def frame_strata(
     frame : Frame
         Everyone, each once.
     sd_column : str, optional
-        A numeric column whose standard deviation in each stratum stands for that of the answers. It must be
-        public or prior knowledge, never the confidential answers.
+        A numeric column whose standard deviation in each stratum stands in for that of the answers. It must
+        be public or prior knowledge, never the confidential answers.
     sd_source : {"public", "prior"}
-        Which of the two it is; recorded in every design.
+        Whether the column is public or prior knowledge; recorded in every design.
 
     Raises
     ------
     InputError
-        If strata or ids are missing or people are listed twice, with their numbers.
+        If strata or ids are missing or people are listed twice, with how many.
     """
     if (sd_column is None) != (sd_source is None):
         raise InputError(
-            f"{option('sd_column')} and {option('sd_source')} go together, a column and whether it is public "
-            "or prior; got one."
+            f"{option('sd_column')} and {option('sd_source')} (public or prior) must be given together, got "
+            "only one."
         )
     if sd_source is not None and sd_source not in ("public", "prior"):
         raise InputError.must("sd_source", "be 'public' or 'prior'", sd_source)

@@ -24,7 +24,7 @@ Sift = Callable[[Iterable[Any]], Iterator[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Frame(ABC):
-    """Where everyone is listed, and which columns say who they are and where they belong.
+    """A list of everyone in the population, with the columns that identify people and their strata.
 
     Attributes
     ----------
@@ -122,8 +122,8 @@ class FrameSummary:
             for number, words in (
                 (self.without_stratum, "without a stratum"),
                 (self.without_id, "without an id"),
-                (self.listed_twice, "listed more than once, who would lose more than was promised"),
-                (self.ambiguous, f"in strata that are crossed and hold {BETWEEN.strip()!r} themselves"),
+                (self.listed_twice, "listed more than once, who would lose more than promised"),
+                (self.ambiguous, f"in crossed strata whose names contain {BETWEEN.strip()!r}"),
             )
             if number
         ]
@@ -162,5 +162,6 @@ def require_numbers(column: str, unreadable: int) -> None:
     """Require that a column holds a number for everyone."""
     if unreadable:
         raise InputError(
-            f"column {column!r} must be a number for everyone, got none for {unreadable:,} people."
+            f"column {column!r} must be a number for everyone, got none for {unreadable:,} "
+            f"{'person' if unreadable == 1 else 'people'}."
         )

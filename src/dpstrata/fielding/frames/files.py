@@ -178,7 +178,8 @@ class FileFrame(DuckFrame):
             raise InputError(f"{self.path} does not exist.", where=str(self.path))
         if set(str(self.path)) & set("*?["):
             raise InputError(
-                f"a frame's name must not hold *, ? or [, which stand for other names, got {self.path}."
+                f"the file name of a frame must not contain *, ? or [, which match other names, got "
+                f"{self.path}."
             )
         ending = self.path.suffix.lower()
         path = str(self.path).replace("'", "''")
@@ -248,7 +249,9 @@ class FileFrame(DuckFrame):
             names = next(csv.reader([header], delimiter=delimiter), [])
             for column in (self.id, *self.stratum):
                 if names.count(column) > 1:
-                    raise InputError(f"{self.path} has several columns {column!r}.", where=str(self.path))
+                    raise InputError(
+                        f"{self.path} has several columns named {column!r}.", where=str(self.path)
+                    )
 
 
 def file_digest(path: str | Path) -> str:

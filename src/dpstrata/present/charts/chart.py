@@ -65,7 +65,7 @@ def check_chart_path(path: Path | None) -> None:
     if path is None:
         return
     if path.suffix.lower() not in ENDINGS:
-        raise InputError(f"a chart is written to .svg, .png, .pdf or .json, got {path.name!r}.")
+        raise InputError(f"a chart file must end in .svg, .png, .pdf or .json, got {path.name!r}.")
     if path.suffix.lower() != ".json":
         require_charts()
     require_same_kind(path)

@@ -77,7 +77,7 @@ def precision_chart(
     hurts = best is not None and first <= best < last
     notes = [
         f"The dot is this plan: {counted(total, unit)}.",
-        *([f"Beyond {best:,} {unit}s, more of them hurt (shaded)."] if hurts else []),
+        *([f"Beyond {best:,} {unit}s, more of them reduce precision (shaded)."] if hurts else []),
     ]
     chart = lines(
         drawn,
@@ -239,7 +239,9 @@ def budgets_chart(plan: Design) -> Chart:
     'local epsilon'
     """
     if not plan.inputs.promise.amplified:
-        raise InputError(f"local budgets are drawn for a promise of epsilon, got one of {never_amplified()}.")
+        raise InputError(
+            f"a chart of local budgets requires a promise of epsilon, got one of {never_amplified()}."
+        )
     budgets = plan.local_epsilons / plan.inputs.questions
     release = plan.inputs.release_form
     cap = plan.inputs.local_epsilon_cap

@@ -68,7 +68,7 @@ def plot(plan: Design) -> Chart:
         series,
         f"Where {plan.strata.counted(plan.total)} go",
         f"{plan.mechanism.title} noise, {plan.inputs.promise.in_words}; "
-        "rivals that ignore privacy for comparison",
+        "beside allocations that ignore privacy",
     )
 
 

@@ -26,7 +26,7 @@ def _about_deviations(plan: Design) -> list[str]:
     if "prior" in sources:
         found.append(
             f"The standard deviations of {counted(sources.count('prior'), 'stratum')} are prior knowledge: "
-            "nobody but the planner vouches that they were not computed from the confidential answers."
+            "only the planner can vouch that they were not computed from the confidential answers."
         )
     return found
 
@@ -40,14 +40,13 @@ def _about_promise(plan: Design) -> list[str]:
 def _about_sizes(plan: Design) -> list[str]:
     found = []
     if plan.outcome is not None and plan.inputs.goal.fixes_total:
-        found.append(f"{plan.strata.counted(plan.total)} are more than help. {plan.outcome_in_words}")
+        found.append(f"{plan.strata.counted(plan.total)} exceed the best number. {plan.outcome_in_words}")
     if plan.risks_empty_stratum and plan.response_in_words is not None:
         found.append(plan.response_in_words)
     single = int(np.sum((plan.sample_sizes == 1) & (plan.strata.sizes > 1)))
     if single:
         found.append(
             f"{counted(single, 'stratum')} {'has' if single == 1 else 'have'} a single {plan.strata.unit}, "
-            "from which no spread can be estimated; ask for min_per_stratum of at least 2 if "
-            "intervals are wanted."
+            "from which no spread can be estimated; for intervals, set the minimum per stratum to 2 or more."
         )
     return found

@@ -70,7 +70,7 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
         section("promise", "The privacy promise", _promise(plan)),
         section("noise", "The noise in each stratum", _noise(plan)),
         section("deviations", "Where the standard deviations come from", _deviations(plan)),
-        section("again", "Making it again", _again(plan)),
+        section("again", "How to reproduce it", _again(plan)),
         section("signatures", "Signatures", _signatures(plan)),
         "</main>",
     ]
@@ -98,15 +98,15 @@ def _allocation(plan: Design) -> str:
             paragraphs(
                 [
                     *outcome_sentences(plan),
-                    f"{share:.1%} of the variance comes from privacy, the rest from sampling.",
+                    f"Privacy accounts for {share:.1%} of the variance, sampling for the rest.",
                 ]
             ),
             table(tables.allocation_table(plan), columns_of_text=2),
             table(domain_table(plan)) if plan.domains else "",
             figure(
                 plot(plan),
-                f"{plan.strata.counted(plan.total).capitalize()} by stratum, beside the allocations of "
-                "Neyman and in proportion to size.",
+                f"{plan.strata.counted(plan.total).capitalize()} by stratum, beside Neyman's allocation "
+                "and allocation in proportion to size.",
             ),
         ]
     )
@@ -120,8 +120,8 @@ def _neyman(plan: Design, match: Match) -> str:
     costs = neyman_cost_in_words(plan, match)
     words = [neyman_in_words(plan, match), *([costs] if costs else [])]
     explained = (
-        "Neyman's allocation is the best one where nothing is noised. The effective size is the number of "
-        f"{plan.strata.unit}s without noise, allocated by Neyman, that would be as precise."
+        'Neyman\'s allocation is the best one without noise. The column "as precise as" gives the number of '
+        f"{plan.strata.unit}s that would be as precise without privacy, under Neyman's allocation."
     )
     chart = figure(
         parts_chart(plan),
@@ -144,13 +144,12 @@ def _curves(plan: Design, curves: Curves) -> str:
             precision_chart(
                 curves.precision, best=curves.best, total=plan.total, value=plan.precision, unit=unit
             ),
-            f"Precision against the number of {unit}s, each allocated as well as possible, under the same "
-            "privacy. "
+            f"Precision by the number of {unit}s, each optimally allocated under the same privacy. "
             + (
                 f"More {unit}s never hurt here{', up to the maximums of the strata' if limited else ''}."
                 if curves.best is None
-                else f"Beyond {counted(curves.best, unit)} more of them lose secrecy, so each answer needs "
-                "more noise than the additional answers are worth."
+                else f"Beyond {counted(curves.best, unit)}, the sample is less secret, and each answer needs "
+                "so much noise that additional answers do not make up for it."
             ),
         )
     ]
@@ -159,7 +158,7 @@ def _curves(plan: Design, curves: Curves) -> str:
         drawn.append(
             figure(
                 epsilon_chart(curves.epsilons, epsilon=epsilon, value=plan.precision),
-                f"Precision against epsilon, with {plan.strata.counted(plan.total)}.",
+                f"Precision by epsilon, with {plan.strata.counted(plan.total)}.",
             )
         )
     return "".join(drawn) + table(tables.curve_table(curves.precision, "total", f"{unit}s"))
@@ -174,11 +173,11 @@ def _promise(plan: Design) -> str:
             "" if beliefs is None else table(beliefs),
             paragraphs(
                 [
-                    f"What is protected: {privacy['unit']}. Two populations must look alike if one becomes "
-                    f"the other when you {privacy['neighbours']}."
+                    f"What is protected: {privacy['unit']}. The results must look alike for two populations "
+                    f"if one becomes the other when you {privacy['neighbours']}."
                 ]
             ),
-            "<h3>What must hold for it</h3>",
+            "<h3>What it assumes</h3>",
             bullets(privacy["assumptions"]),
             "<h3>What is public</h3>",
             bullets(privacy["public"]),
@@ -205,10 +204,10 @@ def _noise(plan: Design) -> str:
 
 def _deviations(plan: Design) -> str:
     explained = (
-        "A design may rest only on standard deviations that are public, known before, or bounds. One that is "
-        "computed from the confidential answers gives something about them away, and must have had a privacy "
-        "budget of its own. If they are wrong the promise still holds; the design is then less precise than "
-        "stated."
+        "A design may use only standard deviations that are public, known beforehand, or upper bounds. One "
+        "computed from the confidential answers reveals something about them, so it needs a privacy budget "
+        "of its own. If the standard deviations are wrong, the promise still holds, but the design is less "
+        "precise than stated."
     )
     return paragraphs([explained]) + table(tables.sources_table(plan), columns_of_text=2)
 
@@ -217,7 +216,7 @@ def _again(plan: Design) -> str:
     where = (
         "In Python, from the design document of the pilot and its noised answers:"
         if plan.waves is not None and not plan.waves.first
-        else "In Python, with the strata in it:"
+        else "In Python, with the strata in the code:"
         if len(plan.strata) <= MOST_INLINE
         else "In Python, from the strata file strata.csv (the design document holds the same strata):"
     )
@@ -230,8 +229,8 @@ def _again(plan: Design) -> str:
             code(command_line(plan), "Command line"),
             paragraphs(
                 [
-                    "To check a design document (its proof, and that it answers its question) and to write "
-                    "this report from it; plan.digest is the digest above:"
+                    "To check a design document (its proof, and that it meets its goal) and write this "
+                    "report from it; plan.digest is the digest above:"
                 ]
             ),
             code("dpstrata report design.json --out report.html", "Command line that writes the report"),
@@ -252,7 +251,7 @@ def _signatures(plan: Design) -> str:
         for who in ("For the survey methodology", "For privacy protection")
     )
     said = (
-        "We have read this report. The assumptions above hold, and what must stay secret will be kept so. "
-        f"This is for the design whose SHA-256 begins with {plan.digest[:16]}."
+        "We have read this report. The assumptions above hold, and what must stay secret will be kept "
+        f"secret. This applies to the design whose SHA-256 begins with {plan.digest[:16]}."
     )
     return paragraphs([said]) + f'<div class="signatures">{lines}</div>'

@@ -18,7 +18,7 @@ _STRATA_TIMES_POINTS = 80_000
 
 
 def report_html(plan: Design, *, title: str = TITLE) -> str:
-    """Write the report of a design as one HTML page that needs nothing else.
+    """Return the report of a design as one self-contained HTML page.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def report_html(plan: Design, *, title: str = TITLE) -> str:
     Returns
     -------
     str
-        The page: no script, no request to anywhere, charts drawn in it. It needs the extra ``charts``.
+        The page, with its charts, without scripts or requests to anywhere. It needs the extra ``charts``.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def report_html(plan: Design, *, title: str = TITLE) -> str:
 
 
 def write_report(plan: Design, path: str | Path, *, title: str = TITLE) -> None:
-    """Write the report of a design to a file that appears whole or not at all.
+    """Write the report of a design to a file, in full or not at all.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def write_report(plan: Design, path: str | Path, *, title: str = TITLE) -> None:
 def check_report_path(path: Path) -> None:
     """Refuse at once a path that no report could be written to later."""
     if path.suffix.lower() not in (".html", ".htm", ".pdf"):
-        raise InputError(f"a report is written to .html or .pdf, got {path.name!r}.")
+        raise InputError(f"a report file must end in .html or .pdf, got {path.name!r}.")
     if path.suffix.lower() == ".pdf":
         _engine()
     require_charts()

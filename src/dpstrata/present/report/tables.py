@@ -24,7 +24,7 @@ SHOWN = 200
 SOURCES = {
     "public": "published, so known to anyone",
     "prior": "known or assumed before the survey",
-    "bound": "the largest that such answers can have, or another upper bound",
+    "bound": "the largest possible for these answers, or another upper bound",
     "private_pilot": "from a pilot with a privacy budget of its own",
     "confidential": "computed from confidential answers, at a stated budget",
 }
@@ -53,17 +53,17 @@ def options_table(plan: Design) -> TextTable:
     rows = [
         ("privacy promise", inputs.promise.in_words),
         ("noise", plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")),
-        ("who noises", inputs.release_form.who_noises),
+        ("noise added by", inputs.release_form.who_noises),
         ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
         *([] if inputs.device_epsilon is None else [("device epsilon", plain_number(inputs.device_epsilon))]),
-        ("questions to each person", f"{inputs.questions:,}"),
-        ("made as small as possible", OBJECTIVES[inputs.objective]),
+        ("questions per person", f"{inputs.questions:,}"),
+        ("minimised", OBJECTIVES[inputs.objective]),
     ]
     bounds = {
-        "most that one noised answer may spend": inputs.local_epsilon_cap,
-        "fewest people in a stratum": inputs.min_per_stratum if inputs.min_per_stratum > 1 else None,
-        "smallest sampling rate": inputs.min_fraction or None,
-        "largest sampling rate": inputs.max_fraction if inputs.max_fraction < 1 else None,
+        "largest local epsilon of one noised answer": inputs.local_epsilon_cap,
+        "minimum per stratum": inputs.min_per_stratum if inputs.min_per_stratum > 1 else None,
+        "minimum sampling rate": inputs.min_fraction or None,
+        "maximum sampling rate": inputs.max_fraction if inputs.max_fraction < 1 else None,
     }
     rows += [(what, plain_number(float(value))) for what, value in bounds.items() if value is not None]
     rows.append(("finite population correction", "yes" if inputs.finite_population else "no"))
@@ -152,12 +152,12 @@ def certificate_table(plan: Design) -> TextTable:
     """Show the numbers of the proof, with enough digits to check them."""
     proof = plan.certificate
     if isinstance(proof, Bound):
-        prices = proof.prices
+        prices, measure = proof.prices, proof.measure.replace("_", " ")
         titles = ["price of budget 1"] if proof.measure in ("variance", "planned_variance") else []
         titles += [f"price of target {i}" for i in range(1, len(prices) - len(titles) + 1)]
         rows = [
-            (f"{proof.measure} of this design", f"{proof.value:.12g}"),
-            (f"{proof.measure} that no design can beat", f"{proof.lower_bound:.12g}"),
+            (f"{measure} of this design", f"{proof.value:.12g}"),
+            (f"{measure} that no design can beat", f"{proof.lower_bound:.12g}"),
             ("relative gap", f"{proof.relative_gap:.3g}"),
             ("all candidates within the gap tried", "yes" if proof.searched else "no"),
             *((title, f"{price:.12g}") for title, price in list(zip(titles, prices, strict=True))[:10]),
@@ -165,16 +165,16 @@ def certificate_table(plan: Design) -> TextTable:
         left = f"{len(prices) - 10:,} more prices are in the design document." if len(prices) > 10 else ""
         return TextTable("Figures of the certificate", ("figure", "value"), rows, left)
     shown = {
-        "largest gain of one person more": proof.largest_gain,
-        "smallest loss of one person fewer": proof.smallest_loss,
-        "margin (at least 0 is the proof)": proof.margin,
+        "largest gain from adding one person": proof.largest_gain,
+        "smallest loss from removing one person": proof.smallest_loss,
+        "margin (0 or more proves optimality)": proof.margin,
     }
-    rows = [(what, "none can move" if value is None else f"{value:.12g}") for what, value in shown.items()]
+    rows = [(what, "no choice" if value is None else f"{value:.12g}") for what, value in shown.items()]
     ties = {"none": "no", "equal": "yes, exactly", "open": "agrees to 100 digits"}
     return TextTable(
         "Figures of the certificate",
         ("figure", "value"),
-        [*rows, ("another allocation as good", ties[proof.tie])],
+        [*rows, ("another allocation is as good", ties[proof.tie])],
     )
 
 

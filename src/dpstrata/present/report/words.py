@@ -45,7 +45,7 @@ def headline(plan: Design, match: Match | None = None, *, matched: bool = True) 
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> print(headline(dps.design(strata, epsilon=1.0, total=200)))
-    104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118. Neyman's allocation would give 0.0126; with it you would need 276 interviews to do as well. Proven optimal.
+    104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118. Neyman's allocation would give 0.0126; with it, you would need 276 interviews to be as precise. Proven optimal.
     """  # noqa: E501 - the sentence is shown whole
     useless = alarm(plan)
     said = [_result(plan), *([] if useless is None else [useless])]
@@ -59,7 +59,7 @@ def _result(plan: Design) -> str:
     else:
         who = f"{plan.strata.counted(plan.total)} in {counted(len(sizes), 'stratum')}"
     give = "gives" if plan.total == 1 else "give"
-    cost = "" if plan.cost is None else f" for a cost of {money(plan.cost)}"
+    cost = "" if plan.cost is None else f" at a cost of {money(plan.cost)}"
     return f"{who} {give} {measure_in_words(plan)}{cost}."
 
 
@@ -97,7 +97,7 @@ def neyman_in_words(plan: Design, match: Match | None = None, *, matched: bool =
         return "Neyman's allocation is the same."
     looks_better = neyman.ratio <= 1 or neyman.variance <= plan.variance
     if looks_better or plan.compares_costs:
-        amount = "for the same cost" if plan.compares_costs else "of as many"
+        amount = "for the same cost" if plan.compares_costs else "of the same total"
         drawbacks = _drawbacks(plan, neyman) if looks_better else ""
         return f"Neyman's allocation {amount} would give {shown}{drawbacks}."
     if not matched:
@@ -105,12 +105,12 @@ def neyman_in_words(plan: Design, match: Match | None = None, *, matched: bool =
     match = match_neyman(plan) if match is None else match
     start = f"Neyman's allocation would give {shown}; "
     if match.total is None:
-        none = f"no number of {plan.strata.unit}s {'would do' if match.proven else 'was found to do'}"
-        return f"{start}with it {none} as well, since more of them lose secrecy and hurt."
+        none = f"no number of {plan.strata.unit}s {'would be' if match.proven else 'was found to be'}"
+        return f"{start}with it, {none} as precise, because more of them make the sample less secret."
     needed = f"{'' if match.proven else 'about '}{plan.strata.counted(match.total)}"
     if match.total < plan.total:
-        return f"{start}with it {needed} would do as well, since fewer would be better."
-    return f"{start}with it you would need {needed} to do as well."
+        return f"{start}with it, {needed} would be as precise, because fewer would be better."
+    return f"{start}with it, you would need {needed} to be as precise."
 
 
 def _drawbacks(plan: Design, neyman: Comparison) -> str:
@@ -201,8 +201,8 @@ def odds_in_words(plan: Design) -> str:
     Examples
     --------
     >>> import dpstrata as dps
-    >>> print(odds_in_words(dps.design(dps.Strata([700], [0.3]), epsilon=1, total=9))[:92])
-    Whatever someone believed about a person's answer before, the release changes the odds by at
+    >>> print(odds_in_words(dps.design(dps.Strata([700], [0.3]), epsilon=1, total=9))[:101])
+    Whatever someone believed about a person's answer before, the release changes the odds by a factor of
     """
     in_all = plan.privacy["central_in_all"]
     return plan.inputs.promise.odds_in_words(in_all, both_waves=plan.waves is not None)

@@ -22,7 +22,7 @@ KINDS = {
 
 
 class Answers:
-    """What people can answer: numbers between two ends, on a grid if ``step`` is given.
+    """The possible answers: numbers between two ends, on a grid if ``step`` is given.
 
     Answers of 0 and 1 in steps of 1 are yes and no.
 
@@ -31,12 +31,12 @@ class Answers:
     lower, upper : float
         lower < upper; answers outside are refused, or clipped where the design says so.
     step : float or None
-        Distance of two neighbouring answers; (upper - lower) / step must be a whole number.
+        Distance between neighbouring answers; (upper - lower) / step must be a whole number.
 
     Raises
     ------
     InputError
-        If there are no such answers.
+        If no such answers exist.
 
     Notes
     -----
@@ -181,7 +181,7 @@ class Answers:
         Raises
         ------
         InputError
-            If there are no such answers.
+            If no such answers exist.
         """
         raise NotImplementedError
 

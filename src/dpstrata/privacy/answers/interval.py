@@ -73,7 +73,9 @@ class Interval(Answers):
         if values is None:
             raise InputError(f"every answer must be a number, got something else{place}.", where=where)
         if not self._has(values):
-            raise InputError(f"answers must lie on the grid {self}, got one off it{place}.", where=where)
+            raise InputError(
+                f"answers must lie on the grid {self}, got one that does not{place}.", where=where
+            )
         inside = np.asarray(np.clip(values, self.lower, self.upper))
         outside = int(np.sum(np.abs(values - inside) > _TOLERANCE * self.range))
         if outside and not clip:

@@ -40,7 +40,7 @@ class RandomizedResponse(Mechanism):
 
     def in_words(self, what: str) -> str:
         """Say that nothing is added."""
-        return "Each answer is kept or turned by randomized response"
+        return "Each answer is kept or flipped by randomized response"
 
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
         """Zero: all of the variance is half of s."""

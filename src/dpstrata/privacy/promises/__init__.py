@@ -32,18 +32,18 @@ class PromiseOptions:
     delta: float = _asks_for(
         "approximate.ApproximateEpsilon",
         0.0,
-        "By how much a probability may differ beyond the factor that `epsilon` allows; above 0 for Gaussian "
-        "noise, and for no other.",
+        "Amount by which a probability may differ beyond the factor that `epsilon` allows; must be above 0 "
+        "for Gaussian noise, and 0 for any other.",
     )
     zcdp: float | None = _asks_for(
         "concentrated.ZeroConcentrated",
         None,
-        "Rho of zero-concentrated privacy instead of `epsilon`; with Gaussian noise, never amplified.",
+        "Rho of zero-concentrated privacy, instead of `epsilon`; requires Gaussian noise, never amplified.",
     )
     gdp: float | None = _asks_for(
         "gaussian.GaussianPrivacy",
         None,
-        "Mu of Gaussian privacy instead of `epsilon`; with Gaussian noise, never amplified.",
+        "Mu of Gaussian privacy, instead of `epsilon`; requires Gaussian noise, never amplified.",
     )
 
 

@@ -55,13 +55,13 @@ class ApproximateEpsilon(PureEpsilon):
     @property
     def least_rate_in_words(self) -> str:
         """Say that it is for delta."""
-        return f"{option('delta', self.delta, 'g')} asks for {self.least_rate:.3g}"
+        return f"{option('delta', self.delta, 'g')} requires {self.least_rate:.3g}"
 
     def _beyond_the_factor(self, release: Seen) -> str:
         return (
-            f" Beyond that factor, the probability of anything seen may differ by delta = "
-            f"{plain_number(self.delta)}; for {release.published} by that times the size of its stratum over "
-            "its sample size."
+            f" Beyond that factor, the probability of any outcome may differ by delta = "
+            f"{plain_number(self.delta)}; for {release.published}, by delta times stratum size over sample "
+            "size."
         )
 
     def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:
@@ -73,7 +73,7 @@ class ApproximateEpsilon(PureEpsilon):
             1 - math.exp(-epsilon) * (1 - self.delta - FALSE_ALARMS),
         )
         return (
-            "Whatever may be seen in the release, its probability differs by at most a factor of "
-            f"{factor_up(math.exp(epsilon))} and, on top of that, by {plain_number(self.delta)} if a "
-            f"person had answered otherwise. {power_in_words(power)}"
+            "If a person had answered differently, the probability of any released result would differ by a "
+            f"factor of at most {factor_up(math.exp(epsilon))}, plus {plain_number(self.delta)}. "
+            f"{power_in_words(power)}"
         )

@@ -141,7 +141,7 @@ class Promise(ABC):
     @property
     def least_rate_in_words(self) -> str:
         """Say why a share of every stratum must be invited, before "of every stratum"."""
-        return f"{self.in_words} asks for {self.least_rate:.3g}"
+        return f"{self.in_words} requires {self.least_rate:.3g}"
 
     @abstractmethod
     def in_all_in_words(self, on_deviations: float) -> str:
@@ -177,7 +177,7 @@ class Promise(ABC):
 def power_in_words(power: float) -> str:
     """Say how often someone is right who tests one answer against another."""
     return (
-        "Someone who tests whether a person gave one answer rather than another, and raises a false alarm in "
-        f"5% of cases, is right in at most {round_up(min(100 * power, 100.0), 1)}% of the cases in which the "
-        "person did. Without noise that would be 100%, by guessing it is 5%."
+        "A test of whether a person gave one answer rather than another, with a false-alarm rate of 5%, "
+        f"detects that answer in at most {round_up(min(100 * power, 100.0), 1)}% of the cases where it was "
+        "given. Without noise that would be 100%; by guessing it is 5%."
     )

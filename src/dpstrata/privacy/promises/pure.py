@@ -75,8 +75,8 @@ class PureEpsilon(Promise):
             raise InputError(
                 f"{named} needs {option('delta')} above 0."
                 if noise.needs_delta
-                else f"{option('delta', self._delta, 'g')} does not go with {named}, which keeps the promise "
-                f"without; remove {option('delta')}.",
+                else f"{option('delta', self._delta, 'g')} does not go with {named}, which needs no "
+                f"delta; remove {option('delta')}.",
                 argument="delta",
                 value=self._delta,
             )
@@ -105,21 +105,19 @@ class PureEpsilon(Promise):
         """Warn of an ε that protects little."""
         if self.epsilon <= _LARGE_EPSILON:
             return []
-        return [
-            f"An epsilon of {self.epsilon:g} is a weak promise: the odds can change by a lot (see below)."
-        ]
+        return [f"An epsilon of {self.epsilon:g} is a weak promise: the odds can change a lot (see below)."]
 
     def in_all_in_words(self, on_deviations: float) -> str:
         """Say the sum."""
-        return f"{sum_as_written(self.epsilon, on_deviations)} in all."
+        return f"{sum_as_written(self.epsilon, on_deviations)} in total."
 
     def sentences(self, *, largest: float, release: Seen, questions: int) -> tuple[str, ...]:
         """Say by which factor odds can change."""
         published = (
-            "If the assumptions hold, whoever sees the released results, and does not know who was invited, "
-            "can change their odds about any one person's answer, beyond what the results tell of people in "
-            f"general, by a factor of at most {factor_up(math.exp(self.epsilon))} "
-            f"(epsilon = {plain_number(self.epsilon)}), whether that person took part or not."
+            "If the assumptions hold, the released results change anyone's odds about a person's answer by a "
+            f"factor of at most {factor_up(math.exp(self.epsilon))} (epsilon = "
+            f"{plain_number(self.epsilon)}), beyond what they say about people in general, whether or not "
+            "that person took part. This holds against anyone who does not know who was invited."
             f"{self._beyond_the_factor(release)}"
         )
         return published, *release.against_the_office(largest, questions=questions)
@@ -139,8 +137,8 @@ class PureEpsilon(Promise):
         )
         *_, (_, low, high) = beliefs(epsilon)
         return (
-            f"Whatever someone believed about a person's answer before, {who} the odds by at most a factor "
-            f"of {factor_up(math.exp(epsilon))}, beyond what the results tell of people in general: a "
+            f"Whatever someone believed about a person's answer before, {who} the odds by a factor of at "
+            f"most {factor_up(math.exp(epsilon))}, beyond what the results say about people in general: a "
             f"belief of 50% stays between {low} and {high}."
         )
 
