@@ -1,0 +1,32 @@
+"""What was proven, said so that no two outcomes sound alike."""
+
+from itertools import product
+
+from dpstrata.allocation.proof.bound import Bound
+from dpstrata.allocation.proof.certificate import Certificate
+
+CERTIFICATES = [
+    Certificate(True, None, None, None, "none"),
+    *(Certificate(True, 0.25, 0.5, 0.25, tie) for tie in ("none", "equal", "open")),
+    Certificate(False, 0.5, 0.25, -0.25, "none"),
+]
+BOUNDS = [
+    Bound(True, "variance", 2.0, 2.0, False, (1.0,)),
+    Bound(True, "variance", 2.0, 1.5, True, (1.0,)),
+    Bound(False, "variance", 2.0, 1.5, False, (1.0,)),
+]
+
+
+def test_only_what_is_optimal_is_called_so():
+    for proof in (*CERTIFICATES, *BOUNDS):
+        assert proof.in_words.startswith("Proven optimal") == proof.optimal
+
+
+def test_no_two_outcomes_are_said_alike():
+    proofs = [*CERTIFICATES, *BOUNDS]
+    assert all(a is b or a.in_words != b.in_words for a, b in product(proofs, proofs))
+
+
+def test_a_gap_is_said_with_what_it_is_of():
+    words = Bound(False, "planned_variance", 2.0, 1.5, False, (1.0,)).in_words
+    assert all(part in words for part in ("0.25", "planned variance", "2", "1.5"))
