@@ -44,7 +44,7 @@ def options_table(plan: Design) -> TextTable:
     rows = [
         ("privacy promise", inputs.promise.in_words),
         ("noise", plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")),
-        ("noise added by", inputs.release.who_noises),
+        ("who noises", inputs.release.who_noises),
         ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
         ("questions per person", f"{inputs.questions:,}"),
         ("minimised", OBJECTIVES[inputs.objective]),
