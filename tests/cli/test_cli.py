@@ -300,8 +300,14 @@ def test_planners_questions(arguments, words):
         (["--target-se", 0.02, "--budget", 100], "costs 11,127, more than --budget 100"),
         (["--total", 50_000], "people who would answer allow (40,000), got --total 50,000"),
         (["--target-se", 0.02, "--domains", "region:nowhere=0.1"], "has no group 'nowhere'"),
-        (["--target-se", 0.02, "--domains", "region=much"], "COLUMN=TARGET with a number, got 'region=much'"),
-        (["--target-cv", 0.02], "--target-cv needs --expected-mean"),
+        (
+            ["--target-se", 0.02, "--domains", "region=much"],
+            "COLUMN=TARGET, with a number as the target, got 'region=much'",
+        ),
+        (
+            ["--target-cv", 0.02],
+            "--target-cv and --expected-mean, the mean it is relative to, must be given together",
+        ),
         (
             ["--domains", "region:north=0.04", "--domains", "region=0.05"],
             "one target for all groups or one for each, got both",

@@ -144,7 +144,7 @@ def folder(tmp_path_factory):
         ),
         (
             f"frame fair1978.csv {FRAME} --out s.csv --sd-column age",
-            "--sd-column and --sd-source go together",
+            "--sd-column and --sd-source (public or prior) must be given together",
         ),
         ("frame answers.csv --id a --stratum b --out s.csv", "answers.csv has no column 'a'"),
         ("estimate design.json answers.csv --answer nope", "answers.csv has no column"),

@@ -31,7 +31,9 @@ def test_a_design_that_was_drawn_is_not_replaced(tmp_path, sample):
     plan = drawn(tmp_path, sample)
     before = (tmp_path / "design.json").read_bytes()
     other = dps.design(plan.strata, epsilon=2, total=10)
-    with pytest.raises(dps.InputError, match=r"design\.json must stay as it is, because .*draw\.json is of"):
+    with pytest.raises(
+        dps.InputError, match=r"design\.json must stay as it is, because .*draw\.json refers to this design"
+    ):
         other.save(tmp_path / "design.json")
     assert (tmp_path / "design.json").read_bytes() == before
     plan.save(tmp_path / "design.json")
@@ -113,7 +115,9 @@ def test_a_design_drawn_into_a_sibling_folder_or_reached_by_a_link_is_not_replac
         (tmp_path / "far/away").mkdir(parents=True)
         path = tmp_path / "far/away/link.json"
         path.symlink_to(tmp_path / "plans/d.json")
-    with pytest.raises(dps.InputError, match=r"must stay as it is, because .*field.draw\.json is of"):
+    with pytest.raises(
+        dps.InputError, match=r"must stay as it is, because .*field.draw\.json refers to this design"
+    ):
         dps.design(plan.strata, epsilon=2, total=10).save(path)
     assert dps.load_design(tmp_path / "plans/d.json") == plan
     assert path.is_symlink() == link

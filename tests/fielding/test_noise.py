@@ -51,7 +51,7 @@ def test_answers_are_clipped_if_the_design_says_so_and_other_units_scaled_back()
     with pytest.raises(dps.InputError, match=r"lie in \[100, 200\], got 2 of 3 outside.*clip=True"):
         dps.noise_answers(dps.design(strata, **survey), "a", [1e9, -1e9, 150.0])
     for answers in ("binary", (0, 100, 1), None):
-        with pytest.raises(dps.InputError, match="clip needs answers in an interval"):
+        with pytest.raises(dps.InputError, match="clip requires answers in an interval"):
             dps.design(dps.Strata([900]), epsilon=1, total=9, answers=answers, clip=True)
     with pytest.raises(dps.InputError, match="clip must be True or False, got clip=1"):
         dps.design(strata, **survey, clip=1)

@@ -223,7 +223,7 @@ def test_the_commands(survey):
         ),
         (
             ["frame", "people.csv", *columns, "--out", "s.csv", "--sd-column", "x"],
-            "--sd-column and --sd-source go together",
+            "--sd-column and --sd-source (public or prior) must be given together",
         ),
         (["draw", "strata.csv", "people.csv", *columns, "--out", "s.csv"], "is not a JSON file"),
         (

@@ -152,7 +152,7 @@ def test_the_documents_state_the_sum(epsilon, pilot_epsilon, tmp_path):
         assert in_all["epsilon"] == pytest.approx(epsilon, rel=1e-15)
         assert in_all["epsilon"] <= epsilon
         assert f"the two together spend at most {epsilon:g};" in plan.privacy["in_words"]
-        assert any("drawn apart" in assumption for assumption in plan.privacy["assumptions"])
+        assert any("drawn independently" in assumption for assumption in plan.privacy["assumptions"])
     assert main.privacy["spent_on_deviations"] == pilot_epsilon
     assert main.waves.pilot_digest == first.digest
     assert main.total == 280

@@ -252,7 +252,7 @@ def test_answers_are_clipped_where_they_can_be(kind, asked):
         plan = dps.design(strata, **options, clip=True)
         assert [values.tolist() for values in check_population(plan, [beyond, beyond])] == [ends, ends]
     else:
-        with pytest.raises(InputError, match="clip needs answers in an interval"):
+        with pytest.raises(InputError, match="clip requires answers in an interval"):
             dps.design(strata, **options, clip=True)
 
 

@@ -137,7 +137,7 @@ def test_a_parquet_file_with_a_column_twice(tmp_path):
         [pa.array(["a"]), pa.array([1]), pa.array([2])], names=["stratum", "size", "size"]
     )
     pq.write_table(table, tmp_path / "s.parquet")
-    with pytest.raises(dps.InputError, match="column 'size' stands twice"):
+    with pytest.raises(dps.InputError, match="column 'size' appears twice"):
         dps.Strata.from_file(tmp_path / "s.parquet")
 
 

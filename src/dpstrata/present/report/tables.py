@@ -53,7 +53,7 @@ def options_table(plan: Design) -> TextTable:
     rows = [
         ("privacy promise", inputs.promise.in_words),
         ("noise", plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")),
-        ("noise added by", inputs.release_form.who_noises),
+        ("who noises", inputs.release_form.who_noises),
         ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
         *([] if inputs.device_epsilon is None else [("device epsilon", plain_number(inputs.device_epsilon))]),
         ("questions per person", f"{inputs.questions:,}"),
