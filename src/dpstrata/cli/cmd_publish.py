@@ -42,6 +42,7 @@ def publish_command(
     ] = False,
 ) -> None:
     """Publish the sum of each stratum with one draw of the office's noise; no single answer is written."""
+    from dpstrata.cli.refusals import in_flags
     from dpstrata.cli.screen import progress_of
     from dpstrata.fielding.publish import publish
     from dpstrata.words.releases import released_sentences
@@ -66,4 +67,4 @@ def publish_command(
         "what they spend to the ledger beside the design."
     )
     for sentence in released_sentences(released):
-        typer.echo(sentence)
+        typer.echo(in_flags(sentence))

@@ -74,7 +74,7 @@ def pilot(
     InputError
         For budgets and numbers that leave nothing for one of the waves.
     NotAvailableError
-        For what a pilot is not worked out for: a curator, whose noised means show no spread, promises other
+        For what a pilot is not worked out for: published sums, which show no spread, promises other
         than of epsilon alone, and ``objective="unit_free"``.
 
     Examples
