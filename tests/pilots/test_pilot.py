@@ -181,7 +181,7 @@ def test_the_documents_state_the_sum(epsilon, pilot_epsilon, tmp_path):
         ({"pilot_total": 1}, "total must be at least the sum of the minimums"),
         ({"at_most": 100}, "supports only a total and a promise of epsilon, got at_most"),
         ({"delta": 1e-6, "mechanism": "gaussian"}, "promise of epsilon, got delta"),
-        ({"release": "sums"}, "one noised mean of a stratum shows no spread"),
+        ({"release": "sums"}, "one noised sum of a stratum shows no spread"),
         ({"objective": "unit_free"}, "objectives mean, trace and custom"),
         ({"nonsense": 1}, "a design has no option 'nonsense'"),
         ({"epsilon": "much"}, "epsilon must be a number"),

@@ -47,6 +47,12 @@ DESIGNS = {
     "zcdp": (FOUR, {"zcdp": 0.3, "total": 300, "mechanism": "gaussian"}),
     "gdp": (FOUR, {"gdp": 1.25, "total": 300, "mechanism": "gaussian", "release": "sums"}),
     "raw sums": (FOUR, {"epsilon": 1, "total": 300, "release": "sums", "mechanism": "staircase"}),
+    "sums": (FOUR, {"epsilon": 1, "total": 300, "release": "sums", "device_epsilon": 3, "questions": 2}),
+    "yes/no sums": (
+        FOUR,
+        {"epsilon": 1, "total": 300, "answers": "binary", "mechanism": "randomized_response"}
+        | {"release": "sums", "device_epsilon": 3},
+    ),
     "cap": (RICH, {"epsilon": 1, "total": 300, "local_epsilon_cap": 4.5, "questions": 3}),
     "trace": (FOUR, {"epsilon": 1, "total": 300, "objective": "trace"}),
     "unit_free": (FOUR, {"epsilon": 1, "total": 300, "objective": "unit_free"}),
@@ -187,10 +193,10 @@ def test_the_noise_is_that_of_the_design(made):
     rates = [float(row["sampling rate"][:-1]) / 100 for row in rows]
     assert rates == pytest.approx((plan.sample_sizes / plan.strata.sizes).tolist(), abs=6e-6)
     if plan.inputs.promise.amplified:
-        shown = np.array([float(row["local epsilon"]) for row in rows])
+        shown = np.array([float(row[plan.inputs.release_form.budget_of]) for row in rows])
         assert np.all((shown >= plan.local_epsilons - 1e-12) & (shown < plan.local_epsilons + 1.001e-3))
     else:
-        assert "local epsilon" not in rows[0]
+        assert plan.inputs.release_form.budget_of not in rows[0]
     if plan.inputs.local_epsilon_cap is not None:
         assert [row["capped"] == "yes" for row in rows] == plan.capped.tolist()
 

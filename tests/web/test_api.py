@@ -252,7 +252,7 @@ def test_options_are_those_of_the_library():
     from dpstrata.cli.options import OPTIONS
     from dpstrata.web.requests import Options
 
-    arguments = set(inspect.signature(dps.design).parameters) - {"strata"}
+    arguments = set(inspect.signature(dps.design).parameters) - {"strata", "gone"}
     assert set(Options.model_fields) == set(OPTIONS) == arguments
 
 

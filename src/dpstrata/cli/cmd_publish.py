@@ -41,6 +41,7 @@ def publish_command(
     ] = False,
 ) -> None:
     """Publish the sum of each stratum with one draw of the office's noise; no single answer is written."""
+    from dpstrata.cli.refusals import in_flags
     from dpstrata.cli.screen import progress_of
     from dpstrata.fielding.publish import publish
     from dpstrata.words.released import published_sentences
@@ -61,4 +62,4 @@ def publish_command(
             progress=progress,
         )
     for sentence in published_sentences(released, out):
-        typer.echo(sentence)
+        typer.echo(in_flags(sentence))

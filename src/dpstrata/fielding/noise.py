@@ -36,7 +36,7 @@ def noise_answer(plan: Design, stratum: str, answer: float) -> float:
     ------
     InputError
         For an unknown stratum, an answer that is not a number, outside the range or off the grid of the
-        design, and designs in which a curator noises means; no message shows the answer.
+        design, and designs whose office sees raw answers; no message shows the answer.
 
     Notes
     -----

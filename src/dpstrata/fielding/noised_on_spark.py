@@ -28,13 +28,13 @@ def sum_numbers(data: DataFrame, stratum: str, column: str) -> list[tuple[str, i
 def collect_numbers(
     data: DataFrame, stratum: str, *columns: str
 ) -> tuple[list[str], list[float], list[float]]:
-    """Bring two columns of numbers here, with the stratum of each row: the noised means of a curator."""
-    with spark_errors("the noised means"):
+    """Bring two columns of numbers here, with the stratum of each row: noised sums with their counts."""
+    with spark_errors("the noised sums"):
         rows = _numbers(data, stratum, *columns).collect()
     names, values, others = ([row[i] for row in rows] for i in range(3))
     if None in values or None in others:
         raise InputError(
-            f"noised means must be numbers, got something else in column {columns[0]!r} or {columns[1]!r}."
+            f"noised sums must be numbers, got something else in column {columns[0]!r} or {columns[1]!r}."
         )
     return [name or "" for name in names], values, others
 

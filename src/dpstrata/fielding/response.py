@@ -74,7 +74,7 @@ def check_response(plan: Design, answers: IntArray) -> Response | None:
     Parameters
     ----------
     plan : Design
-        The design, local or for a curator.
+        The design, whatever it publishes.
     answers : array of int
         How many people answered in each stratum, at least 1 and at most as many as were invited.
 

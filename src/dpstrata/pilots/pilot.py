@@ -74,8 +74,8 @@ def pilot(
     InputError
         For budgets and numbers that leave nothing for one of the waves.
     NotAvailableError
-        For what a pilot does not support: a curator, whose noised means show no spread, promises other
-        than epsilon alone, and ``objective="unit_free"``.
+        For what a pilot does not support: published sums, which show no spread, promises other than
+        epsilon alone, and ``objective="unit_free"``.
 
     Examples
     --------

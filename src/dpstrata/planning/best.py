@@ -1,4 +1,4 @@
-"""Choosing for someone who plans a survey: the best mechanism, and whom to trust."""
+"""Choosing the best mechanism for someone who plans a survey."""
 
 from __future__ import annotations
 

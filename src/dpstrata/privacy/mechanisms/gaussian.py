@@ -48,7 +48,7 @@ class Gaussian(Mechanism):
         """Fit the mechanism to the promise: κ, a table of σ to begin Newton's method from, and the weight.
 
         The weight is the least ratio of σ² to s, with which the core falls nearly like 1/n. Whether it does,
-        and is convex, is checked here for every budget that the promise leads to, for a curator too.
+        and is convex, is checked here for every budget that the promise leads to, for sums too.
         """
         if epsilon < _LEAST_EPSILON:
             raise InputError(
@@ -71,7 +71,7 @@ class Gaussian(Mechanism):
         rho, first, second = self.remainder_slopes(at)
         fall = rho + at.z * first
         bend = 2.0 * rho + (4.0 - at.z) * at.z * first + at.z * at.z * second
-        # A curator's terms, times rx: the kernel adds 2w/expm1(e) to the fall and twice that to the bend.
+        # The terms of sums, times rx: the kernel adds 2w/expm1(e) to the fall and twice that to the bend.
         kernel = 2.0 * self.weight * at.b / at.z
         mean_fall = kernel + 2.0 * rho + at.z * first
         mean_bend = 2.0 * kernel + 6.0 * rho + (6.0 - at.z) * at.z * first + at.z * at.z * second
