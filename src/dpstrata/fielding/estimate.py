@@ -31,8 +31,8 @@ def estimate(
     design : Design or path
         The design, or its document.
     answers : path, str or Spark data frame
-        What :func:`dpstrata.privatize` or :func:`dpstrata.publish` wrote, or any table with the stratum and the
-        noised answer of everyone; for sums, or noised means as 0.1.0 wrote them, one row a
+        What :func:`dpstrata.privatize` or :func:`dpstrata.publish` wrote, or any table with the stratum and
+        the noised answer of everyone; for sums, or noised means as 0.1.0 wrote them, one row a
         stratum with the number of its ``answers``.
     stratum, answer : str
         Names of the columns.
