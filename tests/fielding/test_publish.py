@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -315,6 +316,8 @@ def test_a_release_that_was_cut_short_keeps_its_noise(tmp_path, monkeypatch, mom
     assert not (tmp_path / f"sums.{ending}").exists()
     entry = json.loads((tmp_path / "ledger.json").read_text())["entries"][0]
     assert (entry["status"], entry["output_digest"] is None) == ("pending", moment == "require_room")
+    if ending == "xlsx" and moment == "write_atomically":
+        time.sleep(2.1)  # so that the same table becomes other bytes
     result = released(tmp_path, out=f"sums.{ending}")
     assert result.spent.epsilon == 1
     reports = by_stratum(tmp_path)

@@ -129,3 +129,19 @@ def test_the_variance_is_as_planned(case):
         noise = of_mean(plan, name, np.zeros(N))
         total += (N / plan.strata.sizes.sum()) ** 2 * (S**2 * (1 / n - 1 / N) + noise)
     assert plan.variance == pytest.approx(total, rel=1e-6)
+
+
+def test_the_spread_of_yes_and_no_is_unbiased():
+    """A share with mean p and variance V has the mean square p² + V, as two values p ± √V have: no bias on average."""
+    N, m, p = 10_000, 400, 0.15
+    strata = dps.Strata([N], [0.5], names=["all"])
+    plan = dps.design(strata, epsilon=1, total=m, answers="binary", release="sums", device_epsilon=0.5)
+    values = (np.arange(N) < p * N).astype(float)
+    variance = of_mean(plan, "all", values)
+    estimated = [
+        estimate_from_means(plan, ["all"], [p + side * math.sqrt(variance)], [m]).whole.standard_error ** 2
+        for side in (-1, 1)
+    ]
+    assert np.mean(estimated) == pytest.approx(variance, rel=1e-9)
+    spreads = [each - of_mean(plan, "all", np.zeros(N)) for each in estimated]
+    assert np.mean(spreads) == pytest.approx(np.var(values, ddof=1) * (1 / m - 1 / N), rel=1e-6)
