@@ -242,7 +242,7 @@ class Design:
 
     @property
     def noise_sds(self) -> FloatArray:
-        """Standard deviation of the noise of a published answer, or with sums of the mean, in each stratum."""
+        """Standard deviation of the noise of one answer, or for sums of the mean, in each stratum."""
         noise = release_variances(self.problem.terms, self.sample_sizes.astype(float))
         return read_only(np.sqrt(noise))
 
