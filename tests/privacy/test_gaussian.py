@@ -165,7 +165,7 @@ def test_promises_that_contradict(options, words):
 
 def test_statements_name_every_part_of_the_promise():
     plan = dps.design(PAPER, epsilon=1, delta=1.2345644e-6, mechanism="gaussian", total=200, release="sums")
-    assert "delta = 1.2345644e-06; for a noised mean" in plan.privacy["in_words"]
+    assert "delta = 1.2345644e-06; for a noised sum" in plan.privacy["in_words"]
     assert plan.privacy["local"]["largest_delta"] == pytest.approx(
         1.2345644e-6 * (PAPER.sizes / plan.sample_sizes).max()
     )
