@@ -138,7 +138,9 @@ def test_everyone_in_the_frame_spends_whoever_is_drawn(fielded):
     _, first = second_survey(folder, "one")
     _, second = second_survey(folder, "two", epsilon=1.5)
     assert first().spent.epsilon == 1.0
-    with pytest.raises(dps.InputError, match="everyone in the frame has spent epsilon = 1 before"):
+    with pytest.raises(
+        dps.InputError, match="everyone in the frame has already spent epsilon = 1, most recently in"
+    ):
         second()
     assert second(again=True).spent.epsilon == 2.5
     _, same = second_survey(folder, "three")  # the first design again, drawn with another key
@@ -172,7 +174,9 @@ def test_promises_of_other_kinds_add_up_by_themselves(fielded):
     _, another = second_survey(folder, "three", gdp=0.4, **plain)
     _, usual = second_survey(folder, "four", epsilon=1, delta=1e-6, mechanism="gaussian")
     assert concentrated().spent == Spent(zcdp=0.5)
-    with pytest.raises(dps.InputError, match=r"everyone in the frame has spent zCDP rho = 0\.5 before"):
+    with pytest.raises(
+        dps.InputError, match=r"everyone in the frame has already spent zCDP rho = 0\.5, most recently in"
+    ):
         gaussian()
     gaussian(again=True)
     assert another(again=True).spent == Spent(zcdp=0.5, gdp=pytest.approx(0.5))

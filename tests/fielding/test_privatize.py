@@ -71,7 +71,7 @@ def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
         (lambda rows: [*rows, rows[-1]], "got two answers from the same person"),
         (
             lambda rows: [*rows[:-1], [rows[-1][0], "nowhere", "43210"]],
-            "got 0 who were not and 1 with another",
+            "got 0 from people who were not and 1 with a stratum other",
         ),
         (
             lambda rows: [*rows[:-1], [*rows[-1][:2], "secret-43210"]],
@@ -365,7 +365,7 @@ def test_other_people_may_not_come_in_with_a_blank(fielded):
     folder, _ = fielded
     text = (folder / "answers.csv").read_text()
     for row, words in (
-        ("stranger,north,", "got 1 who were not and 0 with"),
+        ("stranger,north,", "got 1 from people who were not and 0 with"),
         (text.splitlines()[1].rpartition(",")[0] + ",", "got two answers from the same person"),
     ):
         (folder / "wrong.csv").write_text(f"{text}{row}\n")

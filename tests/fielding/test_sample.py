@@ -154,11 +154,11 @@ def test_few_people_are_kept_on_the_way(survey):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda rows: rows[1:], "'north' has 399 in the frame and 400 in the design"),
-        (lambda rows: [*rows, ("x", "east")], "'east' has 1 in the frame and is not in the design"),
+        (lambda rows: rows[1:], "'north' has a size of 399 in the frame and 400 in the design"),
+        (lambda rows: [*rows, ("x", "east")], "'east' has a size of 1 in the frame and is not in the design"),
         (
             lambda rows: [(p, "east" if r == "west" else r) for p, r in rows],
-            "'west' has 0 in the frame and 37",
+            "'west' has a size of 0 in the frame and 37",
         ),
     ],
 )
@@ -293,7 +293,7 @@ def test_whole_numbers_of_any_kind_are_ids(tmp_path, ids, kind):
 def test_a_refused_draw_leaves_no_key(survey):
     _, _, folder = survey
     other = write_csv(folder / "other.csv", everyone()[1:])
-    with pytest.raises(dps.InputError, match="'north' has 399"):
+    with pytest.raises(dps.InputError, match="'north' has a size of 399"):
         draw(
             folder / "design.json",
             open_frame(other, id="person", stratum="region"),
@@ -465,7 +465,7 @@ def test_samples_in_excel_keep_their_ids(tmp_path, ids):
     ("content", "words"),
     [
         ('p,s\n7,a\n"7 ",a\n8,a\n" 8",a\n', "2 listed more than once"),
-        ("p,p,s\n1,2,a\n", "has several columns 'p'"),
+        ("p,p,s\n1,2,a\n", "has several columns named 'p'"),
         ("p,s\n1,a\xe9\n".encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
         ("", "cannot be read|has no column"),
     ],

@@ -100,7 +100,7 @@ def test_a_beaten_mechanism_says_so_in_one_line():
     assert title == "Staircase"
     with_it = dps.evaluate(PAPER, plan.sample_sizes, epsilon=1, mechanism="staircase")
     assert variance == pytest.approx(with_it.variance)
-    assert f"would give a standard error of {math.sqrt(variance):.4g}." in repr(plan)
+    assert f"with the same sample sizes, give a standard error of {math.sqrt(variance):.4g}." in repr(plan)
     best = dps.design(PAPER, epsilon=1, total=200, mechanism="best")
     assert better_mechanism(best) is None
 

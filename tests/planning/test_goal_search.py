@@ -217,11 +217,11 @@ def test_a_budget_with_unequal_costs():
         ({"budget": 500, "target_se": 0.02}, "precision asked for costs [0-9,.]+, more than budget=500"),
         (
             {"target_se": 1e-4},
-            "target_se asks for .* 0.0001, but the best possible under this privacy is 0.00[0-9]+, with",
+            "target_se requires a standard error of 0.0001, but the best possible under this privacy is 0.00[0-9]+, with",
         ),
         (
             {"domains": {"stratum": {"B": 1e-4}}},
-            "target of stratum=B asks for .* 0.0001, but the best possible",
+            "target of stratum=B requires a standard error of 0.0001, but the best possible",
         ),
     ],
 )
@@ -374,7 +374,7 @@ def test_a_gap_cannot_be_called_searched(tmp_path):
 
 def test_people_run_out_before_the_limit():
     plan = dps.design(dps.Strata([100, 100], [0.5, 0.5]), epsilon=5, at_most=10**6)
-    assert "All 200 interviews help" in repr(plan)
+    assert "All 200 interviews improve the result; 200 would be best." in repr(plan)
 
 
 def test_sweeps_take_any_sequence_and_report_what_is_out_of_reach():
