@@ -390,3 +390,12 @@ def test_killed_at_any_moment(tmp_path, layers):
     assert kills >= 4
     assert with_noise >= 1
     assert "canary" not in result.stderr
+
+
+def test_reports_that_doubles_cannot_tell_apart_are_refused():
+    strata = dps.Strata([50, 60], [0.2, 0.2])
+    far = dps.design(strata, epsilon=1, total=40, answers=(1e15, 1e15 + 1), release="sums", device_epsilon=3)
+    with pytest.raises(dps.InputError, match="cannot be told apart in double precision"):
+        dps.noise_answer(far, "1", 1e15)
+    near = dps.design(strata, epsilon=1, total=40, answers=(1e6, 1e6 + 1), release="sums", device_epsilon=3)
+    assert dps.noise_answer(near, "1", 1e6) != 0

@@ -41,8 +41,25 @@ def noise_at(plan: Design, stratum: str) -> GridNoise:
     """Return what noises one answer before anyone sees it: at the device budget, or that of the stratum."""
     device, E = plan.inputs.release_form.device, plan.inputs.device_epsilon
     if device is not None and E is not None:
-        return _noise(device, E, None)
+        noise = _noise(device, E, None)
+        _require_distinct(plan, noise)
+        return noise
     return _noise(plan.mechanism, _budget(plan, stratum), None)
+
+
+def _require_distinct(plan: Design, noise: GridNoise) -> None:
+    """Require that neighbouring reports are different numbers, so that their sum moves as little as they do."""
+    answers = plan.inputs.answers
+    reach = (1.0 + 40.0 * plan.inputs.questions / (plan.inputs.device_epsilon or 1.0)) * answers.range
+    farthest = (
+        max(abs(answers.lower), abs(answers.upper)) + reach
+    )  # beyond it less than once in 10^15 reports
+    if answers.range / noise.steps < 4.0 * np.spacing(farthest):
+        raise InputError(
+            f"reports of answers in {answers} at {option('device_epsilon', plan.inputs.device_epsilon, 'g')} "
+            "cannot be told apart in double precision. Subtract the lower end from the answers, or use a "
+            "smaller device budget."
+        )
 
 
 def office_noise_at(plan: Design, stratum: str) -> AdditiveGridNoise | None:

@@ -80,6 +80,8 @@ class SumsFielding(Fielding):
         progress: Callable[[int], None],
     ) -> dict[str, list[Any]]:
         """Make the table that is published: a sum with the number of its answers in every stratum."""
+        if set(noise) != set(plan.strata.names):
+            raise InputError("the office's noise must be kept for every stratum of the design, got others.")
         columns: dict[str, list[Any]] = {STRATUM: [], SUM: [], COUNT: []}
         for name in plan.strata.names:
             given = reports[name]
