@@ -150,11 +150,11 @@ REFUSED = {
     "not finite": (lambda rows: change(rows, "1e308"), "got 1 others in stratum"),
     "text": (lambda rows: change(rows, "secret-43210"), "column 'income', line 2: not a number"),
     "blank": (lambda rows: change(rows, ""), "column 'income', line 2: not a number"),
-    "a stranger": (lambda rows: [*rows, ["canary-x", "north", rows[0][2]]], "got 1 who were not and 0"),
-    "twice": (lambda rows: [*rows, rows[0]], "got someone's answer twice"),
+    "a stranger": (lambda rows: [*rows, ["canary-x", "north", rows[0][2]]], "got 1 from people who were not and 0"),
+    "twice": (lambda rows: [*rows, rows[0]], "got two answers from the same person"),
     "elsewhere": (
         lambda rows: [[rows[0][0], "nowhere", rows[0][2]], *rows[1:]],
-        "got 0 who were not and 1 with another stratum",
+        "got 0 from people who were not and 1 with a stratum other",
     ),
     "an empty stratum": (
         lambda rows: [row for row in rows if row[1] == "north"],
@@ -162,7 +162,7 @@ REFUSED = {
     ),
     "few answers": (
         lambda rows: [row for i, row in enumerate(rows) if i % 4 == 0],
-        "Too few people answered",
+        "Fewer people answered",
     ),
 }
 
@@ -259,7 +259,7 @@ def test_few_answers_can_be_accepted(tmp_path):
     write(tmp_path, [row for i, row in enumerate(read(tmp_path)) if i % 4 == 0])
     result = released(tmp_path, accept_response=True)
     assert result.spent.epsilon > 1
-    assert "Too few people answered" in " ".join(result.notes)
+    assert "Fewer people answered" in " ".join(result.notes)
     assert dps.estimate(plan, tmp_path / "sums.csv").whole.answers == result.answers == 10
 
 

@@ -48,7 +48,7 @@ def noise_at(plan: Design, stratum: str) -> GridNoise:
 
 
 def _require_distinct(plan: Design, noise: GridNoise) -> None:
-    """Require that neighbouring reports are different numbers, so that their sum moves as little as they do."""
+    """Require that neighbouring reports are different numbers, each known by its own steps."""
     answers = plan.inputs.answers
     reach = (1.0 + 40.0 * plan.inputs.questions / (plan.inputs.device_epsilon or 1.0)) * answers.range
     farthest = (
