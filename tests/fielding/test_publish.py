@@ -150,7 +150,10 @@ REFUSED = {
     "not finite": (lambda rows: change(rows, "1e308"), "got 1 others in stratum"),
     "text": (lambda rows: change(rows, "secret-43210"), "column 'income', line 2: not a number"),
     "blank": (lambda rows: change(rows, ""), "column 'income', line 2: not a number"),
-    "a stranger": (lambda rows: [*rows, ["canary-x", "north", rows[0][2]]], "got 1 from people who were not and 0"),
+    "a stranger": (
+        lambda rows: [*rows, ["canary-x", "north", rows[0][2]]],
+        "got 1 from people who were not and 0",
+    ),
     "twice": (lambda rows: [*rows, rows[0]], "got two answers from the same person"),
     "elsewhere": (
         lambda rows: [[rows[0][0], "nowhere", rows[0][2]], *rows[1:]],

@@ -23,12 +23,11 @@ class Seen(Protocol):
     def published(self) -> str:
         """What is noised once, as it is published: "a single noised answer"."""
 
-    @property
-    def whoever_sees(self) -> str:
-        """The beginning of a sentence about whoever sees that."""
-
     def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
         """Say what they can learn, for a promise with local budgets, and what is left after a leak."""
+
+    def always_against_the_office(self) -> tuple[str, str]:
+        """Say the same for a promise that a secret sample does not strengthen."""
 
 
 class Promise(ABC):

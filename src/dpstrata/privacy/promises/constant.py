@@ -70,9 +70,10 @@ class ConstantNoise(Promise):
     def sentences(self, *, largest: float, release: Seen, questions: int) -> tuple[str, ...]:
         """Say that it holds for everyone, invited or not."""
         return (
-            f"{release.whoever_sees} learns no more about a person's answers than {self.adjective} "
-            f"differential privacy allows ({self.in_words}), whether or not they know who was invited: a "
-            "secret sample does not strengthen this promise.",
+            "Whoever sees the published results learns no more about a person's answers than "
+            f"{self.adjective} differential privacy allows ({self.in_words}), whether or not they know who "
+            "was invited: a secret sample does not strengthen this promise.",
+            *release.always_against_the_office(),
         )
 
     def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:

@@ -170,11 +170,6 @@ class Release(ABC):
     def assumption(self) -> str:
         """What must hold of the release itself."""
 
-    @property
-    @abstractmethod
-    def whoever_sees(self) -> str:
-        """The beginning of a sentence about whoever sees what was noised once."""
-
     @abstractmethod
     def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
         """Say what whoever sees a person's noised answer can learn, and what is left if the file leaks.
@@ -186,6 +181,10 @@ class Release(ABC):
         questions : int
             How many answers a person gives.
         """
+
+    @abstractmethod
+    def always_against_the_office(self) -> tuple[str, str]:
+        """Say the same for a promise that holds whether or not someone knows who was invited."""
 
     @abstractmethod
     def seen_in_words(self, *, questions: int) -> str:

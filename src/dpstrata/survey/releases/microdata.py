@@ -60,11 +60,6 @@ class Microdata(Release):
         """Say that the order of answers tells nothing."""
         return "noised answers are shuffled or added up before anything is released"
 
-    @property
-    def whoever_sees(self) -> str:
-        """Begin a sentence about a person's noised answers."""
-        return "If answers are noised before anyone else sees them, whoever sees those of one person"
-
     def simulated_answers(
         self, mechanism: Mechanism, shares: FloatArray, e: float, generator: np.random.Generator
     ) -> FloatArray:
@@ -82,6 +77,14 @@ class Microdata(Release):
             f"{round_up(largest, 2)}).",
             f"If the office's list of who gave which noised answer leaks, that factor of {factor} is what "
             "is left.",
+        )
+
+    def always_against_the_office(self) -> tuple[str, str]:
+        """Say that the promise holds there too."""
+        return (
+            "The same holds for whoever sees what one person sent, the office included, if answers are noised "
+            "before anyone else sees them.",
+            "If the office's list of who gave which noised answer leaks, the same promise is what is left.",
         )
 
     def seen_in_words(self, *, questions: int) -> str:

@@ -236,11 +236,6 @@ class Sums(Release):
             )
         return "the office publishes the noised sums once, and no single answer"
 
-    @property
-    def whoever_sees(self) -> str:
-        """Begin a sentence about the sums."""
-        return "Answers reach the office without noise. Whoever sees the noised sums"
-
     def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
         """Say what is left against the office, and if its file leaks."""
         if self.device_epsilon is None:
@@ -256,6 +251,10 @@ class Sums(Release):
             f"{plain_number(self.device_epsilon)}).",
             f"If the office's file leaks, that factor of {factor} is what is left.",
         )
+
+    def always_against_the_office(self) -> tuple[str, str]:
+        """Say who sees raw answers; with devices only pure epsilon is promised."""
+        return self.against_the_office(math.inf, questions=1)
 
     def seen_in_words(self, *, questions: int) -> str:
         """Name what has to be seen for the largest loss."""
@@ -282,9 +281,11 @@ class Sums(Release):
         inputs, offered = plan.inputs, []
         raw = replace(inputs, **{OPTION: cls.name, "device_epsilon": None, **cls.leaves_out})
         if inputs.release_form.name != cls.name and inputs.promise.any_mechanism:
-            largest = math.floor(float(plan.local_epsilons.max()) * 100) / 100
-            if largest > 0:
-                offered.append(replace(raw, device_epsilon=largest))
+            smallest = (
+                math.floor(float(plan.local_epsilons.min()) * 100) / 100
+            )  # nobody gets a weaker promise
+            if smallest > 0:
+                offered.append(replace(raw, device_epsilon=smallest))
         if inputs.device_epsilon is None and inputs.release_form.name != cls.name:
             offered.append(raw)
         return offered
