@@ -79,7 +79,13 @@ def look_at(site):
 def options():
     """Every command with its options."""
     return {
-        name: [each for option in command.params for each in option.opts if each.startswith("--")]
+        name: [
+            each
+            for option in command.params
+            if not option.hidden
+            for each in option.opts
+            if each.startswith("--")
+        ]
         for name, command in typer.main.get_command(app).commands.items()
     }
 

@@ -180,7 +180,7 @@ def test_refusals_on_every_engine(engine, people, tmp_path):
     with pytest.raises(dps.InputError, match="has no column 'spread'"):
         frame_strata(frame, sd_column="spread", sd_source="public")
     plan = dps.design(dps.Strata([5, 7], [0.1, 0.1], names=["north", "east"]), epsilon=1, total=3)
-    with pytest.raises(dps.InputError, match="'east' has 0 in the frame and 7 in the design"):
+    with pytest.raises(dps.InputError, match="'east' has a size of 0 in the frame and 7 in the design"):
         draw_sample(plan, frame, KEY)
     empty = write(tmp_path, [])
     refused("lists nobody", path=empty, id="person")

@@ -330,7 +330,7 @@ def test_work_that_nobody_waits_for_is_stopped():
     [
         ("s.csv", b"", "s.csv must have a header row"),
         ("s.csv", b"\xff\xfe\x00", "s.csv must be UTF-8 text"),
-        ("s.csv", b"a,a\n1,2\n", "stands twice"),
+        ("s.csv", b"a,a\n1,2\n", "appears twice"),
         ("s.csv", b"a,b\n1\n", "a row must have 2 cells"),
         ("s.csv", b'a,b\n"1,2\n', "s.csv is not a readable CSV file"),
         ("s.parquet", b"PAR1 nonsense", "s.parquet is not a readable Parquet file"),

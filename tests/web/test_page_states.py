@@ -285,7 +285,7 @@ def test_unlike_objectives_are_not_subtracted(visit):
     expect(row).to_contain_text("Variance")
     visit.control("objective").select_option("trace")
     expect(visit.page.locator('[data-figure="objective"] td')).to_have_text(
-        ["the population mean", "every stratum's mean alike", ""]
+        ["the population mean", "every stratum's mean equally", ""]
     )
     expect(row.locator("th")).to_have_text("Objective")
     expect(row.locator("td").nth(2)).to_have_text("")

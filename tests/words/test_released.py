@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from dpstrata.errors import Sentence, option
-from dpstrata.fielding.privatize import Released
+from dpstrata.fielding.releasing import Released
 from dpstrata.privacy.promises import Spent
-from dpstrata.words.released import released_sentences
+from dpstrata.words.released import privatized_sentences
 
 NOTE = Sentence(f"Design with {option('total', 40)}.")
 
@@ -15,7 +15,7 @@ NOTE = Sentence(f"Design with {option('total', 40)}.")
 def said(**more):
     facts = {"known_before": 0, "spent": Spent(epsilon=1.5), "response": None, "notes": ()}
     release = Released(answers=1234, invited=2000, **{**facts, **more})
-    return released_sentences(release, Path("noised.csv"))
+    return privatized_sentences(release, Path("noised.csv"))
 
 
 def test_what_was_written_and_spent_is_always_said():
