@@ -252,7 +252,7 @@ def test_more_answers_than_invitations_are_refused(tmp_path):
     plan = survey(tmp_path, **LAYERS["staircase"])
     n = int(plan.sample_sizes[0])
     reports = dps.noise_answers(plan, "north", [1.0] * n).tolist()
-    with pytest.raises(dps.InputError, match=f"invites {n} people of stratum 'north', got {n + 1} answers"):
+    with pytest.raises(dps.InputError, match=f"invites {n} people in stratum 'north', got {n + 1} answers"):
         noised_sum(plan, "north", [*reports, reports[0]], 0)
 
 

@@ -82,8 +82,8 @@ class Microdata(Release):
     def always_against_the_office(self) -> tuple[str, str]:
         """Say that the promise holds there too."""
         return (
-            "The same holds for whoever sees what one person sent, the office included, if answers are noised "
-            "before anyone else sees them.",
+            "The same holds for whoever sees what one person sent, the office included, if answers are "
+            "noised before anyone else sees them.",
             "If the office's list of who gave which noised answer leaks, the same promise is what is left.",
         )
 
