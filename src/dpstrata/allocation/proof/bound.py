@@ -17,7 +17,7 @@ This module imports no solver; it finds the minimum of each stratum by itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
@@ -232,18 +232,39 @@ def best_at_prices(
     """Minimise weight·f(n) + price·n in every stratum by bisection: the first size not worth exceeding."""
     with np.errstate(divide="ignore", invalid="ignore"):
         worth = np.where(weights > 0, price / weights, np.inf) + terms.origin
+    return first_not_worth(terms.gain, worth, lower, upper, guess)
+
+
+def first_not_worth(
+    gain: Callable[[FloatArray, IntArray], FloatArray],
+    worth: FloatArray,
+    lower: IntArray,
+    upper: IntArray,
+    guess: IntArray,
+) -> IntArray:
+    """Find in every stratum the first size whose next person gains no more than ``worth``, by bisection.
+
+    Parameters
+    ----------
+    gain : callable
+        Gains of the next person at some sizes of some strata; they fall with the size.
+    worth : array
+        What a person must gain.
+    lower, upper, guess : array of int
+        The bounds, and where to look first.
+    """
     low, high = lower.copy(), upper.copy()
     rows = np.arange(len(lower))
     first = True
     while rows.size:
         middle = np.clip(guess[rows], low[rows], high[rows]) if first else (low[rows] + high[rows]) // 2
-        wanted = (terms.gain(middle.astype(float), rows) > worth[rows]) & (middle < upper[rows])
+        wanted = (gain(middle.astype(float), rows) > worth[rows]) & (middle < upper[rows])
         low[rows] = np.where(wanted, middle + 1, low[rows])
         high[rows] = np.where(wanted, high[rows], middle)
         if first:
             # The guess is mostly right: one look at the person before it settles those.
             before = np.maximum(middle - 1, 1)
-            needed = ~wanted & (terms.gain(before.astype(float), rows) > worth[rows])
+            needed = ~wanted & (gain(before.astype(float), rows) > worth[rows])
             low[rows] = np.where(needed & (middle > lower[rows]), middle, low[rows])
             first = False
         rows = rows[low[rows] < high[rows]]
