@@ -229,7 +229,7 @@ def combined_weights(partitions: Sequence[Partition], prices: Sequence[float] | 
 def best_at_prices(
     terms: Terms, weights: FloatArray, price: FloatArray, lower: IntArray, upper: IntArray, guess: IntArray
 ) -> IntArray:
-    """Minimise weight·f(n) + price·n in every stratum by bisection: the first size not worth exceeding."""
+    """Minimise weight·f(n) + price·n in every stratum: the first size not worth exceeding."""
     with np.errstate(divide="ignore", invalid="ignore"):
         worth = np.where(weights > 0, price / weights, np.inf) + terms.origin
     return first_not_worth(terms.gain, worth, lower, upper, guess)
@@ -242,7 +242,7 @@ def first_not_worth(
     upper: IntArray,
     guess: IntArray,
 ) -> IntArray:
-    """Find in every stratum the first size whose next person gains no more than ``worth``, by bisection.
+    """Find in every stratum the first size whose next person gains no more than ``worth``.
 
     Parameters
     ----------
@@ -255,19 +255,17 @@ def first_not_worth(
     """
     low, high = lower.copy(), upper.copy()
     rows = np.arange(len(lower))
-    first = True
+    probe, step = np.clip(guess, lower, upper), 1
     while rows.size:
-        middle = np.clip(guess[rows], low[rows], high[rows]) if first else (low[rows] + high[rows]) // 2
-        wanted = (gain(middle.astype(float), rows) > worth[rows]) & (middle < upper[rows])
-        low[rows] = np.where(wanted, middle + 1, low[rows])
-        high[rows] = np.where(wanted, high[rows], middle)
-        if first:
-            # The guess is mostly right: one look at the person before it settles those.
-            before = np.maximum(middle - 1, 1)
-            needed = ~wanted & (gain(before.astype(float), rows) > worth[rows])
-            low[rows] = np.where(needed & (middle > lower[rows]), middle, low[rows])
-            first = False
+        wanted = (gain(probe.astype(float), rows) > worth[rows]) & (probe < upper[rows])
+        low[rows] = np.where(wanted, probe + 1, low[rows])
+        high[rows] = np.where(wanted, high[rows], probe)
         rows = rows[low[rows] < high[rows]]
+        # The guess is mostly right, or nearly: from it outwards in steps that double, then by halves.
+        a, b = low[rows], high[rows]
+        probe = np.where(a == lower[rows], np.maximum(b - step, a), (a + b) // 2)
+        probe = np.where(b == upper[rows], np.minimum(a + (step - 1), b - 1), probe)
+        step = min(2 * step, 1 << 60)
     return low
 
 

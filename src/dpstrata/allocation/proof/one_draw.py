@@ -8,11 +8,14 @@ costs at strength s at least
 where :math:`l_i(s)` is the fewest people whose room is enough. The sum of their minima, less λ times the
 total, is what no design can beat. F is a step function beside W/s²: it rises only at the *levels*
 :math:`\mathrm{room}_i(m)/(a_i R)`, m whole, by :math:`(\lambda - f_i(m) + f_i(m+1))_+`. So it is minimised
-exactly by walking the sorted levels of a window. Outside the window a tangent is enough: f is convex and the
-room concave, so for any real size x at which a further person costs more than they gain,
+exactly by walking the sorted levels of a window. Outside the window a tangent is enough: for any prices
+:math:`\mu_i \ge 0` of room
 
-.. math:: f_i(n) + \lambda n \;\ge\; f_i(x) + \lambda x + \mu_i\,(a_i R s - \mathrm{room}_i(x)), \qquad
-    \mu_i = (\lambda + f_i'(x)) / \mathrm{room}_i'(x) .
+.. math:: F(s) \;\ge\; \sum_i \min_n \left(f_i(n) + \lambda n - \mu_i\,\mathrm{room}_i(n)\right)
+    + \sum_i \mu_i a_i R s + W/s^2 ,
+
+and it nearly touches with :math:`\mu_i = (\lambda + f_i'(x))_+ / \mathrm{room}_i'(x)` at the real sizes x that
+s needs.
 
 If there is a single figure, every level may be bounded at a price of its own, and the gap can close.
 
@@ -65,12 +68,23 @@ def certify_one_draw(
     room_prices : array, optional
         μ >= 0 of every stratum, needed for several families.
     """
-    value = problem.value(sizes, strengths)
     if room_prices is None:
         walk = Walk(problem, sizes, strengths[0], prices[0])
         lower_bound = walk.bound(prices)
     else:
         lower_bound = max(shared_bound(problem, sizes, price, room_prices) for price in prices)
+    return stated_bound(problem, sizes, strengths, lower_bound, prices)
+
+
+def stated_bound(
+    problem: OneDraw,
+    sizes: IntArray,
+    strengths: Sequence[FloatArray],
+    lower_bound: float,
+    prices: Sequence[float],
+) -> Bound:
+    """State what a lower bound says of a design."""
+    value = problem.value(sizes, strengths)
     lower_bound = min(max(lower_bound, 0.0), value)
     measure: Literal["variance", "planned_variance"] = (
         "planned_variance" if problem.problem.terms.random_answers else "variance"
@@ -98,6 +112,7 @@ class Walk:
         self.problem, self.sizes = problem, sizes
         (self.family,) = problem.families
         (self.weights,) = problem.noise_weights
+        self._tangents: dict[float, tuple[FloatArray, FloatArray]] = {}
         self._touch(strengths)
         self._choose_window(strengths, price)
         self._list_levels()
@@ -112,21 +127,20 @@ class Walk:
         x = problem.real_sizes(needed, self.sizes.astype(float))
         self._binds = (x > lower) & (self.family.coefficients > 0)
         self._x = np.where(self._binds, np.minimum(x, inner.upper), lower)
-        self._room, self._slope = problem.room_and_slope(self._x)
-        self._value = inner.terms.values(self._x)
+        self._near = np.where(self._binds, np.ceil(self._x).astype(np.int64), self.sizes)
+        _, self._slope = problem.room_and_slope(self._x)
         self._marginal = inner.terms.marginal(self._x) - inner.terms.origin
 
     def _tangent(self, price: float) -> tuple[FloatArray, FloatArray]:
         """α and β of every figure, with α + βs below the cost of its strata at any strength s."""
-        problem, inner = self.problem, self.problem.problem
-        excess = np.where(self._binds, price - self._marginal, 0.0)
-        binds = excess > 0
-        per_room = np.where(binds, excess / self._slope, 0.0)
-        free = _best(problem, price, inner.lower, self.sizes).astype(float)
-        cost = np.where(binds, self._value + price * self._x - per_room * self._room, 0.0)
-        cost += np.where(binds, 0.0, inner.terms.values(free) + price * free)
-        slope = per_room * self.family.coefficients * problem.answer_range
-        return self.family.sums(cost), self.family.sums(slope)
+        if price in self._tangents:
+            return self._tangents[price]
+        excess = np.where(self._binds, np.maximum(price - self._marginal, 0.0), 0.0)
+        room_prices = excess / self._slope
+        cost = _priced_costs(self.problem, price, room_prices, self._near)
+        slope = room_prices * self.family.coefficients * self.problem.answer_range
+        self._tangents[price] = self.family.sums(cost), self.family.sums(slope)
+        return self._tangents[price]
 
     def _choose_window(self, strengths: FloatArray, price: float) -> None:
         """Find strengths outside of which the tangent says that a figure costs more than it does."""
@@ -150,9 +164,9 @@ class Walk:
             self._base = self._people(self._low)
             self._top = np.maximum(self._people(self._high), self._base)
             listed = int((self._top - self._base).sum())
-            if listed <= (most := _LEAST_LEVELS + 2 * len(n)):
+            if listed <= (most := _LEAST_LEVELS + len(n) // 4):
                 return
-            share = 0.8 * most / listed
+            share = 0.5 * most / listed
             self._low = strengths - share * (strengths - self._low)
             self._high = strengths + share * (self._high - strengths)
 
@@ -281,18 +295,20 @@ def _best(problem: OneDraw, price: float, lower: IntArray, guess: IntArray) -> I
 def shared_bound(problem: OneDraw, sizes: IntArray, price: float, room_prices: FloatArray) -> float:
     """Evaluate the bound of several families at prices of people and of room."""
     inner = problem.problem
-    n = _best_with_room(problem, price, room_prices, sizes).astype(float)
-    parts = inner.terms.values(n) + price * n, -room_prices * problem.room(n)
-    bound, size = 0.0, price * inner.total
-    for part in parts:
-        bound += float(part.sum())
-        size += float(np.abs(part).sum())
+    costs = _priced_costs(problem, price, room_prices, sizes)
+    paid = price * inner.total
+    bound, added = float(costs.sum()) - paid, float(np.abs(costs).sum()) + paid
     for family, W in zip(problem.families, problem.noise_weights, strict=True):
-        paid = family.sums(room_prices * family.coefficients) * problem.answer_range
-        noise = 3.0 * np.cbrt(W * (0.5 * paid) ** 2)
-        bound += float(noise.sum())
-        size += float(noise.sum())
-    return bound - price * inner.total - _ROUNDING * size
+        per_strength = family.sums(room_prices * family.coefficients) * problem.answer_range
+        noise = 3.0 * float(np.cbrt(W * (0.5 * per_strength) ** 2).sum())
+        bound, added = bound + noise, added + noise
+    return bound - _ROUNDING * added
+
+
+def _priced_costs(problem: OneDraw, price: float, room_prices: FloatArray, guess: IntArray) -> FloatArray:
+    """min f(n) + λn − μ·room(n) of every stratum."""
+    n = _best_with_room(problem, price, room_prices, guess).astype(float)
+    return np.asarray(problem.problem.terms.values(n) + price * n - room_prices * problem.room(n))
 
 
 def _best_with_room(problem: OneDraw, price: float, room_prices: FloatArray, guess: IntArray) -> IntArray:

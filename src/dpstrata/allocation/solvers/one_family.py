@@ -18,7 +18,7 @@ import numpy as np
 
 from dpstrata.allocation.one_draw import OneDraw
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.one_draw import Minimisers, Walk, certify_one_draw
+from dpstrata.allocation.proof.one_draw import Minimisers, Walk, stated_bound
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.solution import OneDrawSolution
 from dpstrata.numerics.arrays import FloatArray, IntArray
@@ -28,16 +28,17 @@ _MOST_TRIES = 12
 _MOST_STEPS = 40
 _PRICE_STEPS = 60
 _STRENGTH_STEPS = 60
-_PRICE_TOLERANCE = 1e-5
-_STRENGTH_TOLERANCE = 1e-6
+_PRICE_TOLERANCE = 3e-4  # what is lost is of the order of its square
+_STRENGTH_TOLERANCE = 1e-4
 
 
 def solve_one_family(problem: OneDraw) -> OneDrawSolution:
     """Find sizes and strengths where no figures overlap."""
     search = _Search(problem)
     search.run()
-    bound = certify_one_draw(problem, search.sizes, [search.strengths], search.prices)
-    return OneDrawSolution(search.sizes, (search.strengths,), bound)
+    strengths = (search.strengths,)
+    bound = stated_bound(problem, search.sizes, strengths, search.lower_bound, search.prices)
+    return OneDrawSolution(search.sizes, strengths, bound)
 
 
 class Relaxed(NamedTuple):
@@ -159,18 +160,20 @@ class _Search:
     def __init__(self, problem: OneDraw) -> None:
         self.problem = problem
         (self.family,) = problem.families
-        self.value = np.inf
+        self.value, self.lower_bound = np.inf, -np.inf
         self.prices: list[float] = []
 
     def run(self) -> None:
         """Search until the bound is close."""
         relaxed = relax_one_draw(self.problem)
         self.guess = relaxed.sizes
-        self.prices.append(relaxed.price)
         strengths = relaxed.strengths
-        while self.try_strengths(strengths) is None:  # whole people need a few more than there are
+        while (price := self.try_strengths(strengths)) is None:  # whole people need a few more than there are
             strengths = strengths * (1.0 - 1.0 / 64.0)
-        walk = Walk(self.problem, self.sizes, self.strengths, relaxed.price)
+        if not 0.5 < price / relaxed.price < 2.0:  # of sampling alone; it says nothing where noise is nearly all
+            price = relaxed.price
+        self.prices.append(price)
+        walk = Walk(self.problem, self.sizes, self.strengths, price)
         if len(self.family) == 1:
             self._one_figure(walk)
         else:
@@ -196,14 +199,12 @@ class _Search:
         bounds = walk.envelope(self.prices)
         for _ in range(_MOST_TRIES):
             at = int(np.argmin(bounds))
+            self.lower_bound = float(bounds[at])
             if bounds[at] >= self.value * (1.0 - _CLOSE) or at == len(walk.level):
                 return
             strength = float(walk.level[at])
             price = self.try_strengths(np.array([strength]))
-            if price is None:
-                bounds[at:-1] = np.inf
-                continue
-            if strength in tried:
+            if price is None or strength in tried:
                 return
             tried.add(strength)
             self.prices.append(price)
@@ -218,6 +219,7 @@ class _Search:
         for tries in range(_MOST_TRIES):
             found = walk.minimisers(price)
             best = max(best, found, key=lambda each: each.bound)
+            self.lower_bound = best.bound
             people = found.people.sum()
             few, many = (few, found) if people > total else (found, many)
             self.try_strengths(found.strengths)
