@@ -149,6 +149,11 @@ class OneDraw:
         room *= n
         return room if self._rates is None else room * self._rates[rows]
 
+    def room_of_answers(self, m: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """m·ln(1 + c·r·N/m): the room of a stratum once its number of answers is known."""
+        odds = self._odds[rows] if self._rates is None else self._odds[rows] * self._rates[rows]
+        return np.asarray(m * np.log1p(odds / m))
+
     def room_and_slope(self, n: FloatArray, rows: Rows = ALL) -> tuple[FloatArray, FloatArray]:
         """Room with its derivative, at real sizes."""
         odds = self._odds[rows]
@@ -173,12 +178,21 @@ class OneDraw:
         ends = np.cumsum([len(family) for family in self.families])
         return np.split(strengths, ends[:-1])
 
-    def raised(self, n: IntArray | FloatArray, strengths: FloatArray) -> FloatArray:
-        """Raise, or lower, the strengths of all figures together to the largest that keep the promise."""
-        used = self.use(self.split(strengths))
-        room = self.room(np.asarray(n, dtype=float))
+    def raised(self, n: IntArray | FloatArray, strengths: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
+        """Raise, or lower, strengths to the largest in their proportions that keep the promise."""
+        return self._rescaled(strengths, self.room(np.asarray(n, dtype=float)))
+
+    def raised_to_answers(self, m: IntArray, strengths: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
+        """Do the same for the numbers of answers that came."""
+        return self._rescaled(strengths, self.room_of_answers(m.astype(float)))
+
+    def _rescaled(self, strengths: Sequence[FloatArray], room: FloatArray) -> tuple[FloatArray, ...]:
+        """Figures of one family each take what their strata allow; those of several rise together."""
+        used = self.use(strengths)
         ratio = np.divide(room, used, out=np.full_like(room, np.inf), where=used > 0)
-        return np.asarray(strengths * (ratio.min() * _SAFE))
+        if len(self.families) == 1:
+            return (strengths[0] * self.families[0].smallest(ratio) * _SAFE,)
+        return tuple(strength * (ratio.min() * _SAFE) for strength in strengths)
 
     def use(self, strengths: Sequence[FloatArray]) -> FloatArray:
         """Σ_g a·R·s: how much room of each stratum the figures use."""
@@ -235,7 +249,7 @@ class OneDraw:
         return n
 
     def sizes_for(self, strengths: Sequence[FloatArray], guess: FloatArray) -> IntArray:
-        """Return the fewest people, within the bounds, who keep the promise at strengths, but for rounding."""
+        """Return the fewest people, within the bounds, who keep the promise, but for rounding."""
         return self.least_sizes(self.use(strengths) * _SAFE, guess)
 
     def noise(self, strengths: Sequence[FloatArray]) -> float:

@@ -14,8 +14,8 @@ exactly by walking the sorted levels of a window. Outside the window a tangent i
 .. math:: F(s) \;\ge\; \sum_i \min_n \left(f_i(n) + \lambda n - \mu_i\,\mathrm{room}_i(n)\right)
     + \sum_i \mu_i a_i R s + W/s^2 ,
 
-and it nearly touches with :math:`\mu_i = (\lambda + f_i'(x))_+ / \mathrm{room}_i'(x)` at the real sizes x that
-s needs.
+and it nearly touches with :math:`\mu_i = (\lambda + f_i'(x))_+ / \mathrm{room}_i'(x)` at the real sizes x
+that s needs.
 
 If there is a single figure, every level may be bounded at a price of its own, and the gap can close.
 
@@ -137,7 +137,7 @@ class Walk:
             return self._tangents[price]
         excess = np.where(self._binds, np.maximum(price - self._marginal, 0.0), 0.0)
         room_prices = excess / self._slope
-        cost = _priced_costs(self.problem, price, room_prices, self._near)
+        cost = _priced_costs(self.problem, price, room_prices, self._near, self.sizes)
         slope = room_prices * self.family.coefficients * self.problem.answer_range
         self._tangents[price] = self.family.sums(cost), self.family.sums(slope)
         return self._tangents[price]
@@ -146,7 +146,7 @@ class Walk:
         """Find strengths outside of which the tangent says that a figure costs more than it does."""
         n = self.sizes.astype(float)
         terms = self.problem.problem.terms
-        reached = self.family.sums(terms.values(n) + price * n) + self.weights / strengths**2
+        reached = self.family.sums(terms.values(n)) + self.weights / strengths**2
         alpha, beta = self._tangent(price)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             centre = np.where(beta > 0, np.cbrt(2.0 * self.weights / beta), np.inf)
@@ -206,15 +206,22 @@ class Walk:
         self._beyond = (self._high >= self._widest) | too_many[self._first + np.bincount(self.figure) - 1]
 
     def costs(self, price: float) -> tuple[FloatArray, FloatArray]:
-        """F at every level, and the least that a figure costs outside of its window."""
+        """F at every level, and the least that a figure costs outside of its window.
+
+        People are paid for beyond those of the design, which add up to the total; what rounding may have
+        added is taken off.
+        """
         inner = self.problem.problem
-        n = _best(self.problem, price, self._base, self.sizes).astype(float)
-        base = self.family.sums(inner.terms.values(n) + price * n)
+        n = _best(self.problem, price, self._base, self.sizes)
+        paid = price * (n - self.sizes)
+        base = self.family.sums(inner.terms.values(n.astype(float)) + paid)
         rise = np.maximum(price - self._gain, 0.0)
         before = np.cumsum(rise) - rise
         before -= before[self._first][self.figure]
-        cost = base[self.figure] + before + self._noise
-        return cost, self._outside(price)
+        cost = base[self.figure] + before
+        share = _ROUNDING + _SPACING * len(rise)
+        cost -= share * (np.abs(cost) + 2.0 * self.family.sums(np.abs(paid))[self.figure])
+        return cost + self._noise * (1.0 - share), self._outside(price)
 
     def _outside(self, price: float) -> FloatArray:
         alpha, beta = self._tangent(price)
@@ -222,15 +229,11 @@ class Walk:
             centre = np.where(beta > 0, np.cbrt(2.0 * self.weights / beta), np.inf)
         below = np.minimum(centre, self._low)
         above = np.where(np.isfinite(centre), np.maximum(centre, self._high), self._high)
-        left = alpha + beta * below + self.weights / below**2
-        with np.errstate(invalid="ignore"):
-            right = np.where(np.isfinite(centre), alpha + beta * above + self.weights / above**2, alpha)
+        left, right = (
+            (beta * s + self.weights / s**2) * (1.0 - 2.0 * _ROUNDING) + alpha for s in (below, above)
+        )
+        right = np.where(np.isfinite(centre), right, alpha)
         return np.asarray(np.minimum(left, np.where(self._beyond, np.inf, right)))
-
-    def _safe(self, bound: FloatArray, price: float) -> FloatArray:
-        """Take off what rounding may have added."""
-        share = _ROUNDING + _SPACING * len(self.level)
-        return np.asarray(bound * (1.0 - share) - 3.0 * share * price * self.problem.problem.total)
 
     def bound(self, prices: Sequence[float]) -> float:
         """Return what no design can beat."""
@@ -242,8 +245,7 @@ class Walk:
         """Bounds of a single figure for each level, the last one for all strengths outside the window."""
         best = np.full(len(self.level) + 1, -np.inf)
         for price in prices:
-            costs = np.append(*self.costs(price))
-            np.maximum(best, self._safe(costs - price * self.problem.problem.total, price), out=best)
+            np.maximum(best, np.append(*self.costs(price)), out=best)
         return best
 
     def regrets(self, price: float) -> FloatArray:
@@ -260,8 +262,7 @@ class Walk:
         strengths = self.level[at]
         lower = np.maximum(self._people(strengths), self.problem.problem.lower)
         people = self.family.sums(_best(self.problem, price, lower, self.sizes).astype(float))
-        bound = np.minimum(least, outside).sum() - price * self.problem.problem.total
-        return Minimisers(price, strengths, people, float(self._safe(bound, price)))
+        return Minimisers(price, strengths, people, float(np.minimum(least, outside).sum()))
 
 
 class Minimisers(NamedTuple):
@@ -294,21 +295,25 @@ def _best(problem: OneDraw, price: float, lower: IntArray, guess: IntArray) -> I
 
 def shared_bound(problem: OneDraw, sizes: IntArray, price: float, room_prices: FloatArray) -> float:
     """Evaluate the bound of several families at prices of people and of room."""
-    inner = problem.problem
-    costs = _priced_costs(problem, price, room_prices, sizes)
-    paid = price * inner.total
-    bound, added = float(costs.sum()) - paid, float(np.abs(costs).sum()) + paid
+    bound = float(_priced_costs(problem, price, room_prices, sizes, sizes).sum())
     for family, W in zip(problem.families, problem.noise_weights, strict=True):
         per_strength = family.sums(room_prices * family.coefficients) * problem.answer_range
-        noise = 3.0 * float(np.cbrt(W * (0.5 * per_strength) ** 2).sum())
-        bound, added = bound + noise, added + noise
-    return bound - _ROUNDING * added
+        bound += 3.0 * float(np.cbrt(W * (0.5 * per_strength) ** 2).sum()) * (1.0 - _ROUNDING)
+    return bound
 
 
-def _priced_costs(problem: OneDraw, price: float, room_prices: FloatArray, guess: IntArray) -> FloatArray:
-    """min f(n) + λn − μ·room(n) of every stratum."""
-    n = _best_with_room(problem, price, room_prices, guess).astype(float)
-    return np.asarray(problem.problem.terms.values(n) + price * n - room_prices * problem.room(n))
+def _priced_costs(
+    problem: OneDraw, price: float, room_prices: FloatArray, guess: IntArray, sizes: IntArray
+) -> FloatArray:
+    """Minimise f(n) + λ·(n − sizes) − μ·room(n) in every stratum, less what rounding may have added."""
+    n = _best_with_room(problem, price, room_prices, guess)
+    parts = (
+        problem.problem.terms.values(n.astype(float)),
+        price * (n - sizes),
+        -room_prices * problem.room(n.astype(float)),
+    )
+    cost = parts[0] + parts[1] + parts[2]
+    return np.asarray(cost - _ROUNDING * (np.abs(parts[0]) + np.abs(parts[1]) + np.abs(parts[2])))
 
 
 def _best_with_room(problem: OneDraw, price: float, room_prices: FloatArray, guess: IntArray) -> IntArray:

@@ -23,9 +23,8 @@ def solve_one_draw(problem: OneDraw) -> OneDrawSolution:
 
     Notes
     -----
-    Minimise :math:`\\sum_i f_i(n_i) + \\sum_g 2\\omega_g b_g^2` over whole numbers :math:`l_i \\le n_i \\le h_i`
-    with :math:`\\sum_i n_i = \\eta` and scales :math:`b_g > 0`, subject to
-    :math:`\\sum_g a_{ig} R / b_g \\le r_i n_i \\ln(1 + cN_i/n_i)` in every stratum. With a single figure the search
-    nearly always ends at the optimum.
+    Minimise :math:`\sum_i f_i(n_i) + \sum_g 2\omega_g b_g^2` over whole :math:`l_i \le n_i \le h_i` with
+    :math:`\sum_i n_i = \eta` and scales :math:`b_g > 0`, subject to
+    :math:`\sum_g a_{ig} R / b_g \le r_i n_i \ln(1 + cN_i/n_i)` in every stratum.
     """
     return solve_one_family(problem) if len(problem.families) == 1 else solve_shared_room(problem)

@@ -26,6 +26,7 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 _CLOSE = 1e-6  # relative gap at which the search ends
 _MOST_TRIES = 12
 _MOST_STEPS = 40
+_PASSES = 2
 _PRICE_STEPS = 60
 _STRENGTH_STEPS = 60
 _PRICE_TOLERANCE = 3e-4  # what is lost is of the order of its square
@@ -79,9 +80,10 @@ class _Relaxation:
 
     def run(self) -> Relaxed:
         """Find the price at which the people add up to the total."""
-        total = self.problem.problem.total
+        least = float(self.lower.sum()) - 0.5
+        wanted = self.problem.problem.total - least
         price = self._first_price()
-        price = _falling_root(lambda p: np.log(self._people(p) / total), price, _PRICE_TOLERANCE)
+        price = _falling_root(lambda p: np.log((self._people(p) - least) / wanted), price, _PRICE_TOLERANCE)
         self._people(price)
         return Relaxed(price, self.strengths, self.x)
 
@@ -170,14 +172,19 @@ class _Search:
         strengths = relaxed.strengths
         while (price := self.try_strengths(strengths)) is None:  # whole people need a few more than there are
             strengths = strengths * (1.0 - 1.0 / 64.0)
-        if not 0.5 < price / relaxed.price < 2.0:  # of sampling alone; it says nothing where noise is nearly all
-            price = relaxed.price
+        # The price of sampling alone is the sharper one, but says nothing where noise is nearly all.
+        sharper = 0.5 < price / relaxed.price < 2.0
+        price, self.other = (price, relaxed.price) if sharper else (relaxed.price, price)
         self.prices.append(price)
-        walk = Walk(self.problem, self.sizes, self.strengths, price)
         if len(self.family) == 1:
-            self._one_figure(walk)
-        else:
-            self._several_figures(walk)
+            self._one_figure(self._walk())
+            return
+        for _ in range(_PASSES):  # from better sizes and a better price the windows are sharper
+            if self.lower_bound < self.value * (1.0 - _CLOSE):
+                self._several_figures(self._walk())
+
+    def _walk(self) -> Walk:
+        return Walk(self.problem, self.sizes, self.strengths, self.prices[0])
 
     def try_strengths(self, strengths: FloatArray) -> float | None:
         """Find the best sizes at which strengths keep the promise; return their price, if there are any."""
@@ -195,18 +202,21 @@ class _Search:
 
     def _one_figure(self, walk: Walk) -> None:
         """Try the strength with the lowest bound, again and again."""
-        tried: set[float] = set()
+        tried: set[int] = set()
         bounds = walk.envelope(self.prices)
         for _ in range(_MOST_TRIES):
             at = int(np.argmin(bounds))
             self.lower_bound = float(bounds[at])
-            if bounds[at] >= self.value * (1.0 - _CLOSE) or at == len(walk.level):
+            if bounds[at] >= self.value * (1.0 - _CLOSE):
                 return
-            strength = float(walk.level[at])
-            price = self.try_strengths(np.array([strength]))
-            if price is None or strength in tried:
+            price = None
+            if at < len(walk.level) and at not in tried:
+                tried.add(at)
+                price = self.try_strengths(walk.level[at : at + 1])
+            if price is None:
+                price = self.other
+            if price in self.prices:
                 return
-            tried.add(strength)
             self.prices.append(price)
             bounds = np.maximum(bounds, walk.envelope([price]))
 
@@ -219,18 +229,19 @@ class _Search:
         for tries in range(_MOST_TRIES):
             found = walk.minimisers(price)
             best = max(best, found, key=lambda each: each.bound)
-            self.lower_bound = best.bound
+            self.lower_bound = max(self.lower_bound, best.bound)
             people = found.people.sum()
             few, many = (few, found) if people > total else (found, many)
             self.try_strengths(found.strengths)
             if few is not None and many is not None:
                 self.try_strengths(_mixed(few, many, total))
             if best.bound >= self.value * (1.0 - _CLOSE):
-                return
+                break
             price = _next_price(few, many, total, 1.0 + 0.01 * 4**tries)
             if price in self.prices:
                 break
             self.prices.append(price)
+        self.prices.sort(key=lambda each: each != best.price)  # the best one first
         self._one_by_one(walk, best)
 
     def _one_by_one(self, walk: Walk, best: Minimisers) -> None:

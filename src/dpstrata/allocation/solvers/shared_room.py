@@ -7,8 +7,9 @@ The relaxation is solved by Newton's method with logarithmic barriers: with slac
     - \sum_i \ln c_i - \sum_i \ln (n_i - l_i)(h_i - n_i), \qquad \sum_i n_i = \eta ,
 
 for a rising τ. Sizes are eliminated stratum by stratum, so that each step solves a linear system in the
-strengths alone; :math:`1/(\tau c_i)` is the price of a stratum's room. Then strengths are lowered together until
-whole people are enough, the exact solver allots the people, and the strengths are found anew for those sizes.
+strengths alone; :math:`1/(\tau c_i)` is the price of a stratum's room. Then strengths are lowered together
+until whole people are enough, the exact solver allots the people, and the strengths are found anew for those
+sizes.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class _Best:
             self._keep(np.asarray(solve_exactly(replace(inner, lower=lower)).sizes, dtype=np.int64), s)
 
     def _keep(self, n: IntArray, s: FloatArray) -> None:
-        s = self.problem.raised(n, s)
-        value = self.problem.value(n, self.problem.split(s))
+        strengths = self.problem.raised(n, self.problem.split(s))
+        value, s = self.problem.value(n, strengths), np.concatenate(strengths)
         if value < self.value:
             self.value, self.sizes, self.strengths = value, n, s
 
@@ -121,8 +122,8 @@ class _Barrier:
             self.codes.append(family.codes + start)
             self.B.append(family.coefficients * problem.answer_range)
             start += len(family)
-        self.s = problem.raised(self.n, np.concatenate([f.smallest(problem.levels(self.n, f)) for f in problem.families]))
-        self.s *= 0.5
+        alone = [family.smallest(problem.levels(self.n, family)) for family in problem.families]
+        self.s = 0.5 * np.concatenate(problem.raised(self.n, alone))
         self.price = 0.0
         self.room_prices = np.zeros(len(lower))
 
@@ -144,7 +145,7 @@ class _Barrier:
         return self.problem.room(n) - used
 
     def _merit(self, tau: float, n: FloatArray, s: FloatArray) -> float:
-        """What is minimised; infinite outside."""
+        """Return what is minimised; infinite outside."""
         free = self.free
         below, above = (n - self.lower)[free], (self.upper - n)[free]
         if min(s.min(), below.min(initial=1.0), above.min(initial=1.0)) <= 0:
@@ -175,7 +176,7 @@ class _Barrier:
     def _step(self, tau: float) -> tuple[FloatArray, FloatArray, float]:
         """Newton's step; the prices of people and of room come with it."""
         n, s, c = self.n, self.s, self._slack(self.n, self.s)
-        room, slope = self.problem.room_and_slope(n)
+        _, slope = self.problem.room_and_slope(n)
         bend = self.problem.room_bend(n)
         W, H = self.terms.curve(n)
         A = self.terms.scale
