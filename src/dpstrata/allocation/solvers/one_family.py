@@ -173,7 +173,7 @@ class _Search:
         while (price := self.try_strengths(strengths)) is None:  # whole people need a few more than there are
             strengths = strengths * (1.0 - 1.0 / 64.0)
         # The price of sampling alone is the sharper one, but says nothing where noise is nearly all.
-        sharper = 0.5 < price / relaxed.price < 2.0
+        sharper = len(self.family) == 1 and 0.5 < price / relaxed.price < 2.0
         price, self.other = (price, relaxed.price) if sharper else (relaxed.price, price)
         self.prices.append(price)
         if len(self.family) == 1:
