@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from dpstrata.allocation.one_draw import Family, OneDraw, families_of, without_noise
+from dpstrata.allocation.figures import Family, families_of
+from dpstrata.allocation.one_draw import OneDraw, without_noise
 from dpstrata.allocation.one_draw_turnout import expected_noise, strengths_after_field
-from dpstrata.allocation.solvers.one_draw import solve_one_draw
+from dpstrata.allocation.solvers.one_draw.solve import solve_one_draw
 from dpstrata.errors import InputError
 from problems import make_problem
 

@@ -22,88 +22,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpstrata.allocation.domains import Partition
+from dpstrata.allocation.figures import Family
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
-from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, read_only
 from dpstrata.privacy.mechanisms.silent import Silent
 
 # Rounding of a room, with a margin: a strength is taken down by it, so that the promise is never exceeded.
 _SAFE = 1.0 - 2.0**-48
 _MOST_STEPS = 100
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Family:
-    """Figures that do not overlap and together cover every stratum.
-
-    Parameters
-    ----------
-    codes : array of int
-        The figure that each stratum belongs to, from 0 on.
-    coefficients : array
-        a >= 0: what the mean of a stratum counts in its figure, times the stretch that takes the bias of
-        devices out.
-    weights : array
-        ω >= 0 of each figure: what the variance of its noise counts in the objective.
-    """
-
-    codes: IntArray
-    coefficients: FloatArray
-    weights: FloatArray
-
-    def __post_init__(self) -> None:
-        if len(self.codes) != len(self.coefficients) or not np.all(self.coefficients >= 0):
-            raise InputError("a figure needs one coefficient for every stratum, none of them negative.")
-        if not np.all(self.sums(self.coefficients) > 0):
-            raise InputError("some coefficient of every figure must be positive, got a figure without one.")
-
-    def __len__(self) -> int:
-        return len(self.weights)
-
-    def sums(self, values: FloatArray) -> FloatArray:
-        """Add up a value of each stratum within every figure."""
-        if len(self) == 1:
-            return np.array([values.sum()])
-        return np.bincount(self.codes, weights=values, minlength=len(self)).astype(float, copy=False)
-
-    def smallest(self, values: FloatArray) -> FloatArray:
-        """Smallest value of the strata of every figure."""
-        if len(self) == 1:
-            return np.array([values.min()])
-        out = np.full(len(self), np.inf)
-        np.minimum.at(out, self.codes, values)
-        return out
-
-
-def families_of(terms: Terms, partitions: Sequence[Partition]) -> tuple[Family, ...]:
-    """State the figures that are published: one of the population, or one for each domain.
-
-    Every column of domains is a family. Its figures give the population mean too, each weighted by its share
-    of the people; what is minimised is the average of its noise over the families.
-
-    Parameters
-    ----------
-    terms : Terms
-        Sizes, coefficients, and the stretch of the release.
-    partitions : sequence of Partition
-        As they are found: the whole population first.
-    """
-    columns = [part for part in partitions if part.column is not None]
-    stretch = terms.release.stretch
-    if not columns:
-        whole = np.zeros(len(terms), dtype=np.int64)
-        return (Family(whole, np.abs(terms.coefficients) * stretch, np.ones(1)),)
-    people = int(terms.sizes.sum())
-    return tuple(
-        Family(
-            part.codes,
-            terms.sizes / part.populations[part.codes] * stretch,
-            (part.populations / people) ** 2 / len(columns),
-        )
-        for part in columns
-    )
+_TIGHT = 1e-9  # room that is left, relative, where strengths cannot rise
 
 
 def without_noise(terms: Terms) -> Terms:
@@ -132,6 +60,11 @@ class OneDraw:
         terms = self.problem.terms
         object.__setattr__(self, "_odds", read_only(terms.promise.odds_minus_one * terms.sizes))
         object.__setattr__(self, "_rates", terms.response_rates)
+
+    @classmethod
+    def of(cls, problem: Problem) -> OneDraw:
+        """Pose the problem of the figures that a problem has."""
+        return cls(problem, problem.families)
 
     @property
     def answer_range(self) -> float:
@@ -200,6 +133,33 @@ class OneDraw:
         for family, strength in zip(self.families, strengths, strict=True):
             used += family.coefficients * strength[family.codes]
         return used * self.answer_range
+
+    def scales_at(self, n: IntArray | FloatArray) -> tuple[FloatArray, ...]:
+        """Return the scales b that go with sizes: the smallest, of several families in their proportions."""
+        if len(self.families) == 1:
+            return (1.0 / self.strengths(n, self.families[0]),)
+        scales = self.problem.scales
+        strengths = tuple(1.0 / scale for scale in scales)
+        spare = float((self.room(np.asarray(n, dtype=float)) / self.use(strengths)).min())
+        if 1.0 <= spare < 1.0 + _TIGHT:  # they are those of these sizes, to the last digit
+            return scales
+        return tuple(1.0 / strength for strength in self.raised(n, strengths))
+
+    def strengths_at(self, n: IntArray | FloatArray) -> tuple[FloatArray, ...]:
+        """Return the strengths that go with sizes."""
+        if len(self.families) == 1:
+            return (self.strengths(n, self.families[0]),)
+        return tuple(1.0 / scale for scale in self.scales_at(n))
+
+    def budgets_at(self, n: IntArray | FloatArray) -> FloatArray:
+        """Return what all figures together spend of a person, if as many answer as expected."""
+        answers = n if self._rates is None else n * self._rates
+        return np.asarray(self.use(self.strengths_at(n)) / answers)
+
+    def budgets_given(self, m: IntArray) -> FloatArray:
+        """Return the same for the numbers of answers that came."""
+        strengths = self.raised_to_answers(m, self.strengths_at(m))
+        return np.asarray(self.use(strengths) / m)
 
     def strengths(self, n: IntArray | FloatArray, family: Family) -> FloatArray:
         """Return the largest strengths of the figures of one family, if there is no other.

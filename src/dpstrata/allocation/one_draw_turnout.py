@@ -58,6 +58,24 @@ def expected_noise(problem: OneDraw, sizes: IntArray, strengths: Sequence[FloatA
         People invited.
     strengths : sequence of array
         As planned, by family.
+    """
+    noise = figure_variances(problem, sizes, strengths)
+    return float(sum(family.weights @ each for family, each in zip(problem.families, noise, strict=True)))
+
+
+def figure_variances(
+    problem: OneDraw, sizes: IntArray, strengths: Sequence[FloatArray]
+) -> tuple[FloatArray, ...]:
+    r"""Return the variance :math:`2 b_g^2` of the noise of every figure, expected over how many answer.
+
+    Parameters
+    ----------
+    problem : OneDraw
+        Sizes, response rates and figures.
+    sizes : array of int
+        People invited.
+    strengths : sequence of array
+        As planned, by family.
 
     Notes
     -----
@@ -65,17 +83,18 @@ def expected_noise(problem: OneDraw, sizes: IntArray, strengths: Sequence[FloatA
     distribution of the largest :math:`b` among the strata is the product of theirs, and the expectation is a
     sum over its steps. The rN people who would answer are rounded down, which never makes it smaller.
     """
+    planned = tuple(2.0 / strength**2 for strength in strengths)
     rates = problem.problem.terms.response_rates
     if rates is None:
-        return problem.noise(strengths)
+        return planned
     used = problem.use(strengths)
     rows, m, chance = _chances(problem, sizes, rates)
     square = (used[rows] / problem.room_of_answers(m, rows)) ** 2
     if len(problem.families) > 1:
         together = np.zeros(len(sizes), dtype=np.int64)
-        return problem.noise(strengths) * float(_largest(square, rows, chance, together)[0])
-    (family,), (W,) = problem.families, problem.noise_weights
-    return float((W / strengths[0] ** 2 * _largest(square, rows, chance, family.codes)).sum())
+        factor = float(_largest(square, rows, chance, together)[0])
+        return tuple(each * factor for each in planned)
+    return (planned[0] * _largest(square, rows, chance, problem.families[0].codes),)
 
 
 def _largest(square: FloatArray, rows: IntArray, chance: FloatArray, codes: IntArray) -> FloatArray:

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpstrata.allocation.one_draw import Family, OneDraw, families_of, without_noise
+from dpstrata.allocation.figures import Family, families_of
+from dpstrata.allocation.one_draw import OneDraw, without_noise
 from dpstrata.allocation.proof.one_draw import certify_one_draw
 from dpstrata.allocation.solvers.candidates import every_composition
-from dpstrata.allocation.solvers.one_draw import solve_one_draw
+from dpstrata.allocation.solvers.one_draw.solve import solve_one_draw
 from dpstrata.errors import InputError
 from dpstrata.files.tables import read_table
 from dpstrata.privacy.mechanisms.registry import get_mechanism

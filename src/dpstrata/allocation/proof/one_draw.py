@@ -30,11 +30,13 @@ This module imports no solver.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, best_at_prices, first_not_worth
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
@@ -74,6 +76,36 @@ def certify_one_draw(
     else:
         lower_bound = max(shared_bound(problem, sizes, price, room_prices) for price in prices)
     return stated_bound(problem, sizes, strengths, lower_bound, prices)
+
+
+def certify_figures(
+    problem: Problem, sizes: IntArray, prices: Sequence[float], *, finite_population: bool
+) -> Bound:
+    """Bound the variance of every design of a problem with figures, as it is reported.
+
+    Parameters
+    ----------
+    problem : Problem
+        With families.
+    sizes : array of int
+        Sample sizes within the bounds that add up to the total.
+    prices : sequence of float
+        Of a person; with several families one such price, and then that of every stratum's room.
+    finite_population : bool
+        Whether variances have the correction, which is the same for all designs.
+    """
+    one = OneDraw.of(problem)
+    shared = len(one.families) > 1
+    rooms = np.asarray(prices[1:], dtype=float) if shared else None
+    bound = certify_one_draw(one, sizes, one.strengths_at(sizes), prices[:1] if shared else prices, rooms)
+    terms = problem.terms
+    off = float((terms.coefficients**2 * terms.sds**2 / terms.sizes).sum()) if finite_population else 0.0
+    return replace(
+        bound,
+        value=max(bound.value - off, 0.0),
+        lower_bound=max(bound.lower_bound - off, 0.0),
+        prices=tuple(float(price) for price in prices),
+    )
 
 
 def stated_bound(

@@ -48,6 +48,8 @@ class OneDrawSolution(NamedTuple):
         1/b of the figures, by family.
     bound : Bound
         How close they come.
+    relaxed_sizes : array
+        The best real sizes, nearly.
     room_prices : array or None
         With several families, what proves the bound beside its prices.
     """
@@ -55,7 +57,14 @@ class OneDrawSolution(NamedTuple):
     sizes: IntArray
     strengths: tuple[FloatArray, ...]
     bound: Bound
+    relaxed_sizes: FloatArray
     room_prices: FloatArray | None = None
+
+    @property
+    def prices(self) -> tuple[float, ...]:
+        """All that prove the bound."""
+        rooms = () if self.room_prices is None else tuple(self.room_prices.tolist())
+        return (*self.bound.prices, *rooms)
 
     @property
     def scales(self) -> tuple[FloatArray, ...]:

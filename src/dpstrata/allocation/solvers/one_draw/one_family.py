@@ -39,7 +39,7 @@ def solve_one_family(problem: OneDraw) -> OneDrawSolution:
     search.run()
     strengths = (search.strengths,)
     bound = stated_bound(problem, search.sizes, strengths, search.lower_bound, search.prices)
-    return OneDrawSolution(search.sizes, strengths, bound)
+    return OneDrawSolution(search.sizes, strengths, bound, search.guess)
 
 
 class Relaxed(NamedTuple):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpstrata.allocation.one_draw import OneDraw
-from dpstrata.allocation.solvers.one_family import solve_one_family
-from dpstrata.allocation.solvers.shared_room import solve_shared_room
+from dpstrata.allocation.solvers.one_draw.one_family import solve_one_family
+from dpstrata.allocation.solvers.one_draw.shared_room import solve_shared_room
 from dpstrata.allocation.solvers.solution import OneDrawSolution
 
 

@@ -46,7 +46,7 @@ def solve_shared_room(problem: OneDraw) -> OneDrawSolution:
             break
     strengths = tuple(problem.split(best.strengths))
     bound = certify_one_draw(problem, best.sizes, strengths, [barrier.price], barrier.room_prices)
-    return OneDrawSolution(best.sizes, strengths, bound, barrier.room_prices)
+    return OneDrawSolution(best.sizes, strengths, bound, barrier.n, barrier.room_prices)
 
 
 class _Best:
