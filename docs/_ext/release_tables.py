@@ -20,6 +20,8 @@ RELEASES: dict[str, dict[str, Any]] = {
     "every noised answer": {"release": "microdata"},
     **{f"sums, E = {E:g}": {"release": "sums", "device_epsilon": E} for E in DEVICES},
     "sums of raw answers": {"release": "sums"},
+    "one number, E = 5": {"release": "mean", "device_epsilon": 5.0},
+    "one number, of raw answers": {"release": "mean"},
 }
 
 
@@ -75,7 +77,10 @@ def figures(place: int) -> dict[str, list[list[tuple[float, int]]]]:
     population = populations()[place]
 
     def designed(release: dict[str, Any], epsilon: float, limit: int) -> tuple[float, int]:
-        plan = dps.design(population.strata, epsilon=epsilon, at_most=limit, **population.options, **release)
+        options = {**population.options, **release}
+        if options["release"] == "mean" and "device_epsilon" not in options:
+            options["mechanism"] = "best"  # the office's noise is the same whatever is asked for
+        plan = dps.design(population.strata, epsilon=epsilon, at_most=limit, **options)
         assert plan.standard_error is not None
         return plan.standard_error, plan.total
 
@@ -92,7 +97,8 @@ def _cell(row: list[tuple[float, int]], limits: tuple[int, ...]) -> str:
         if parts and people < limit and (error, people) == row[len(parts) - 1]:
             parts.append("same")
         else:
-            parts.append(f"{error:.4f}" + (f" (best at {people:,})" if people < limit else ""))
+            digits = 4 if error >= 5e-5 else 5
+            parts.append(f"{error:.{digits}f}" + (f" (best at {people:,})" if people < limit else ""))
     return " / ".join(parts)
 
 

@@ -13,6 +13,7 @@ FOUR = {  # standard errors with at most 200, 2,000 and all people; at epsilon 0
     "sums, E = 8": (("0.0094", "0.0029", "0.0009"), ("0.0084", "0.0025", "0.0003")),
     "sums, E = 5": (("0.0154", "0.0048", "0.0013"), ("0.0149", "0.0046", "0.0009")),
     "sums, E = 3": (("0.0294", "0.0093", "0.0023"), ("0.0291", "0.0092", "0.0021")),
+    "one number, E = 5": (("0.0151", "0.0047", "0.0010"), ("0.0149", "0.0046", "0.0009")),
     "sums of raw answers": (("0.0082", "0.0025", "0.0008"), ("0.0065", "0.0019", "0.0001")),
 }
 
@@ -35,6 +36,8 @@ def test_schools():
     error, people = figures(2)["every noised answer"][0][-1]
     assert (f"{error:.4f}", people) == ("0.0664", 144)
     assert f"{figures(2)['sums, E = 5'][0][-1][0]:.4f}" == "0.0174"
+    assert f"{figures(2)['one number, E = 5'][0][-1][0]:.4f}" == "0.0032"
+    assert f"{figures(2)['one number, of raw answers'][0][-1][0]:.4f}" == "0.0023"
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

@@ -156,21 +156,33 @@ def test_the_reason_is_that_of_the_mechanism_that_comes_closest():
 def test_every_release_is_tried_for_the_same_goal():
     plan = dps.design(PAPER, epsilon=1, total=200)
     compared = dps.compare_releases(plan)
-    published, devices, raw = (each.design for each in compared.options)
+    published, devices, device_mean, raw, raw_mean = (each.design for each in compared.options)
     assert published.sample_sizes.tolist() == plan.sample_sizes.tolist()
     E = compared.options[1].device_epsilon
     assert 0 <= plan.local_epsilons.max() - E < 0.01  # no weaker a promise than that of published answers
-    for each, asked in ((devices, {"device_epsilon": E}), (raw, {})):
-        same = dps.design(PAPER, epsilon=1, total=200, release="sums", **asked)
+    for each, release, asked in (
+        (devices, "sums", {"device_epsilon": E}),
+        (device_mean, "mean", {"device_epsilon": E}),
+        (raw, "sums", {}),
+        (raw_mean, "mean", {}),
+    ):
+        same = dps.design(PAPER, epsilon=1, total=200, release=release, **asked)
         assert each.sample_sizes.tolist() == same.sample_sizes.tolist()
     table = compared.table()
-    assert table["release"] == ["microdata", "sums", "sums"]
-    assert table["device_epsilon"] == [None, E, None]
-    assert table["standard_error"] == [each.standard_error for each in (published, devices, raw)]
-    assert table["office_sees_raw_answers"] == [False, False, True]
-    assert table["office_epsilon"] == [plan.local_epsilons.max(), E, None]
-    assert table["standard_error"] == sorted(table["standard_error"], reverse=True)
-    for words in ("every noised answer", f"noised on devices at {E:g}", "of raw answers", "sees everything"):
+    assert table["release"] == ["microdata", "sums", "mean", "sums", "mean"]
+    assert table["device_epsilon"] == [None, E, E, None, None]
+    assert table["standard_error"] == [each.design.standard_error for each in compared.options]
+    assert table["office_sees_raw_answers"] == [False, False, False, True, True]
+    assert table["office_epsilon"] == [plan.local_epsilons.max(), E, E, None, None]
+    errors = table["standard_error"]
+    assert errors[0] > errors[1] > errors[3]
+    for words in (
+        "every noised answer",
+        "one number",
+        f"noised on devices at {E:g}",
+        "of raw answers",
+        "sees everything",
+    ):
         assert words in repr(compared)
         assert words in compared._repr_html_()
     with pytest.raises(dps.InputError, match="needs a Design"):
@@ -179,12 +191,15 @@ def test_every_release_is_tried_for_the_same_goal():
 
 def test_releases_are_compared_by_their_own_goal():
     target = dps.compare_releases(dps.design(PAPER, epsilon=1, target_se=0.02)).table()
-    assert target["total"] == sorted(target["total"], reverse=True)
-    assert len(set(target["total"])) == 3
+    sums = [
+        total for total, release in zip(target["total"], target["release"], strict=True) if release != "mean"
+    ]
+    assert sums == sorted(sums, reverse=True)
+    assert len(set(sums)) == 3
     out_of_reach = dps.compare_releases(
         dps.design(PAPER, epsilon=0.1, target_se=0.008, release="sums", mechanism="laplace")
     )
-    assert [each.design is None for each in out_of_reach.options] == [True, False]
+    assert [each.design is None for each in out_of_reach.options] == [True, False, False]
     assert "cannot meet the goal" in repr(out_of_reach)
     assert out_of_reach.table()["total"][0] is None
 
@@ -192,11 +207,18 @@ def test_releases_are_compared_by_their_own_goal():
 def test_a_release_is_compared_with_noise_that_it_can_use():
     plan = dps.design(PAPER, epsilon=1, total=200, answers="binary", mechanism="randomized_response")
     table = dps.compare_releases(plan).table()
-    assert table["mechanism"] == ["randomized_response", "randomized_response", "discrete_laplace"]
+    responses = ["randomized_response"] * 3
+    assert table["mechanism"] == [*responses, "discrete_laplace", "laplace"]
     capped = dps.design(PAPER, epsilon=1, total=200, local_epsilon_cap=4, mechanism="piecewise")
     table = dps.compare_releases(capped).table()
-    assert table["mechanism"] == ["piecewise", "staircase", "staircase"]
-    assert table["device_epsilon"] == [None, 4.0, None]
+    assert table["mechanism"] == ["piecewise", "staircase", "staircase", "staircase", "laplace"]
+    assert table["device_epsilon"] == [None, 4.0, 4.0, None, None]
+    assert (
+        "mean"
+        not in dps.compare_releases(dps.design(PAPER, epsilon=1, total=99, objective="trace")).table()[
+            "release"
+        ]
+    )
 
 
 def test_the_comparison_does_not_depend_on_the_release_that_was_designed():

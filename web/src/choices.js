@@ -22,6 +22,7 @@ const TITLES = {
   release: {
     microdata: "every noised answer",
     sums: "sums",
+    mean: "one number",
   },
 };
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpstrata.allocation.baselines import BASELINES, baseline_sizes, baseline_sizes_at_cost, neyman_weights
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.variances import planned_variance, saved_by_devices, variance_parts
+from dpstrata.allocation.variances import least_noise, planned_variance, saved_by_devices, variance_parts
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.costs import total_cost
 
@@ -74,7 +74,7 @@ def compare_designs(
         allocation = sizes if name == OWN else read_only(rival(name))
         parts = variance_parts(problem, allocation, finite_population=finite_population)
         minimised = parts.total
-        if problem.terms.random_answers or problem.terms.release.credits_devices:
+        if problem.terms.random_answers or problem.terms.release.credits_devices or problem.families:
             minimised = planned_variance(problem, allocation, finite_population=finite_population)
         reference = minimised if reference is None else reference  # the design itself comes first
         rows.append(
@@ -92,10 +92,11 @@ def compare_designs(
     return tuple(rows)
 
 
-def _effective_size(problem: Problem, sizes: IntArray | FloatArray) -> float | None:
+def _effective_size(problem: Problem, sizes: IntArray) -> float | None:
     """Solve (Σ|a|S/√r)²/m = Σf for m: Neyman's variance without noise, the correction being on both sides."""
     terms = problem.terms
     spread = float(neyman_weights(terms).sum())
     if spread == 0:
         return None
-    return spread**2 / (problem.objective(sizes) - saved_by_devices(problem, sizes))
+    noise = least_noise(problem, sizes) if problem.families else -saved_by_devices(problem, sizes)
+    return spread**2 / (problem.objective(sizes) + noise)

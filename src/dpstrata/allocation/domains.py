@@ -154,6 +154,7 @@ def describe_domains(
     variances: tuple[FloatArray, FloatArray],
     sizes: IntArray,
     prices: Sequence[float] | None,
+    once: Mapping[str | None, FloatArray] | None = None,
 ) -> tuple[Domain, ...]:
     """Say what every domain gets.
 
@@ -167,13 +168,16 @@ def describe_domains(
         People to invite.
     prices : sequence of float or None
         What a unit of each target's variance costs, for the targets in their order.
+    once : mapping, optional
+        By column, what the noise that every domain's figure has once adds to its variance.
     """
     described = []
     costs = iter(() if prices is None else prices)
     for part in partitions:
         invited = np.bincount(part.codes, weights=sizes, minlength=len(part.groups))
         members = np.bincount(part.codes, minlength=len(part.groups))
-        for i, variance in enumerate(part.variances(*variances).tolist()):
+        found = part.variances(*variances) + (once[part.column] if once else 0.0)
+        for i, variance in enumerate(found.tolist()):
             limit = float(part.limits[i])
             bound = math.isfinite(limit)
             # V = se², so 1% of the standard error is 2% of the variance.

@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpstrata.allocation.domains import find_partitions
+from dpstrata.allocation.figures import Family, families_of
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InfeasibleError, option
@@ -68,7 +70,14 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
             f"{option('total')} must be at most what the maximums and the people who would answer allow "
             f"({int(upper.sum()):,}), got {option('total', total, ',')}."
         )
-    return Problem(terms, lower, upper, total)
+    return Problem(terms, lower, upper, total, figures_in(inputs, strata, terms))
+
+
+def figures_in(inputs: Inputs, strata: Strata, terms: Terms) -> tuple[Family, ...]:
+    """State the figures that have one draw of noise each, by family; none for other releases."""
+    if not inputs.release_form.noised_once:
+        return ()
+    return families_of(terms, find_partitions(strata, inputs))
 
 
 def bounds_of(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpstrata.allocation.figures import Family
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InfeasibleError
 from dpstrata.numerics.arrays import FloatArray, IntArray
@@ -23,6 +24,11 @@ class Problem:
         1 <= lower <= upper <= stratum size.
     total : int
         Σ n_i, from Σ lower to Σ upper.
+    families : tuple of Family
+        The published figures, where each has one draw of noise besides; see ``one_draw``.
+    scales : tuple of array
+        Of several families, the scales of the noise of their figures at the sizes of a design. Other sizes
+        keep their proportions. Those of a single family follow from the sizes.
 
     Raises
     ------
@@ -34,6 +40,8 @@ class Problem:
     lower: IntArray
     upper: IntArray
     total: int
+    families: tuple[Family, ...] = ()
+    scales: tuple[FloatArray, ...] = ()
 
     def __post_init__(self) -> None:
         if not np.all(self.lower <= self.upper):

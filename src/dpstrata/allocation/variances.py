@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.one_draw_turnout import figure_variances
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
 from dpstrata.allocation.turnout import expected_inverse, planning_decay
@@ -40,7 +42,25 @@ def variance_parts(
     sampling, privacy = stratum_variances(
         problem, sizes, finite_population=finite_population, credited=credited
     )
-    return VarianceParts(sampling=float((weight * sampling).sum()), privacy=float((weight * privacy).sum()))
+    noise = float((weight * privacy).sum())
+    if problem.families:
+        noise += least_noise(problem, sizes)
+    return VarianceParts(sampling=float((weight * sampling).sum()), privacy=noise)
+
+
+def noise_of_figures(problem: Problem, sizes: IntArray) -> tuple[FloatArray, ...]:
+    """Variance of the one draw of noise of each published figure, by family; nothing where there is none."""
+    if not problem.families:
+        return ()
+    one = OneDraw.of(problem)
+    return figure_variances(one, sizes, one.strengths_at(sizes))
+
+
+def least_noise(problem: Problem, sizes: IntArray) -> float:
+    """Variance that the noise of the figures adds to the population mean, from the family with the least."""
+    families = zip(problem.families, noise_of_figures(problem, sizes), strict=True)
+    # their weights share the objective, so that each counts as one of so many
+    return min(float(family.weights @ noise) for family, noise in families) * len(problem.families)
 
 
 def stratum_variances(
@@ -68,7 +88,7 @@ def stratum_variances(
 def release_variances(terms: Terms, n: FloatArray) -> FloatArray:
     """Noise variance of what is noised once: an answer, or the mean of a stratum."""
     if terms.release.noise_power == 1:
-        return terms.noise_variances(n)
+        return terms.noise_variances(n) + terms.release.device_variance
     return _noise_of_means(terms, n, _divisors(terms, n, planned=False), credited=True)
 
 
@@ -124,4 +144,8 @@ def saved_by_devices(problem: Problem, sizes: IntArray | FloatArray) -> float:
 def planned_variance(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:
     """Return the variance at ``sizes`` as it is minimised, with the finite population correction."""
     variances = mean_variances(problem, sizes, finite_population=finite_population)
-    return float((problem.terms.coefficients**2 * variances).sum())
+    noise = 0.0
+    if problem.families:
+        one = OneDraw.of(problem)
+        noise = one.noise(one.strengths_at(sizes))
+    return float((problem.terms.coefficients**2 * variances).sum()) + noise

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpstrata.allocation.posing import terms_of
+from dpstrata.allocation.posing import figures_in, terms_of
 from dpstrata.allocation.variances import variance_parts
 from dpstrata.errors import InputError
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism, mechanism_class
@@ -71,6 +71,8 @@ def contenders(inputs: Inputs, least: float = 0.0, most: float = math.inf) -> li
     """
     valid = valid_mechanisms(inputs)
     left = list(valid)
+    if inputs.release_form.noised_once and inputs.device_epsilon is None:
+        return left[:1]  # names of the same noise
     if inputs.formulas == 1:
         return left
     if inputs.device_epsilon is not None:  # both layers must be no worse
@@ -134,6 +136,7 @@ def _each(inputs: Inputs, names: list[str]) -> list[Inputs]:
 
 def _with_inputs(plan: Design, inputs: Inputs) -> tuple[str, float]:
     """Return the mechanism and the variance of the same sample sizes with other inputs; nothing is solved."""
-    problem = replace(plan.problem, terms=terms_of(inputs, plan.strata))
+    terms = terms_of(inputs, plan.strata)
+    problem = replace(plan.problem, terms=terms, families=figures_in(inputs, plan.strata, terms))
     parts = variance_parts(problem, plan.sample_sizes, finite_population=inputs.finite_population)
     return get_mechanism(inputs.mechanism, inputs.answers).title, parts.total

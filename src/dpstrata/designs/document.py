@@ -56,6 +56,7 @@ def design_document(plan: Design) -> dict[str, Any]:
             for row in plan.compare()
         ],
         "privacy": dict(plan.privacy),
+        **({"figures": [asdict(figure) for figure in plan.figures]} if plan.figures else {}),
         **({} if plan.waves is None else {"waves": asdict(plan.waves)}),
     }
 

@@ -142,6 +142,14 @@ class OutcomePart(_Part):
     least_cost: bool
 
 
+class FigurePart(_Part):
+    """A published mean with one draw of noise."""
+
+    column: str
+    group: str
+    scale: Real
+
+
 class WavesPart(_Part):
     """What a pilot and the main wave spend and invite together."""
 
@@ -169,4 +177,5 @@ class DesignDocument(_Part):
     choice: list[ChoicePart] | None
     comparison: list[ComparisonPart]
     privacy: dict[str, Any]
+    figures: list[FigurePart] | None = None
     waves: WavesPart | None = None

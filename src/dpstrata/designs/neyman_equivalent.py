@@ -10,6 +10,7 @@ import numpy as np
 from dpstrata.allocation.balance import balance
 from dpstrata.allocation.baselines import baseline_sizes, baseline_weights
 from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.variances import variance_parts
 from dpstrata.designs.record import Design
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
@@ -59,7 +60,19 @@ def match_neyman(plan: Design) -> Match:
     >>> match_neyman(dps.design(strata, epsilon=1.0, total=200))
     Match(total=276, proven=True)
     """
-    return _Search(plan).fewest()
+    return _fewest_by_halving(plan) if plan.problem.families else _Search(plan).fewest()
+
+
+def _fewest_by_halving(plan: Design) -> Match:
+    """Find it where figures have one draw of noise, which no sum over strata bounds; nothing is proven."""
+    low, high = int(plan.problem.lower.sum()), int(plan.problem.upper.sum())
+    while low < high:
+        middle = (low + high) // 2
+        problem = replace(plan.problem, total=middle)
+        sizes = baseline_sizes(problem, "neyman")
+        parts = variance_parts(problem, sizes, finite_population=plan.inputs.finite_population)
+        low, high = (low, middle) if parts.total <= plan.variance else (middle + 1, high)
+    return Match(high, proven=False)
 
 
 class _Shares:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.posing import pose
+from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.designs.choice import Choice
 from dpstrata.designs.document import FORMAT, VERSIONS
@@ -101,11 +102,15 @@ def _certified(document: DesignDocument, path: Path, kind: type[Design]) -> Desi
     rows = document.strata
     strata = _strata(rows)
     inputs = _inputs(document.inputs, document.version)
-    problem = pose(inputs, strata, document.total)
+    problem = _with_scales(pose(inputs, strata, document.total), document, path)
     outcome = None if document.outcome is None else Outcome(**document.outcome.model_dump())
     bound = document.certificate if isinstance(document.certificate, BoundPart) else None
     if bound is not None:
-        _check_prices(bound, strata, inputs, path)
+        _check_prices(bound, problem, strata, inputs, path)
+    elif problem.families:
+        raise InputError(
+            f"{path}: the certificate is of the wrong kind for the release; the file was changed."
+        )
     return kind.certified(
         strata,
         inputs,
@@ -116,6 +121,17 @@ def _certified(document: DesignDocument, path: Path, kind: type[Design]) -> Desi
         prices=None if bound is None else tuple(bound.prices),
         searched=bound is not None and bound.searched,
     )
+
+
+def _with_scales(problem: Problem, document: DesignDocument, path: Path) -> Problem:
+    """Take how several families of figures share the budget; with one, scales follow from the sizes."""
+    if len(problem.families) < 2:
+        return problem
+    scales = np.array([figure.scale for figure in document.figures or ()], dtype=float)
+    ends = np.cumsum([len(family) for family in problem.families])
+    if len(scales) != ends[-1] or not np.all(scales > 0):
+        raise InputError(f"{path}: there must be a scale above 0 for every figure; the file was changed.")
+    return replace(problem, scales=tuple(np.split(scales, ends[:-1])))
 
 
 def _strata(rows: Sequence[StratumPart]) -> Strata:
@@ -181,11 +197,16 @@ def _waves(part: WavesPart, plan: Design) -> Waves:
     return waves
 
 
-def _check_prices(bound: BoundPart, strata: Strata, inputs: Inputs, path: Path) -> None:
-    """Require prices that can prove something: one for the budget or for each target, none negative."""
+def _check_prices(bound: BoundPart, problem: Problem, strata: Strata, inputs: Inputs, path: Path) -> None:
+    """Require prices that can prove something: one for the budget or for each target, none negative.
+
+    Of a person where figures have one draw of noise, and with several families of each stratum's room.
+    """
     needed = 1 if inputs.goal.spends_budget and strata.costs is not None else 0
     if inputs.targets:
         needed += sum(int(np.isfinite(part.limits).sum()) for part in find_partitions(strata, inputs))
+    if problem.families:
+        needed = len(bound.prices) if len(problem.families) == 1 else 1 + len(strata)
     if len(bound.prices) != needed or needed == 0 or min(bound.prices) < 0:
         raise InputError(f"{path}: the prices of the certificate do not fit the goal; the file was changed.")
 

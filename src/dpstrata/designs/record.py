@@ -12,16 +12,26 @@ import numpy as np
 
 from dpstrata.allocation.comparison import Comparison, compare_designs
 from dpstrata.allocation.domains import Domain, describe_domains, find_partitions
+from dpstrata.allocation.figures import Figure, figures_of
+from dpstrata.allocation.one_draw import OneDraw
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, certify_budget, certify_targets
 from dpstrata.allocation.proof.certificate import Certificate, certify
+from dpstrata.allocation.proof.one_draw import certify_figures
 from dpstrata.allocation.turnout import (
     chance_of_empty_stratum,
     chance_of_no_answer,
     is_worth_a_warning,
     minimum_against_empty,
 )
-from dpstrata.allocation.variances import VarianceParts, release_variances, stratum_variances, variance_parts
+from dpstrata.allocation.variances import (
+    VarianceParts,
+    least_noise,
+    noise_of_figures,
+    release_variances,
+    stratum_variances,
+    variance_parts,
+)
 from dpstrata.designs.choice import Choice, better_mechanism, better_releases
 from dpstrata.designs.document import design_digest, design_document
 from dpstrata.designs.expected import expected_mean
@@ -30,6 +40,7 @@ from dpstrata.designs.waves import Waves
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, read_only
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.survey.costs import total_cost
 from dpstrata.survey.goals import Budget
 from dpstrata.survey.inputs import Inputs
@@ -102,7 +113,9 @@ class Design:
         sizes = read_only(np.asarray(sample_sizes, dtype=np.int64))
         proof: Certificate | Bound
         correct = inputs.finite_population
-        if prices is None:
+        if problem.families:
+            proof = certify_figures(problem, sizes, prices or (0.0,), finite_population=correct)
+        elif prices is None:
             proof = certify(problem, sizes)
         elif isinstance(goal := inputs.goal, Budget):
             assert strata.costs is not None
@@ -135,6 +148,8 @@ class Design:
     def mechanism(self) -> Mechanism:
         """What noises an answer."""
         device = self.inputs.release_form.device
+        if device is None and self.problem.families:  # the strata have none of their own
+            return get_mechanism(self.inputs.mechanism, self.inputs.answers)
         return self.problem.terms.mechanism if device is None else device
 
     @property
@@ -156,7 +171,23 @@ class Design:
         """Budget of one stratum, without a look at the others; NaN as above."""
         return float(self._budgets(np.array([row]))[0]) if self.inputs.promise.amplified else math.nan
 
+    @property
+    def scaled_by_answers(self) -> bool:
+        """Whether noise, and with it the budgets, is set after the field from the numbers of answers."""
+        return bool(self.problem.families)
+
+    def budgets_given(self, answers: IntArray) -> FloatArray:
+        """Return those budgets once it is known how many people answered in each stratum, at least one.
+
+        They are the same unless noise is set after the field.
+        """
+        if not self.scaled_by_answers:
+            return self.local_epsilons
+        return read_only(OneDraw.of(self.problem).budgets_given(answers))
+
     def _budgets(self, rows: Rows) -> FloatArray:
+        if self.problem.families:
+            return OneDraw.of(self.problem).budgets_at(self.sample_sizes)[rows]
         budgets = self.problem.terms.budgets(self.sample_sizes[rows].astype(float), rows).e
         cap = self.problem.terms.cap
         return budgets if cap is None else np.minimum(budgets, cap)
@@ -244,7 +275,12 @@ class Design:
         if self.inputs.domains is None:
             return ()
         prices = None
-        if isinstance(self.certificate, Bound):  # where a budget is spent, its own price comes first
+        once: dict[str | None, FloatArray] = {}
+        if self.problem.families:
+            noise = noise_of_figures(self.problem, self.sample_sizes)
+            once = dict(zip(self.inputs.domains or [None], noise, strict=True))
+            once |= {None: np.array([least_noise(self.problem, self.sample_sizes)])}
+        elif isinstance(self.certificate, Bound):  # where a budget is spent, its own price comes first
             prices = self.certificate.prices[int(self.inputs.goal.spends_budget) :]
         return describe_domains(
             find_partitions(self.strata, self.inputs),
@@ -253,7 +289,19 @@ class Design:
             ),
             self.sample_sizes,
             prices,
+            once,
         )
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """What is published with one draw of noise each, and at what scale; empty for other releases.
+
+        With response rates it is the scale if as many answer as expected; it is set after the field.
+        """
+        if not self.problem.families:
+            return ()
+        scales = OneDraw.of(self.problem).scales_at(self.sample_sizes)
+        return figures_of(find_partitions(self.strata, self.inputs), scales)
 
     @property
     def noise_sds(self) -> FloatArray:

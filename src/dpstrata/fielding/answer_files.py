@@ -47,6 +47,11 @@ def read_numbers(path: Path, name: str, *, sheet: str | None = None) -> list[flo
     return [value for value in values if value is not None]
 
 
+def read_present_numbers(path: Path, name: str) -> list[float | None]:
+    """Read a column of numbers, some of whose cells may be empty: ``None``."""
+    return _read_cells(_table(path, name), name, read_number, "not a number", blanks=True)
+
+
 def read_answers(path: Path, name: str, answers: Answers, *, sheet: str | None = None) -> list[float | None]:
     """Read answers as people write them, ``None`` for a blank; no message shows one."""
     remedy = f"not {answers.written}; correct that, or leave the cell empty if the person did not answer"

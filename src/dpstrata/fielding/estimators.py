@@ -220,15 +220,27 @@ def combine(
     domains = chain(*(combined(part.column or "all", part.groups, part.codes) for part in partitions[1:]))
     strata = combined("stratum", names, np.arange(len(names)))
     (whole,) = combined("all", ["all"], partitions[0].codes)
-    response = check_response(plan, parts.counts)
+    found = estimation_of(plan, whole, strata, tuple(domains), parts.counts)
+    return replace(found, floored=floored, single=single, few=few)
+
+
+def estimation_of(
+    plan: Design,
+    whole: Estimate,
+    strata: Sequence[Estimate],
+    domains: Sequence[Estimate],
+    counts: IntArray,
+) -> Estimation:
+    """Wrap up estimates of a design, with what its numbers of answers say about the promise."""
+    response = check_response(plan, counts)
     said = None if response is None else response.in_words
     return Estimation(
         whole,
         strata,
-        tuple(domains),
-        floored,
-        single,
-        few,
+        domains,
+        (),
+        (),
+        (),
         plan.strata.population,
         plan.inputs.mean_in_words,
         () if said is None else (said,),

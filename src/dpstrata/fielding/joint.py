@@ -68,7 +68,9 @@ def joint_shares(
     return joint
 
 
-def loss_of_repeats(plan: Design, times: int, shares: FloatArray | None = None) -> float:
+def loss_of_repeats(
+    plan: Design, times: int, shares: FloatArray | None = None, budgets: FloatArray | None = None
+) -> float:
     r"""Central loss of releasing one and the same sample several times.
 
     The budgets of one answer add up before the secret sample hides anyone, so this grows faster than times ε:
@@ -86,6 +88,8 @@ def loss_of_repeats(plan: Design, times: int, shares: FloatArray | None = None) 
     shares : array, optional
         q, the largest credible share of the willing people of each stratum who answered; by default what the
         design counts on.
+    budgets : array, optional
+        What all of them spend of a person in each stratum together, k·e by default.
 
     Examples
     --------
@@ -97,7 +101,8 @@ def loss_of_repeats(plan: Design, times: int, shares: FloatArray | None = None) 
     promised = plan.inputs.promise.central_epsilon
     if times == 0 or (times == 1 and shares is None):
         return times * promised
-    losses = central_losses(planned_shares(plan) if shares is None else shares, times * plan.local_epsilons)
+    spent = times * plan.local_epsilons if budgets is None else budgets
+    losses = central_losses(planned_shares(plan) if shares is None else shares, spent)
     # Where a cap binds, less is spent than was promised; what was counted at first stays counted.
     loss = max(float(losses.max()), promised)
     return promised if loss <= promised * (1 + ROUNDING) else loss

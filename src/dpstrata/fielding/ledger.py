@@ -64,6 +64,8 @@ class Entry:
     shares : tuple of float
         Largest share of the willing people of each stratum who answered, over all releases of the sample so
         far; empty where that is no more than the design counts on.
+    budgets : tuple of float
+        What it spends of a person in each stratum, where that is set after the field; otherwise empty.
     """
 
     design_digest: str
@@ -78,6 +80,7 @@ class Entry:
     pilot: bool = False
     recognition: str | None = None
     shares: tuple[float, ...] = ()
+    budgets: tuple[float, ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -359,8 +362,15 @@ def _with_round(
         )
     if not promise.amplified:  # the sample hides nobody, so that every release adds what it is
         return replace(entry, round=now + 1)
-    loss, delta = loss_of_repeats(plan, now + 2, shares), delta_of_repeats(plan, now + 2, shares)
+    loss = loss_of_repeats(plan, now + 2, shares, _budgets_of([*drawn, entry]))
+    delta = delta_of_repeats(plan, now + 2, shares)
     return _adding(replace(entry, round=now + 1), counted, loss, delta)
+
+
+def _budgets_of(entries: list[Entry]) -> FloatArray | None:
+    """Add up what releases of one sample spend of a person, where that was set after the field."""
+    budgets = [entry.budgets for entry in entries if entry.budgets]
+    return np.asarray(np.sum(budgets, axis=0)) if budgets else None
 
 
 def _adding(entry: Entry, counted: Spent, epsilon: float, delta: float) -> Entry:
@@ -378,7 +388,7 @@ def _read(data: Mapping[str, Any]) -> Entry:
     names = {part.name for part in fields(Spent)}
     losses = {name: data[name] for name in names & {"epsilon", "delta", *data}}
     rest = {name: value for name, value in data.items() if name not in names}
-    lists = {name: tuple(data.get(name, ())) for name in ("people", "shares")}
+    lists = {name: tuple(data.get(name, ())) for name in ("people", "shares", "budgets")}
     return Entry(**{**rest, **lists}, spent=Spent(**losses))
 
 
@@ -389,6 +399,8 @@ def _written(entry: Entry) -> dict[str, Any]:
     for name, value in asdict(entry).items():
         data |= first if name == "spent" else {name: value}
         data |= spent if name == "pilot" else {}
+    if not entry.budgets:
+        del data["budgets"]
     return data
 
 
@@ -401,6 +413,7 @@ def _is_sound(entry: Entry) -> bool:
         and 0 <= entry.round <= _MOST_ROUNDS
         and all(isinstance(person, str) for person in entry.people)
         and all(type(share) in (int, float) and 0 <= share <= 1 for share in entry.shares)
+        and all(type(budget) in (int, float) and 0 <= budget <= _MOST for budget in entry.budgets)
         and entry.status in ("pending", "released")
         and all(isinstance(text, str) for text in texts)
         and all(text is None or isinstance(text, str) for text in (entry.output_digest, entry.recognition))

@@ -26,14 +26,18 @@ class NoiseKept:
     ----------
     path : path
         The file; it need not exist.
+    drawn_for : str
+        What the noise depends on beside the design, if anything: what was drawn for something else is not
+        taken up.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, drawn_for: str = "") -> None:
         self.path = path
+        self._drawn_for = drawn_for
 
     def table(self, entry: Entry) -> dict[str, list[Any]] | None:
         """Return the table of a release, if it was made and is kept."""
-        return self._read().get(_name(entry), {}).get("table")
+        return self._read().get(self._name(entry), {}).get("table")
 
     def make(
         self,
@@ -44,20 +48,25 @@ class NoiseKept:
         """Make the table of a release with its noise, which is drawn now if it never was; keep both."""
         remove_unfinished(self.path)
         kept = self._read()
-        if _name(entry) not in kept:
-            kept = {**kept, _name(entry): {"noise": dict(draw()), "table": None}}
+        name = self._name(entry)
+        if name not in kept:
+            kept = {**kept, name: {"noise": dict(draw()), "table": None}}
             self._write(kept)
-        noise = kept[_name(entry)]["noise"]
+        noise = kept[name]["noise"]
         table = make(noise)
-        self._write({**kept, _name(entry): {"noise": noise, "table": table}})
+        self._write({**kept, name: {"noise": noise, "table": table}})
         return table
 
     def forget(self, entry: Entry) -> None:
         """Keep nothing of a release any longer."""
         remove_unfinished(self.path)
-        kept = self._read()
-        if kept.pop(_name(entry), None) is not None:
-            self._write(kept)
+        kept, name = self._read(), _name(entry)
+        left = {known: kept[known] for known in kept if name not in (known, known.partition(":")[2])}
+        if len(left) < len(kept):
+            self._write(left)
+
+    def _name(self, entry: Entry) -> str:
+        return f"{self._drawn_for}:{_name(entry)}" if self._drawn_for else _name(entry)
 
     def _read(self) -> dict[str, dict[str, Any]]:
         if not self.path.exists():

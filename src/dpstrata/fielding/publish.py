@@ -1,4 +1,4 @@
-"""Publishing sums: reports are added up, the office's noise is drawn once, and no answer is written."""
+"""Publishing sums or a mean: reports are added up, the office's noise is drawn once, no answer is written."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.office_noise import NoiseKept
+from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.releasing import Columns, Files, Publication, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
-from dpstrata.survey.releases.sums import Sums
 
 
 def publish(
@@ -29,17 +29,18 @@ def publish(
     accept_response: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Released:
-    """Add up the answers of every stratum, add the office's noise, and write the sums with their counts.
+    """Add up the answers of every stratum, add the office's noise, and write the results with their counts.
 
-    The noise depends on the design alone, not on how many answers came. It is drawn once, kept until the sums
-    are in place, and taken up by a run that follows one that was killed. Anything that prevents a release is
-    found before anything is spent. No single answer is written.
+    The noise of sums depends on the design alone; that of a mean also on how many answers came. It is drawn
+    once, kept until the results are in place, and taken up by a run that follows one that was killed.
+    Anything that prevents a release is found before anything is spent. No single answer is written.
 
     Parameters
     ----------
     design : path
-        The document of a design with ``release="sums"``; the ledger ``ledger.json`` is kept beside it, with
-        the key ``ledger.key`` by which it recognises people, and for the moment ``office.noise``.
+        The document of a design with ``release="sums"`` or ``release="mean"``; the ledger ``ledger.json`` is
+        kept beside it, with the key ``ledger.key`` by which it recognises people, and for the moment
+        ``office.noise``.
     answers : path
         Table with the columns ``id``, ``stratum`` and ``answer``. With a device budget the answers are what
         :func:`noise_answer` gave on devices, with all digits; without one they are raw answers, as
@@ -52,7 +53,8 @@ def publish(
         Name of the column of the stratum, or of the columns that were crossed.
     out : path
         The sums (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum``, ``sum`` and ``answers``,
-        the number of them. It must not exist yet.
+        the number of them; or the figures, with the columns ``column``, ``group``, ``mean`` and ``answers``,
+        followed by a row with the number of answers of every stratum. It must not exist yet.
     key_file : path
         The key of the draw.
     sheet : str, optional
@@ -76,7 +78,8 @@ def publish(
     files = Files(Path(design).resolve(), Path(answers), Path(sample), Path(out), Path(key_file))
     files.check()
     plan = Design.read(files.design)
-    if plan.inputs.release != Sums.name:
+    fielding = fielding_of(plan)
+    if not isinstance(fielding, SumsFielding):
         raise InputError(
             f"publish adds answers up, got a design with {option(OPTION, plan.inputs.release)}, whose noised "
             "answers are published one by one. Use privatize."
@@ -84,14 +87,15 @@ def publish(
     batch = read_batch(
         plan, files, id=id, stratum=stratum, answer=answer, sheet=sheet, accept_response=accept_response
     )
-    fielding, kept = SumsFielding(), NoiseKept(files.design.with_name("office.noise"))
     fielding.check_reports(plan, batch.answers)
+    counts = batch.counts
+    kept = NoiseKept(files.design.with_name("office.noise"), fielding.drawn_for(plan, counts))
 
     def table(noise: Mapping[str, int]) -> Columns:
         return fielding.published(plan, batch.answers, noise, progress or (lambda number: None))
 
     publication = Publication(
-        lambda entry: kept.make(entry, lambda: fielding.draw_office_noise(plan), table),
+        lambda entry: kept.make(entry, lambda: fielding.draw_office_noise(plan, counts), table),
         kept.table,
         kept.forget,
     )

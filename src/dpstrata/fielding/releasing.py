@@ -33,6 +33,7 @@ from dpstrata.files.writing import (
     table_content,
     write_atomically,
 )
+from dpstrata.numerics.arrays import IntArray
 from dpstrata.privacy.promises import Spent
 from dpstrata.words.released import release_notes
 
@@ -155,7 +156,13 @@ class Batch:
             people=(),
             question=self.question,
             pilot=plan.waves is not None and plan.waves.first,
+            budgets=tuple(plan.budgets_given(self.counts).tolist()) if plan.scaled_by_answers else (),
         )
+
+    @property
+    def counts(self) -> IntArray:
+        """How many answered in each stratum."""
+        return np.array([len(self.answers[name]) for name in self.plan.strata.names], dtype=np.int64)
 
 
 def read_batch(

@@ -94,9 +94,9 @@ def check_response(plan: Design, answers: IntArray) -> Response | None:
         contradicted |= answers[fewer] < invited[fewer] * (counted_on / sizes)[fewer]
     fewer = fewer[contradicted]
     willing = fewest_willing(answers[fewer], sample_sizes=invited[fewer], stratum_sizes=sizes[fewer])
-    shares = planned.copy()
-    shares[fewer] = np.maximum(planned[fewer], answers[fewer] / willing)
-    losses = central_losses(shares[fewer], plan.local_epsilons[fewer])
+    shares = planned * (answers / invited) if plan.scaled_by_answers else planned.copy()
+    shares[fewer] = np.maximum(shares[fewer], answers[fewer] / willing)
+    losses = central_losses(shares[fewer], plan.budgets_given(answers)[fewer])
     over = losses > promised * (1 + ROUNDING)
     return Response(
         epsilon=float(losses.max()) if over.any() else promised,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dpstrata.designs.choice import BEST
 from dpstrata.designs.record import Design
-from dpstrata.errors import InfeasibleError, InputError, option
+from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, option
 from dpstrata.planning.best import design_as_asked
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.releases import OPTION, kind_of
@@ -23,7 +24,7 @@ class ReleaseOption:
     Attributes
     ----------
     release : str
-        ``microdata`` or ``sums``.
+        ``microdata``, ``sums`` or ``mean``.
     device_epsilon : float or None
         The budget of devices, if they noise by themselves.
     design : Design or None
@@ -54,7 +55,8 @@ class ReleaseComparison:
     Attributes
     ----------
     options : tuple of ReleaseOption
-        Every noised answer published; sums of what devices noised; sums of raw answers.
+        Every noised answer published; sums, then a mean, of what devices noised; sums, then a mean, of raw
+        answers.
     """
 
     options: tuple[ReleaseOption, ...]
@@ -92,13 +94,14 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
         The design. Where its noise does not go with a release, the most precise one that does is used; a cap
         on published answers is left out where none are published.
     device_epsilon : float, optional
-        Budget of devices for sums; by default that of the design, or the largest local epsilon of published
-        answers, rounded down to two decimals.
+        Budget of devices for sums and a mean; by default that of the design, or the largest local epsilon of
+        published answers, rounded down to two decimals.
 
     Returns
     -------
     ReleaseComparison
-        A row for each form; those whose promise two layers cannot keep are left out.
+        A row for each form; those whose promise two layers cannot keep are left out, and a mean where it
+        does not support what is asked.
 
     Examples
     --------
@@ -107,7 +110,7 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
     >>> plan = dps.design(strata, epsilon=1.0, total=200)
     >>> compared = dps.compare_releases(plan, device_epsilon=5)
     >>> [round(error, 4) for error in compared.table()["standard_error"]]
-    [0.0118, 0.0149, 0.0065]
+    [0.0118, 0.0149, 0.0149, 0.0065, 0.0068]
     """
     if not isinstance(plan, Design):
         raise InputError(f"compare_releases needs a Design, got {type(plan).__name__}.")
@@ -119,11 +122,19 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
         if device_epsilon is None and microdata.design is not None:
             device_epsilon = math.floor(float(microdata.design.local_epsilons.max()) * 100) / 100 or None
         if device_epsilon is not None:
-            asked.append(_with(plan, "sums", device_epsilon))
+            asked += _with_both(plan, device_epsilon)
     elif device_epsilon is not None:
         raise InputError(f"{option('device_epsilon')} supports pure epsilon only.")
-    asked.append(_with(plan, "sums", None))
+    asked += _with_both(plan, None)
     return ReleaseComparison(tuple(asked))
+
+
+def _with_both(plan: Design, device_epsilon: float | None) -> list[ReleaseOption]:
+    """Publish sums, or one number where that supports what is asked."""
+    found = [_with(plan, "sums", device_epsilon)]
+    with suppress(NotAvailableError):
+        found.append(_with(plan, "mean", device_epsilon))
+    return found
 
 
 def _with(plan: Design, release: str, device_epsilon: float | None) -> ReleaseOption:

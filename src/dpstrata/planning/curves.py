@@ -120,6 +120,10 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
 
 
 def _ask(inputs: Inputs, **question: Any) -> Inputs:
-    """Ask something else of the same survey; domains and their targets are left out."""
-    none = dict.fromkeys((*QUESTIONS, "expected_mean", "domains"))
+    """Ask something else of the same survey; domains and their targets are left out.
+
+    Unless figures of the domains are what is published; those have no targets.
+    """
+    domains = () if inputs.release_form.noised_once else ("domains",)
+    none = dict.fromkeys((*QUESTIONS, "expected_mean", *domains))
     return replace(inputs, **{**none, **question})

@@ -102,13 +102,15 @@ def design(
         only: no file of answers can be noised with it.
     questions : int
         Number of questions asked of the same people; each answer spends its share of the local budget.
-    release : {"microdata", "sums"}
-        What is published: every noised answer, shuffled; or the sum of each stratum's answers, with one draw
-        of noise that the office adds.
+    release : {"microdata", "sums", "mean"}
+        What is published: every noised answer, shuffled; the sum of each stratum's answers, with one draw
+        of noise that the office adds; or one number for the population, or one for each group of ``domains``,
+        with one draw of discrete Laplace noise each, whatever the mechanism is.
     device_epsilon : float, optional
-        With sums, the budget at which respondents' devices noise all answers of a person before the office
-        sees them, from 1e-6 to 100; without it the office sees raw answers, and adds additive noise only. The
-        office uses the devices' noise if that is additive, discrete Laplace noise otherwise.
+        With sums or a mean, the budget at which respondents' devices noise all answers of a person before
+        the office sees them, from 1e-6 to 100; without it the office sees raw answers, and adds additive
+        noise only. For sums the office uses the devices' noise if that is additive, discrete Laplace noise
+        otherwise.
     local_epsilon_cap : float, optional
         Largest local epsilon that one noised answer may spend, however well the sample hides it. Where it is
         binding, the release spends less than ``epsilon``.

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpstrata.allocation.one_draw import OneDraw
 from dpstrata.allocation.posing import bounds_of
 from dpstrata.allocation.proof.bound import Bound, certify_budget
 from dpstrata.allocation.proof.certificate import Certificate, certify
+from dpstrata.allocation.proof.one_draw import certify_figures
 from dpstrata.allocation.variances import VarianceParts, planned_variance, release_variances, variance_parts
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
-from dpstrata.numerics.arrays import IntArray, read_only
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.planning.best import design_as_asked
 from dpstrata.planning.design import read_survey
 from dpstrata.planning.goal_search import require_costs
@@ -108,11 +110,16 @@ class Evaluation:
             "size": self.best.strata.sizes.tolist(),
             "sample_size": self.sample_sizes.tolist(),
             "best_sample_size": self.best.sample_sizes.tolist(),
-            "local_epsilon": terms.budgets(n).e.tolist()
-            if self.best.inputs.promise.amplified
-            else [math.nan] * len(n),
+            "local_epsilon": self._budgets().tolist(),
             "noise_sd": np.sqrt(release_variances(terms, n)).tolist(),
         }
+
+    def _budgets(self) -> FloatArray:
+        problem, n = self.best.problem, self.sample_sizes.astype(float)
+        if problem.families:
+            return OneDraw.of(problem).budgets_at(n)
+        amplified = self.best.inputs.promise.amplified
+        return problem.terms.budgets(n).e if amplified else np.full(len(n), math.nan)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as plain data."""
@@ -206,6 +213,9 @@ def _proof(best: Design, sizes: IntArray) -> Certificate | Bound:
     found = best.certificate
     if not isinstance(found, Bound):
         return certify(best.problem, sizes)
+    if best.problem.families:
+        correct = best.inputs.finite_population
+        return certify_figures(best.problem, sizes, found.prices, finite_population=correct)
     assert best.strata.costs is not None
     assert best.inputs.budget is not None
     proof = certify_budget(

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpstrata.allocation.domains import Partition, find_partitions
+from dpstrata.allocation.one_draw import OneDraw
 from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
@@ -19,13 +20,14 @@ from dpstrata.allocation.proof.certificate import Certificate
 from dpstrata.allocation.solvers.budget import solve_budget
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.free import best_sizes
-from dpstrata.allocation.solvers.solution import Bounded, Solution
+from dpstrata.allocation.solvers.one_draw.solve import solve_one_draw
+from dpstrata.allocation.solvers.solution import Bounded, OneDrawSolution, Solution
 from dpstrata.allocation.solvers.spending import solve_spending
 from dpstrata.allocation.solvers.targets import solve_targets
 from dpstrata.allocation.variances import stratum_variances, variance_parts
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.record import Design
-from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError, option
+from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.costs import fits_budget, total_cost
 from dpstrata.survey.goals import TARGETS, AtMost, Budget, Precision, Total
@@ -41,7 +43,8 @@ def design_for(strata: Strata, inputs: Inputs, problem: Problem | None = None) -
 
     ``problem`` is what the inputs pose but for its total, where that is known already.
     """
-    search = _Search(strata, inputs, problem or pose(inputs, strata))
+    problem = problem or pose(inputs, strata)
+    search = (_FigureSearch if problem.families else _Search)(strata, inputs, problem)
     if inputs.domains is not None:
         find_partitions(strata, inputs)  # says what is wrong with them before any work
     match inputs.goal:
@@ -140,7 +143,7 @@ class _Search:
     def variance_of(self, sizes: IntArray) -> float:
         """Variance at some sizes; where it must reach a target, as it is minimised."""
         return variance_parts(
-            self._problem,
+            self.problem(int(sizes.sum())),
             sizes,
             finite_population=self.inputs.finite_population,
             credited=not self.inputs.asks_for_least,
@@ -352,3 +355,60 @@ class _Search:
         return solve_targets(
             problem, self.strata.costs, partitions, most, finite_population=inputs.finite_population
         )
+
+
+class _FigureSearch(_Search):
+    """Designs of a survey whose figures have one draw of noise each: more interviews never hurt."""
+
+    def __init__(self, strata: Strata, inputs: Inputs, problem: Problem) -> None:
+        super().__init__(strata, inputs, problem)
+        self.found: dict[int, OneDrawSolution] = {}
+
+    def solve(self, total: int) -> Solution:
+        """Find sizes and scales for ``total``."""
+        if total not in self.found:
+            self.found[total] = solve_one_draw(OneDraw.of(super().problem(total)))
+        return Solution(self.found[total].sizes, self.found[total].relaxed_sizes, price=None)
+
+    def problem(self, total: int) -> Problem:
+        """Pose the problem for ``total``, with the scales that were found for it."""
+        posed = super().problem(total)
+        if len(posed.families) == 1:
+            return posed
+        self.solve(total)
+        return replace(posed, scales=self.found[total].scales)
+
+    def best_sizes(self) -> IntArray:
+        """Return everyone whom the bounds allow."""
+        return self._problem.upper
+
+    def design(self, total: int, outcome: Outcome | None) -> Design:
+        """Wrap up the design with ``total`` interviews."""
+        self.solve(total)
+        found = self.found[total]
+        return Design.certified(
+            self.strata,
+            self.inputs,
+            self.problem(total),
+            found.sizes,
+            found.relaxed_sizes,
+            outcome,
+            prices=found.prices,
+        )
+
+    def with_budget(self, budget: float) -> Design:
+        """Design for the least variance that the budget buys, where all people cost the same."""
+        self._require_equal_costs()
+        return super().with_budget(budget)
+
+    def with_precision(self, goal: Precision) -> Design:
+        """Design for the fewest people that reach the target."""
+        self._require_equal_costs()
+        return super().with_precision(goal)
+
+    def _require_equal_costs(self) -> None:
+        if self.strata.costs_differ:
+            raise NotAvailableError(
+                f"{option('release', self.inputs.release)} requires the same cost of an invitation in every "
+                "stratum in this version of dpstrata; make the costs equal, or give the total."
+            )

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dpstrata.allocation.one_draw import OneDraw
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.solvers.exact import solve_exactly
+from dpstrata.allocation.solvers.one_draw.solve import solve_one_draw
 from dpstrata.allocation.variances import stratum_variances, variance_parts
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
@@ -169,12 +171,19 @@ def _by_stratum(plan: Design, sds: FloatArray) -> FloatArray:
 def _scenario(plan: Design, name: str, sds: FloatArray, times: float) -> Scenario:
     """Score a design, beside the best one of as many people, for other standard deviations."""
     changed = with_sds(plan.problem, sds)
-    best = np.asarray(solve_exactly(changed).sizes, dtype=np.int64)
     given, least = (
-        variance_parts(changed, allocation, finite_population=plan.inputs.finite_population).total
-        for allocation in (plan.sample_sizes, best)
+        variance_parts(problem, allocation, finite_population=plan.inputs.finite_population).total
+        for problem, allocation in ((changed, plan.sample_sizes), _best(changed))
     )
     return Scenario(name, times, given, min(given, least))
+
+
+def _best(problem: Problem) -> tuple[Problem, IntArray]:
+    """Solve a problem; figures with one draw of noise each get scales too."""
+    if not problem.families:
+        return problem, np.asarray(solve_exactly(problem).sizes, dtype=np.int64)
+    found = solve_one_draw(OneDraw.of(problem))
+    return replace(problem, scales=found.scales), found.sizes
 
 
 def with_sds(problem: Problem, sds: FloatArray) -> Problem:

@@ -13,6 +13,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.one_draw_turnout import strengths_after_field
 from dpstrata.allocation.turnout import willing_people
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
@@ -134,12 +136,14 @@ def simulate(
     answers = check_population(plan, population)
     generator = np.random.default_rng(seed)
     errors = np.empty((replications, len(answers)))
+    numbers = np.empty((replications, len(answers)), dtype=np.int64)
     for i, values in enumerate(answers):
-        errors[:, i] = _stratum_means(plan, i, values, replications, generator) - values.mean()
+        means, numbers[:, i] = _stratum_means(plan, i, values, replications, generator)
+        errors[:, i] = means - values.mean()
     if plan.inputs.objective != "mean":
         return _summarise_strata(plan, errors, seed)
     weights = plan.strata.sizes / plan.strata.population
-    return _summarise_mean(plan, errors @ weights, seed)
+    return _summarise_mean(plan, errors @ weights + _noise_of_figures(plan, numbers, generator), seed)
 
 
 def synthetic_population(plan: Design) -> list[FloatArray]:
@@ -212,8 +216,8 @@ def check_population(
 
 def _stratum_means(
     plan: Design, row: int, values: FloatArray, replications: int, generator: np.random.Generator
-) -> FloatArray:
-    """Mean of the noised answers of one stratum in each survey."""
+) -> tuple[FloatArray, IntArray]:
+    """Mean of the noised answers of one stratum in each survey, and how many there are."""
     n, e = int(plan.sample_sizes[row]), plan.local_epsilon(row)
     release, mechanism = plan.inputs.release_form, plan.problem.terms.mechanism
     if not plan.inputs.finite_population and len(values) > 1:
@@ -221,7 +225,7 @@ def _stratum_means(
         values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))
     answers = plan.inputs.answers
     shares = answers.shares(values)
-    means = np.empty(replications)
+    means, numbers = np.empty(replications), np.empty(replications, dtype=np.int64)
     per_survey = max(n, 1)
     rows = max(1, _CHUNK // per_survey)
     for start in range(0, replications, rows):
@@ -238,8 +242,23 @@ def _stratum_means(
             chosen = generator.permuted(chosen, axis=1)
             sums = np.where(np.arange(n) < m[:, None], chosen, 0.0).sum(axis=1)
         released = release.simulated_sums(mechanism, sums, e, generator) / m
-        means[start : start + count] = answers.at_shares(released)
-    return means
+        means[start : start + count], numbers[start : start + count] = answers.at_shares(released), m
+    return means, numbers
+
+
+def _noise_of_figures(plan: Design, numbers: IntArray, generator: np.random.Generator) -> FloatArray | float:
+    """Noise of the population mean in each survey, where figures have one draw each; from the best family."""
+    if not plan.problem.families:
+        return 0.0
+    one = OneDraw.of(plan.problem)
+    shares = [np.sqrt(family.weights * len(one.families)) for family in one.families]
+    planned = one.strengths_at(plan.sample_sizes)
+    best = min(range(len(planned)), key=lambda i: float(((shares[i] / planned[i]) ** 2).sum()))
+    noise = np.empty(len(numbers))
+    for row, m in enumerate(numbers):
+        strengths = strengths_after_field(one, planned, m)[best]
+        noise[row] = generator.laplace(0.0, shares[best] / strengths).sum()
+    return noise
 
 
 def _numbers_of_answers(

@@ -115,8 +115,7 @@ class Inputs(Options):
         misfit = self.release_form.misfit(asked)
         if misfit is not None:
             raise InputError(misfit, argument="mechanism", value=self.mechanism)
-        name = self.release_form.office_mechanism(self.mechanism)
-        return self.promise.fitted(name, answers=self.answers, questions=self.questions)
+        return self.release_form.fitted(self)
 
 
 def _grouped(value: float) -> str:

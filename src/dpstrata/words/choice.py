@@ -43,6 +43,8 @@ def _measure(plan: Design) -> tuple[Callable[[float], float], str]:
 
 def in_words(plan: Design) -> str | None:
     """Say in one line which mechanism was chosen and why, or that another would do better."""
+    if plan.figures and plan.inputs.device_epsilon is None:  # there is no choice
+        return None
     if plan.choice is not None:
         return Sentence(
             f"{plan.mechanism.title} noise was chosen: {_reason(plan, plan.choice)}.{_without_delta(plan)}"

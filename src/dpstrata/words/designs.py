@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from dpstrata.errors import Sentence, option
@@ -30,7 +31,8 @@ TITLES = {
 def tables(plan: Design) -> list[TextTable]:
     """Return every table of a design."""
     domains = [domain_table(plan)] if plan.domains else []
-    return [strata_table(plan), *domains, comparison_table(plan)]
+    figures = [figures_table(plan)] if plan.figures else []
+    return [strata_table(plan), *domains, *figures, comparison_table(plan)]
 
 
 def strata_table(plan: Design) -> TextTable:
@@ -46,7 +48,7 @@ def strata_table(plan: Design) -> TextTable:
             f"{plan.sample_sizes[i]:,}",
             f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
             round_up(float(local[i]), 3) if plan.inputs.promise.amplified else "none",
-            figure(noise[i]),
+            noise_in_table(plan, float(noise[i])),
             *((("yes" if plan.capped[i] else "no"), round_up(float(central[i]), 3)) if capped else ()),
         )
         for i in range(shown)
@@ -63,6 +65,36 @@ def strata_table(plan: Design) -> TextTable:
         rows,
         not_shown(left, "strata"),
     )
+
+
+def noise_in_table(plan: Design, sd: float) -> str:
+    """Write the noise of a stratum; where only the published figures have any, that there is one number."""
+    return "one number" if plan.figures and plan.inputs.device_epsilon is None else figure(sd)
+
+
+def figures_table(plan: Design) -> TextTable:
+    """Show the noise of every published figure."""
+    found = plan.figures
+    rows = [
+        (
+            each.group if each.column == each.group else f"{each.column}: {each.group}",
+            figure(each.scale),
+            figure(math.sqrt(2.0) * each.scale),
+        )
+        for each in found[:SHOWN_STRATA]
+    ]
+    return TextTable(
+        "Published figures, each with one draw of discrete Laplace noise",
+        ("figure", "noise scale", "noise sd"),
+        rows,
+        " ".join(filter(None, (not_shown(len(found) - SHOWN_STRATA, "figures"), _when_scales_are_set(plan)))),
+    )
+
+
+def _when_scales_are_set(plan: Design) -> str:
+    if plan.problem.terms.response_rates is None:
+        return ""
+    return "The scales are set after the field, from the numbers of answers; these are for those expected."
 
 
 def domain_table(plan: Design) -> TextTable:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from dpstrata.planning.compare_releases import ReleaseComparison, ReleaseOption
 
 
+_PUBLISHED = {"microdata": "every noised answer", "sums": "sums", "mean": "one number"}
+
+
 def release_table(compared: ReleaseComparison) -> TextTable:
     """Show what each release gives, and who learns what."""
     mean = all(each.design is None or each.design.standard_error is not None for each in compared.options)
@@ -25,7 +28,7 @@ def release_table(compared: ReleaseComparison) -> TextTable:
 
 
 def _row(each: ReleaseOption) -> tuple[str, ...]:
-    published = "every noised answer" if each.release == "microdata" else "sums"
+    published = _PUBLISHED[each.release]
     if each.release != "microdata":
         published += (
             ", of raw answers"

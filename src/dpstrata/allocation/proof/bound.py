@@ -17,7 +17,7 @@ This module imports no solver; it finds the minimum of each stratum by itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
@@ -56,7 +56,9 @@ class Bound:
     prices : tuple of float
         The prices that prove the bound: of the budget, in variance for a unit of cost, then of each target
         beside it, in variance of the whole for a unit of its own; or of each target alone, in cost for a unit
-        of variance.
+        of variance; or, where figures have one draw of noise each, of a person, in variance (several of them,
+        each a proof of its own), with several columns of domains one of a person and then one of each
+        stratum's room.
     """
 
     optimal: bool
@@ -218,24 +220,43 @@ def combined_weights(partitions: Sequence[Partition], prices: Sequence[float] | 
 def best_at_prices(
     terms: Terms, weights: FloatArray, price: FloatArray, lower: IntArray, upper: IntArray, guess: IntArray
 ) -> IntArray:
-    """Minimise weight·f(n) + price·n in every stratum by bisection: the first size not worth exceeding."""
+    """Minimise weight·f(n) + price·n in every stratum: the first size not worth exceeding."""
     with np.errstate(divide="ignore", invalid="ignore"):
         worth = np.where(weights > 0, price / weights, np.inf) + terms.origin
+    return first_not_worth(terms.gain, worth, lower, upper, guess)
+
+
+def first_not_worth(
+    gain: Callable[[FloatArray, IntArray], FloatArray],
+    worth: FloatArray,
+    lower: IntArray,
+    upper: IntArray,
+    guess: IntArray,
+) -> IntArray:
+    """Find in every stratum the first size whose next person gains no more than ``worth``.
+
+    Parameters
+    ----------
+    gain : callable
+        Gains of the next person at some sizes of some strata; they fall with the size.
+    worth : array
+        What a person must gain.
+    lower, upper, guess : array of int
+        The bounds, and where to look first.
+    """
     low, high = lower.copy(), upper.copy()
     rows = np.arange(len(lower))
-    first = True
+    probe, step = np.clip(guess, lower, upper), 1
     while rows.size:
-        middle = np.clip(guess[rows], low[rows], high[rows]) if first else (low[rows] + high[rows]) // 2
-        wanted = (terms.gain(middle.astype(float), rows) > worth[rows]) & (middle < upper[rows])
-        low[rows] = np.where(wanted, middle + 1, low[rows])
-        high[rows] = np.where(wanted, high[rows], middle)
-        if first:
-            # The guess is mostly right: one look at the person before it settles those.
-            before = np.maximum(middle - 1, 1)
-            needed = ~wanted & (terms.gain(before.astype(float), rows) > worth[rows])
-            low[rows] = np.where(needed & (middle > lower[rows]), middle, low[rows])
-            first = False
+        wanted = (gain(probe.astype(float), rows) > worth[rows]) & (probe < upper[rows])
+        low[rows] = np.where(wanted, probe + 1, low[rows])
+        high[rows] = np.where(wanted, high[rows], probe)
         rows = rows[low[rows] < high[rows]]
+        # The guess is mostly right, or nearly: from it outwards in steps that double, then by halves.
+        a, b = low[rows], high[rows]
+        probe = np.where(a == lower[rows], np.maximum(b - step, a), (a + b) // 2)
+        probe = np.where(b == upper[rows], np.minimum(a + (step - 1), b - 1), probe)
+        step = min(2 * step, 1 << 60)
     return low
 
 

@@ -35,3 +35,38 @@ class Bounded(NamedTuple):
     sizes: IntArray
     relaxed_sizes: FloatArray
     bound: Bound
+
+
+class OneDrawSolution(NamedTuple):
+    """Sizes, scales and their proof.
+
+    Attributes
+    ----------
+    sizes : array of int
+        Sample sizes.
+    strengths : tuple of array
+        1/b of the figures, by family.
+    bound : Bound
+        How close they come.
+    relaxed_sizes : array
+        The best real sizes, nearly.
+    room_prices : array or None
+        With several families, what proves the bound beside its prices.
+    """
+
+    sizes: IntArray
+    strengths: tuple[FloatArray, ...]
+    bound: Bound
+    relaxed_sizes: FloatArray
+    room_prices: FloatArray | None = None
+
+    @property
+    def prices(self) -> tuple[float, ...]:
+        """All that prove the bound."""
+        rooms = () if self.room_prices is None else tuple(self.room_prices.tolist())
+        return (*self.bound.prices, *rooms)
+
+    @property
+    def scales(self) -> tuple[FloatArray, ...]:
+        """Scales b of the noise of the figures, by family."""
+        return tuple(1.0 / strength for strength in self.strengths)

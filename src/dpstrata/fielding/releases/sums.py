@@ -50,7 +50,7 @@ class SumsFielding(Fielding):
         if plan.inputs.release_form.device is None:
             raise InputError(
                 f"with {option(OPTION, plan.inputs.release)} and no {option('device_epsilon')} the office "
-                "sees raw answers and noises their sum, not single answers."
+                "sees raw answers and noises what it publishes, not single answers."
             )
         noise = noise_at(plan, stratum)
         k = on_grid(plan, check_answers(plan, stratum, answers), noise)
@@ -64,8 +64,12 @@ class SumsFielding(Fielding):
             else:
                 steps_of_reports(plan, name, given)
 
-    def draw_office_noise(self, plan: Design) -> dict[str, int]:
-        """Draw the office's noise for every stratum; it depends on the design alone."""
+    def drawn_for(self, plan: Design, counts: IntArray) -> str:
+        """Name what the office's noise depends on beside the design: nothing."""
+        return ""
+
+    def draw_office_noise(self, plan: Design, counts: IntArray) -> dict[str, int]:
+        """Draw the office's noise for every stratum, however many answers came."""
         drawn = {}
         for name in plan.strata.names:
             noise = office_noise_at(plan, name)
@@ -139,7 +143,7 @@ def noised_sum(plan: Design, stratum: str, reports: Sequence[float], noise: int)
     else:
         require_invited(plan, stratum, len(reports))
         steps = steps_of_reports(plan, stratum, reports)
-        start, step = _scale(noise_at(plan, stratum))
+        start, step = scale_of(noise_at(plan, stratum))
     share = (int(sum(steps.tolist())) + noise) * step + len(steps) * start + _shift(plan, stratum) * step
     return float(len(steps) * plan.inputs.answers.lower + plan.inputs.answers.range * share)
 
@@ -151,7 +155,7 @@ def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntA
     """
     values, answers = np.asarray(reports, dtype=float), plan.inputs.answers
     noise = noise_at(plan, stratum)
-    start, step = _scale(noise)
+    start, step = scale_of(noise)
     with np.errstate(over="ignore", invalid="ignore"):
         rough = np.rint((answers.shares(values) - start) / step)
     known = np.isfinite(rough) & (np.abs(rough) < 2.0**53)
@@ -172,7 +176,7 @@ def noise_is_added(plan: Design) -> bool:
     return plan.mechanism.additive
 
 
-def _scale(noise: GridNoise) -> tuple[float, float]:
+def scale_of(noise: GridNoise) -> tuple[float, float]:
     """Return the share that no step stands for, and what one step adds."""
     zero, one = noise.shares(np.array([0, 1])).tolist()
     return zero, one - zero

@@ -25,7 +25,7 @@ from dpstrata.present.report.words import (
     question_in_words,
     why_a_proof,
 )
-from dpstrata.words.designs import comparison_table, domain_table, outcome_sentences
+from dpstrata.words.designs import comparison_table, domain_table, figures_table, outcome_sentences
 from dpstrata.words.numbers import counted
 
 TITLE = "Survey design under differential privacy"
@@ -191,6 +191,8 @@ def _promise(plan: Design) -> str:
 
 def _noise(plan: Design) -> str:
     parts = [paragraphs([tables.noise_in_words(plan)]), table(tables.noise_table(plan))]
+    if plan.figures:
+        parts.append(table(figures_table(plan)))
     if plan.inputs.promise.amplified:
         cap = plan.inputs.local_epsilon_cap
         parts.append(

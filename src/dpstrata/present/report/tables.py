@@ -17,6 +17,7 @@ from dpstrata.privacy.promises.pure import beliefs
 from dpstrata.survey.options import RECORDED
 from dpstrata.survey.releases import OPTION
 from dpstrata.version import __version__
+from dpstrata.words.designs import noise_in_table
 from dpstrata.words.numbers import figure, plain_number, round_up
 from dpstrata.words.tables import TextTable
 
@@ -120,7 +121,7 @@ def noise_table(plan: Design) -> TextTable:
             f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
             *((round_up(float(local[i]), 3),) if inputs.promise.amplified else ()),
             *((round_up(float(local[i]) / inputs.questions, 3),) if several else ()),
-            figure(noise[i]),
+            noise_in_table(plan, float(noise[i])),
             *(("yes" if bound[i] else "no", round_up(float(central[i]), 3)) if capped else ()),
         )
         for i in range(min(len(plan.strata), SHOWN))
@@ -153,8 +154,7 @@ def certificate_table(plan: Design) -> TextTable:
     proof = plan.certificate
     if isinstance(proof, Bound):
         prices, measure = proof.prices, proof.measure.replace("_", " ")
-        titles = ["price of budget 1"] if proof.measure in ("variance", "planned_variance") else []
-        titles += [f"price of target {i}" for i in range(1, len(prices) - len(titles) + 1)]
+        titles = _titles_of_prices(plan, proof)
         rows = [
             (f"{measure} of this design", f"{proof.value:.12g}"),
             (f"{measure} that no design can beat", f"{proof.lower_bound:.12g}"),
@@ -176,6 +176,18 @@ def certificate_table(plan: Design) -> TextTable:
         ("figure", "value"),
         [*rows, ("another allocation is as good", ties[proof.tie])],
     )
+
+
+def _titles_of_prices(plan: Design, proof: Bound) -> list[str]:
+    prices = len(proof.prices)
+    if plan.figures:
+        people = 1 if len(plan.problem.families) > 1 else prices
+        titles = [
+            "price of a person" if people == 1 else f"price {i} of a person" for i in range(1, people + 1)
+        ]
+        return titles + [f"price of the room of stratum {i}" for i in range(1, prices - people + 1)]
+    titles = ["price of budget 1"] if proof.measure in ("variance", "planned_variance") else []
+    return titles + [f"price of target {i}" for i in range(1, prices - len(titles) + 1)]
 
 
 def beliefs_table(plan: Design) -> TextTable | None:

@@ -169,6 +169,13 @@ def _percent_up(share: float) -> str:
 
 def why_a_proof(plan: Design) -> str:
     """Say why the certificate of a design proves what it says."""
+    if plan.figures:
+        return (
+            "Sample sizes and the noise of the published figures depend on each other, so no single exchange "
+            "decides. The prices below do: with a price on a person, and on what a stratum may spend, each "
+            "stratum and each figure can be minimised by itself, and what they reach together no design can "
+            "beat. Anyone can recompute that bound without knowing how the design was found."
+        )
     if isinstance(plan.certificate, Bound):
         return (
             "Invitations differ in cost, or several precisions must be reached, so no single exchange "

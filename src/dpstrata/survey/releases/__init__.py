@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from dpstrata.survey.releases.base import Release
 
 OPTION = "release"
-ReleaseName = Literal["microdata", "sums"]
+ReleaseName = Literal["microdata", "sums", "mean"]
 # value of the option: module beside this one, and of ``fielding.releases``, and what the classes are called;
 # and what is published
 RELEASES = {
     "microdata": ("microdata.Microdata", "every noised answer, shuffled"),
     "sums": ("sums.Sums", "the sum of each stratum's answers, with one draw of the office's noise"),
+    "mean": ("mean.Mean", "one number for the population, or one for each domain, with one draw each"),
 }
 
 
@@ -37,6 +38,6 @@ def release_of(options: Any) -> Release:
     """
     name = getattr(options, OPTION)
     if not isinstance(name, str) or name not in RELEASES:
-        known = " or ".join(map(repr, RELEASES))
+        known = f"{', '.join(map(repr, [*RELEASES][:-1]))} or {[*RELEASES][-1]!r}"
         raise InputError(f"{option(OPTION)} must be {known}, got {name!r}.", value=name)
     return kind_of(name).asked_for(options)

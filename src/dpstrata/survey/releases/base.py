@@ -39,6 +39,8 @@ class Release(ABC):
     """p: 1 where every answer gets a draw of noise, 2 where their sum gets one."""
     shows_spread: ClassVar[bool]
     """Whether what is published shows how far answers differ, so that a pilot can learn from it."""
+    noised_once: ClassVar[bool] = False
+    """Whether the strata have no noise at the budget that depends on n, but each published figure has."""
     leaves_out: ClassVar[Mapping[str, Any]] = {}
     """Options that do not go with it, and what they are then."""
 
@@ -78,6 +80,11 @@ class Release(ABC):
         return mechanism
 
     # --- mathematics --------------------------------------------------------------------------
+
+    def fitted(self, inputs: Inputs) -> Mechanism:
+        """Return what noises an answer, or a sum, at the budget of the secret sample."""
+        name = self.office_mechanism(inputs.mechanism)
+        return inputs.promise.fitted(name, answers=inputs.answers, questions=inputs.questions)
 
     @property
     def device(self) -> Mechanism | None:

@@ -1,0 +1,226 @@
+r"""Figures of many strata, each published with one draw of noise.
+
+Figure g is :math:`\sum_i a_{ig}` times the mean of stratum i, with Laplace noise of scale :math:`b_g`. One
+answer moves it by at most :math:`a_{ig} R / n_i`, and a secret sample allows all figures of a person together
+the local budget :math:`e_i(n_i)`, so the promise is kept if in every stratum
+
+.. math:: \sum_g a_{ig} R / b_g \;\le\; n_i\, e_i(n_i) = r_i n_i \ln(1 + cN_i/n_i) ,
+
+the *room* of the stratum (with a response rate r, that of the :math:`r_i n_i` answers that are expected). It
+is concave in n, so with :math:`s_g = 1/b_g`, the *strength*,
+
+.. math:: \sum_i f_i(n_i) + \sum_g W_g / s_g^2, \qquad W_g = 2 \omega_g ,
+
+is minimised over a convex set. f is the sampling variance (with what devices add) and :math:`\omega_g` what
+the noise of a figure counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dpstrata.allocation.figures import Family
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.terms import Terms
+from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, read_only
+from dpstrata.privacy.mechanisms.silent import Silent
+
+# Rounding of a room, with a margin: a strength is taken down by it, so that the promise is never exceeded.
+_SAFE = 1.0 - 2.0**-48
+_MOST_STEPS = 100
+_TIGHT = 1e-9  # room that is left, relative, where strengths cannot rise
+
+
+def without_noise(terms: Terms) -> Terms:
+    """Return the terms of the sampling variance alone, with what devices add to every answer."""
+    return replace(terms, mechanism=Silent(terms.mechanism.answers), cap=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneDraw:
+    """Minimise the variance from sampling and from one draw of noise for each figure.
+
+    Parameters
+    ----------
+    problem : Problem
+        Terms without noise (:func:`without_noise`), bounds and total.
+    families : tuple of Family
+        The figures.
+    """
+
+    problem: Problem
+    families: tuple[Family, ...]
+    _odds: FloatArray = field(init=False)  # cN
+    _rates: FloatArray | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        terms = self.problem.terms
+        object.__setattr__(self, "_odds", read_only(terms.promise.odds_minus_one * terms.sizes))
+        object.__setattr__(self, "_rates", terms.response_rates)
+
+    @classmethod
+    def of(cls, problem: Problem) -> OneDraw:
+        """Pose the problem of the figures that a problem has."""
+        return cls(problem, problem.families)
+
+    @property
+    def answer_range(self) -> float:
+        """R."""
+        return self.problem.terms.mechanism.answer_range
+
+    @property
+    def noise_weights(self) -> tuple[FloatArray, ...]:
+        """W = 2ω of every figure, by family."""
+        return tuple(2.0 * family.weights for family in self.families)
+
+    def room(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """r·n·ln(1 + cN/n): what all figures together may use of a stratum."""
+        room = np.log1p(self._odds[rows] / n)
+        room *= n
+        return room if self._rates is None else room * self._rates[rows]
+
+    def room_of_answers(self, m: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """m·ln(1 + c·r·N/m): the room of a stratum once its number of answers is known."""
+        odds = self._odds[rows] if self._rates is None else self._odds[rows] * self._rates[rows]
+        return np.asarray(m * np.log1p(odds / m))
+
+    def room_and_slope(self, n: FloatArray, rows: Rows = ALL) -> tuple[FloatArray, FloatArray]:
+        """Room with its derivative, at real sizes."""
+        odds = self._odds[rows]
+        z = odds / n
+        e = np.log1p(z)
+        slope = e - z / (1.0 + z)
+        small = np.flatnonzero(z < 1e-4)
+        slope[small] = z[small] ** 2 * (0.5 - z[small] * (2.0 / 3.0))
+        room = e * n
+        if self._rates is not None:
+            room, slope = room * self._rates[rows], slope * self._rates[rows]
+        return room, slope
+
+    def room_bend(self, n: FloatArray) -> FloatArray:
+        """Second derivative of the room, with the sign changed: r·(cN)²/(n(n + cN)²)."""
+        ratio = self._odds / (n + self._odds)
+        bend = ratio * ratio / n
+        return bend if self._rates is None else bend * self._rates
+
+    def split(self, strengths: FloatArray) -> list[FloatArray]:
+        """Cut the strengths of all figures, in their order, into those of each family."""
+        ends = np.cumsum([len(family) for family in self.families])
+        return np.split(strengths, ends[:-1])
+
+    def raised(self, n: IntArray | FloatArray, strengths: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
+        """Raise, or lower, strengths to the largest in their proportions that keep the promise."""
+        return self._rescaled(strengths, self.room(np.asarray(n, dtype=float)))
+
+    def raised_to_answers(self, m: IntArray, strengths: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
+        """Do the same for the numbers of answers that came."""
+        return self._rescaled(strengths, self.room_of_answers(m.astype(float)))
+
+    def _rescaled(self, strengths: Sequence[FloatArray], room: FloatArray) -> tuple[FloatArray, ...]:
+        """Figures of one family each take what their strata allow; those of several rise together."""
+        used = self.use(strengths)
+        ratio = np.divide(room, used, out=np.full_like(room, np.inf), where=used > 0)
+        if len(self.families) == 1:
+            return (strengths[0] * self.families[0].smallest(ratio) * _SAFE,)
+        return tuple(strength * (ratio.min() * _SAFE) for strength in strengths)
+
+    def use(self, strengths: Sequence[FloatArray]) -> FloatArray:
+        """Σ_g a·R·s: how much room of each stratum the figures use."""
+        used = np.zeros(len(self._odds))
+        for family, strength in zip(self.families, strengths, strict=True):
+            used += family.coefficients * strength[family.codes]
+        return used * self.answer_range
+
+    def scales_at(self, n: IntArray | FloatArray) -> tuple[FloatArray, ...]:
+        """Return the scales b that go with sizes: the smallest, of several families in their proportions."""
+        if len(self.families) == 1:
+            return (1.0 / self.strengths(n, self.families[0]),)
+        scales = self.problem.scales
+        strengths = tuple(1.0 / scale for scale in scales)
+        spare = float((self.room(np.asarray(n, dtype=float)) / self.use(strengths)).min())
+        if 1.0 <= spare < 1.0 + _TIGHT:  # they are those of these sizes, to the last digit
+            return scales
+        return tuple(1.0 / strength for strength in self.raised(n, strengths))
+
+    def strengths_at(self, n: IntArray | FloatArray) -> tuple[FloatArray, ...]:
+        """Return the strengths that go with sizes."""
+        if len(self.families) == 1:
+            return (self.strengths(n, self.families[0]),)
+        return tuple(1.0 / scale for scale in self.scales_at(n))
+
+    def budgets_at(self, n: IntArray | FloatArray) -> FloatArray:
+        """Return what all figures together spend of a person, if as many answer as expected."""
+        answers = n if self._rates is None else n * self._rates
+        return np.asarray(self.use(self.strengths_at(n)) / answers)
+
+    def budgets_given(self, m: IntArray) -> FloatArray:
+        """Return the same for the numbers of answers that came."""
+        strengths = self.raised_to_answers(m, self.strengths_at(m))
+        return np.asarray(self.use(strengths) / m)
+
+    def strengths(self, n: IntArray | FloatArray, family: Family) -> FloatArray:
+        """Return the largest strengths of the figures of one family, if there is no other.
+
+        A little is taken off for rounding, so that no stratum uses more than its room.
+        """
+        return family.smallest(self.levels(np.asarray(n, dtype=float), family)) * _SAFE
+
+    def levels(self, n: FloatArray, family: Family, rows: Rows = ALL) -> FloatArray:
+        """room/(aR): the strength that each stratum allows, infinite where it does not count."""
+        needed = family.coefficients[rows] * self.answer_range
+        room = self.room(n, rows)
+        return np.divide(room, needed, out=np.full_like(room, np.inf), where=needed > 0)
+
+    def real_sizes(self, needed: FloatArray, start: FloatArray) -> FloatArray:
+        """Return the real sizes whose room is ``needed``, to about eight digits: Newton's method, from below.
+
+        Parameters
+        ----------
+        needed : array
+            At most the room of the whole stratum; strata that need nothing get nearly nobody.
+        start : array
+            Sizes nearby, > 0.
+        """
+        x = start
+        for _ in range(_MOST_STEPS):
+            room, slope = self.room_and_slope(x)
+            following = np.maximum(x + (needed - room) / slope, 0.125 * x)
+            done = np.abs(following - x) <= 1e-4 * x  # the next error is nearly its square
+            x = following
+            if np.all(done | (x < 1e-9)):
+                break
+        return x
+
+    def least_sizes(self, needed: FloatArray, guess: FloatArray) -> IntArray:
+        """Return the fewest people, within the bounds, whose room is at least ``needed``.
+
+        The maximum where even that has less. What a room is, is decided by :meth:`room` at whole numbers.
+        """
+        lower, upper = self.problem.lower, self.problem.upper
+        x = self.real_sizes(np.minimum(needed, self.room(upper.astype(float))), guess)
+        n = np.clip(np.ceil(x), lower, upper).astype(np.int64)
+        while (short := (self.room(n.astype(float)) < needed) & (n < upper)).any():
+            n += short
+        while (spare := (n > lower) & (self.room(np.maximum(n - 1.0, 1.0)) >= needed)).any():
+            n -= spare
+        return n
+
+    def sizes_for(self, strengths: Sequence[FloatArray], guess: FloatArray) -> IntArray:
+        """Return the fewest people, within the bounds, who keep the promise, but for rounding."""
+        return self.least_sizes(self.use(strengths) * _SAFE, guess)
+
+    def noise(self, strengths: Sequence[FloatArray]) -> float:
+        """Σ W/s²: what the noise of all figures counts."""
+        pairs = zip(self.noise_weights, strengths, strict=True)
+        return float(sum((W / (s * s)).sum() for W, s in pairs))
+
+    def value(self, n: IntArray, strengths: Sequence[FloatArray]) -> float:
+        """Return what is minimised."""
+        return self.problem.objective(n) + self.noise(strengths)
+
+    def keeps_promise(self, n: IntArray, strengths: Sequence[FloatArray]) -> bool:
+        """Whether no stratum uses more than its room."""
+        return bool(np.all(self.use(strengths) <= self.room(n.astype(float))))

@@ -1,0 +1,360 @@
+r"""The proof of how close a design with one draw of noise for each figure comes to the best possible.
+
+With one family, the strengths of different figures meet only in the total. At a price λ of a person, a figure
+costs at strength s at least
+
+.. math:: F(s) = \sum_i \min_{n \ge l_i(s)} \left(f_i(n) + \lambda n\right) + W/s^2 ,
+
+where :math:`l_i(s)` is the fewest people whose room is enough. The sum of their minima, less λ times the
+total, is what no design can beat. F is a step function beside W/s²: it rises only at the *levels*
+:math:`\mathrm{room}_i(m)/(a_i R)`, m whole, by :math:`(\lambda - f_i(m) + f_i(m+1))_+`. So it is minimised
+exactly by walking the sorted levels of a window. Outside the window a tangent is enough: for any prices
+:math:`\mu_i \ge 0` of room
+
+.. math:: F(s) \;\ge\; \sum_i \min_n \left(f_i(n) + \lambda n - \mu_i\,\mathrm{room}_i(n)\right)
+    + \sum_i \mu_i a_i R s + W/s^2 ,
+
+and it nearly touches with :math:`\mu_i = (\lambda + f_i'(x))_+ / \mathrm{room}_i'(x)` at the real sizes x
+that s needs.
+
+If there is a single figure, every level may be bounded at a price of its own, and the gap can close.
+
+With several families figures meet in every stratum. Then each stratum's room has a price :math:`\mu_i` too:
+
+.. math:: \sum_i \min_n \left(f_i(n) + \lambda n - \mu_i\,\mathrm{room}_i(n)\right)
+    + \sum_g \min_s \left(W_g/s^2 + p_g s\right) - \lambda \eta, \qquad p_g = \sum_i \mu_i a_{ig} R .
+
+This module imports no solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.proof.bound import Bound, best_at_prices, first_not_worth
+from dpstrata.numerics.arrays import FloatArray, IntArray
+
+# Rounding of a sum of so many terms, relative to what is added up.
+_ROUNDING = 1e-12
+_SPACING = float(np.finfo(float).eps)
+_CLOSED = 1e-11
+_LEAST_LEVELS = 20_000
+_NEWTON = 8
+
+
+def certify_one_draw(
+    problem: OneDraw,
+    sizes: IntArray,
+    strengths: Sequence[FloatArray],
+    prices: Sequence[float],
+    room_prices: FloatArray | None = None,
+) -> Bound:
+    """Bound the variance of every design by that of the prices.
+
+    Parameters
+    ----------
+    problem : OneDraw
+        Terms, bounds, total and figures.
+    sizes : array of int
+        Sample sizes within the bounds that add up to the total.
+    strengths : sequence of array
+        1/b of the figures, by family; they keep the promise.
+    prices : sequence of float
+        λ >= 0: prices of a person, at least one. Any are valid; the bound is the best of them.
+    room_prices : array, optional
+        μ >= 0 of every stratum, needed for several families.
+    """
+    if room_prices is None:
+        walk = Walk(problem, sizes, strengths[0], prices[0])
+        lower_bound = walk.bound(prices)
+    else:
+        lower_bound = max(shared_bound(problem, sizes, price, room_prices) for price in prices)
+    return stated_bound(problem, sizes, strengths, lower_bound, prices)
+
+
+def certify_figures(
+    problem: Problem, sizes: IntArray, prices: Sequence[float], *, finite_population: bool
+) -> Bound:
+    """Bound the variance of every design of a problem with figures, as it is reported.
+
+    Parameters
+    ----------
+    problem : Problem
+        With families.
+    sizes : array of int
+        Sample sizes within the bounds that add up to the total.
+    prices : sequence of float
+        Of a person; with several families one such price, and then that of every stratum's room.
+    finite_population : bool
+        Whether variances have the correction, which is the same for all designs.
+    """
+    one = OneDraw.of(problem)
+    shared = len(one.families) > 1
+    rooms = np.asarray(prices[1:], dtype=float) if shared else None
+    bound = certify_one_draw(one, sizes, one.strengths_at(sizes), prices[:1] if shared else prices, rooms)
+    terms = problem.terms
+    off = float((terms.coefficients**2 * terms.sds**2 / terms.sizes).sum()) if finite_population else 0.0
+    return replace(
+        bound,
+        value=max(bound.value - off, 0.0),
+        lower_bound=max(bound.lower_bound - off, 0.0),
+        prices=tuple(float(price) for price in prices),
+    )
+
+
+def stated_bound(
+    problem: OneDraw,
+    sizes: IntArray,
+    strengths: Sequence[FloatArray],
+    lower_bound: float,
+    prices: Sequence[float],
+) -> Bound:
+    """State what a lower bound says of a design."""
+    value = problem.value(sizes, strengths)
+    lower_bound = min(max(lower_bound, 0.0), value)
+    measure: Literal["variance", "planned_variance"] = (
+        "planned_variance" if problem.problem.terms.random_answers else "variance"
+    )
+    optimal = value <= lower_bound * (1.0 + _CLOSED)
+    return Bound(optimal, measure, value, lower_bound, False, tuple(float(each) for each in prices))
+
+
+class Walk:
+    """The levels of the figures of one family, in a window around given strengths.
+
+    Parameters
+    ----------
+    problem : OneDraw
+        With one family.
+    sizes : array of int
+        A design; only strengths at which another one might be better need be walked.
+    strengths : array
+        Of its figures.
+    price : float
+        λ, a price near the best one.
+    """
+
+    def __init__(self, problem: OneDraw, sizes: IntArray, strengths: FloatArray, price: float) -> None:
+        self.problem, self.sizes = problem, sizes
+        (self.family,) = problem.families
+        (self.weights,) = problem.noise_weights
+        self._tangents: dict[float, tuple[FloatArray, FloatArray]] = {}
+        self._touch(strengths)
+        self._choose_window(strengths, price)
+        self._list_levels()
+
+    # --- the window ---------------------------------------------------------------------------
+
+    def _touch(self, strengths: FloatArray) -> None:
+        """Find the points of the tangents: the real sizes that the strengths need."""
+        problem, inner = self.problem, self.problem.problem
+        lower = inner.lower.astype(float)
+        needed = np.minimum(problem.use([strengths]), problem.room(inner.upper.astype(float)))
+        x = problem.real_sizes(needed, self.sizes.astype(float))
+        self._binds = (x > lower) & (self.family.coefficients > 0)
+        self._x = np.where(self._binds, np.minimum(x, inner.upper), lower)
+        self._near = np.where(self._binds, np.ceil(self._x).astype(np.int64), self.sizes)
+        _, self._slope = problem.room_and_slope(self._x)
+        self._marginal = inner.terms.marginal(self._x) - inner.terms.origin
+
+    def _tangent(self, price: float) -> tuple[FloatArray, FloatArray]:
+        """α and β of every figure, with α + βs below the cost of its strata at any strength s."""
+        if price in self._tangents:
+            return self._tangents[price]
+        excess = np.where(self._binds, np.maximum(price - self._marginal, 0.0), 0.0)
+        room_prices = excess / self._slope
+        cost = _priced_costs(self.problem, price, room_prices, self._near, self.sizes)
+        slope = room_prices * self.family.coefficients * self.problem.answer_range
+        self._tangents[price] = self.family.sums(cost), self.family.sums(slope)
+        return self._tangents[price]
+
+    def _choose_window(self, strengths: FloatArray, price: float) -> None:
+        """Find strengths outside of which the tangent says that a figure costs more than it does."""
+        n = self.sizes.astype(float)
+        terms = self.problem.problem.terms
+        reached = self.family.sums(terms.values(n)) + self.weights / strengths**2
+        alpha, beta = self._tangent(price)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            centre = np.where(beta > 0, np.cbrt(2.0 * self.weights / beta), np.inf)
+            unit = self.weights / centre**2
+            excess = np.where(unit > 0, np.maximum((reached - alpha) / unit - 3.0, 0.0), np.inf)
+            if len(self.family) > 1:  # several figures need room for other prices
+                excess = 4.0 * excess + 0.01
+            left, right = _roots(excess)
+            low = np.where(np.isfinite(excess), centre * left, np.sqrt(self.weights / reached))
+            high = np.where(np.isfinite(excess), centre * right, np.inf)
+        self._widest = self._allowed()
+        self._high = np.minimum(np.maximum(high, strengths), self._widest)
+        self._low = np.minimum(low, np.minimum(strengths, self._high))
+        for _ in range(4):
+            self._base = self._people(self._low)
+            self._top = np.maximum(self._people(self._high), self._base)
+            listed = int((self._top - self._base).sum())
+            if listed <= (most := _LEAST_LEVELS + len(n) // 4):
+                return
+            share = 0.5 * most / listed
+            self._low = strengths - share * (strengths - self._low)
+            self._high = strengths + share * (self._high - strengths)
+
+    def _allowed(self) -> FloatArray:
+        """Largest strengths that the maximums and the total allow each figure."""
+        inner = self.problem.problem
+        spare = inner.total - int(inner.lower.sum())
+        most = np.minimum(inner.upper, inner.lower + spare).astype(float)
+        return self.family.smallest(self.problem.levels(most, self.family))
+
+    def _people(self, strengths: FloatArray) -> IntArray:
+        return self.problem.sizes_for([strengths], self._x)
+
+    # --- the levels ---------------------------------------------------------------------------
+
+    def _list_levels(self) -> None:
+        """Sort the levels in the window, figure by figure; each window ends with its upper end."""
+        entries = self._top - self._base
+        rows = np.repeat(np.arange(len(entries)), entries)
+        m = self._base[rows] + (np.arange(len(rows)) - np.repeat(np.cumsum(entries) - entries, entries))
+        level = self.problem.levels(m.astype(float), self.family, rows)
+        gain = self.problem.problem.terms.gain(m.astype(float), rows) - self.problem.problem.terms.origin
+        figures = len(self.family)
+        level = np.concatenate([np.minimum(level, self._high[self.family.codes[rows]]), self._high])
+        gain = np.concatenate([gain, np.full(figures, np.inf)])
+        figure = np.concatenate([self.family.codes[rows], np.arange(figures)])
+        order = np.argsort(level, kind="stable") if figures == 1 else np.lexsort((level, figure))
+        self.level, self._gain, self.figure = level[order], gain[order], figure[order]
+        self._first = np.searchsorted(self.figure, np.arange(figures))
+        self._noise = self.weights[self.figure] / self.level**2
+        # Each level needs one person more than the one before; others leave only so many.
+        inner = self.problem.problem
+        left = inner.total - int(inner.lower.sum()) + self.family.sums(inner.lower.astype(float))
+        needed = self.family.sums(self._base.astype(float)) - self._first
+        too_many = np.arange(len(self.level)) + needed[self.figure] > left[self.figure]
+        self._noise[too_many] = np.inf
+        self._beyond = (self._high >= self._widest) | too_many[self._first + np.bincount(self.figure) - 1]
+
+    def costs(self, price: float) -> tuple[FloatArray, FloatArray]:
+        """F at every level, and the least that a figure costs outside of its window.
+
+        People are paid for beyond those of the design, which add up to the total; what rounding may have
+        added is taken off.
+        """
+        inner = self.problem.problem
+        n = _best(self.problem, price, self._base, self.sizes)
+        paid = price * (n - self.sizes)
+        base = self.family.sums(inner.terms.values(n.astype(float)) + paid)
+        rise = np.maximum(price - self._gain, 0.0)
+        before = np.cumsum(rise) - rise
+        before -= before[self._first][self.figure]
+        cost = base[self.figure] + before
+        share = _ROUNDING + _SPACING * len(rise)
+        cost -= share * (np.abs(cost) + 2.0 * self.family.sums(np.abs(paid))[self.figure])
+        return cost + self._noise * (1.0 - share), self._outside(price)
+
+    def _outside(self, price: float) -> FloatArray:
+        alpha, beta = self._tangent(price)
+        with np.errstate(divide="ignore"):
+            centre = np.where(beta > 0, np.cbrt(2.0 * self.weights / beta), np.inf)
+        below = np.minimum(centre, self._low)
+        above = np.where(np.isfinite(centre), np.maximum(centre, self._high), self._high)
+        left, right = (
+            (beta * s + self.weights / s**2) * (1.0 - 2.0 * _ROUNDING) + alpha for s in (below, above)
+        )
+        right = np.where(np.isfinite(centre), right, alpha)
+        return np.asarray(np.minimum(left, np.where(self._beyond, np.inf, right)))
+
+    def bound(self, prices: Sequence[float]) -> float:
+        """Return what no design can beat."""
+        if len(self.family) == 1:
+            return float(self.envelope(prices).min())
+        return max(self.minimisers(price).bound for price in prices)
+
+    def envelope(self, prices: Sequence[float]) -> FloatArray:
+        """Bounds of a single figure for each level, the last one for all strengths outside the window."""
+        best = np.full(len(self.level) + 1, -np.inf)
+        for price in prices:
+            np.maximum(best, np.append(*self.costs(price)), out=best)
+        return best
+
+    def regrets(self, price: float) -> FloatArray:
+        """Return how much more each level costs at a price than the best of its figure."""
+        cost, _ = self.costs(price)
+        return np.asarray(cost - np.minimum.reduceat(cost, self._first)[self.figure])
+
+    def minimisers(self, price: float) -> Minimisers:
+        """Find the best strengths of all figures at a price."""
+        cost, outside = self.costs(price)
+        least = np.minimum.reduceat(cost, self._first)
+        at = np.flatnonzero(cost == least[self.figure])
+        at = at[np.searchsorted(self.figure[at], np.arange(len(self.family)))]
+        strengths = self.level[at]
+        lower = np.maximum(self._people(strengths), self.problem.problem.lower)
+        people = self.family.sums(_best(self.problem, price, lower, self.sizes).astype(float))
+        return Minimisers(price, strengths, people, float(np.minimum(least, outside).sum()))
+
+
+class Minimisers(NamedTuple):
+    """What figures cost least with at a price: their strengths, the people that they take, and the bound."""
+
+    price: float
+    strengths: FloatArray
+    people: FloatArray
+    bound: float
+
+
+def _roots(excess: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both t with t^-2 + 2t = 3 + excess, or a little outside of them: Newton's method from outside."""
+    right = 3.0 + excess
+    low, high = 1.0 / np.sqrt(right), right / 2.0
+    for _ in range(_NEWTON):
+        for t in (low, high):
+            slope = 2.0 - 2.0 / t**3
+            step = np.divide(1.0 / t**2 + 2.0 * t - right, slope, out=np.zeros_like(t), where=slope != 0)
+            t -= np.where(np.isfinite(step), step, 0.0)
+    return low, high
+
+
+def _best(problem: OneDraw, price: float, lower: IntArray, guess: IntArray) -> IntArray:
+    """Minimise f(n) + λn from ``lower`` on."""
+    inner = problem.problem
+    every = np.ones(len(lower))
+    return best_at_prices(inner.terms, every, price * every, lower, inner.upper, np.maximum(guess, lower))
+
+
+def shared_bound(problem: OneDraw, sizes: IntArray, price: float, room_prices: FloatArray) -> float:
+    """Evaluate the bound of several families at prices of people and of room."""
+    bound = float(_priced_costs(problem, price, room_prices, sizes, sizes).sum())
+    for family, W in zip(problem.families, problem.noise_weights, strict=True):
+        per_strength = family.sums(room_prices * family.coefficients) * problem.answer_range
+        bound += 3.0 * float(np.cbrt(W * (0.5 * per_strength) ** 2).sum()) * (1.0 - _ROUNDING)
+    return bound
+
+
+def _priced_costs(
+    problem: OneDraw, price: float, room_prices: FloatArray, guess: IntArray, sizes: IntArray
+) -> FloatArray:
+    """Minimise f(n) + λ·(n − sizes) − μ·room(n) in every stratum, less what rounding may have added."""
+    n = _best_with_room(problem, price, room_prices, guess)
+    parts = (
+        problem.problem.terms.values(n.astype(float)),
+        price * (n - sizes),
+        -room_prices * problem.room(n.astype(float)),
+    )
+    cost = parts[0] + parts[1] + parts[2]
+    return np.asarray(cost - _ROUNDING * (np.abs(parts[0]) + np.abs(parts[1]) + np.abs(parts[2])))
+
+
+def _best_with_room(problem: OneDraw, price: float, room_prices: FloatArray, guess: IntArray) -> IntArray:
+    """Minimise f(n) + λn − μ·room(n) in every stratum."""
+    inner = problem.problem
+
+    def gain(n: FloatArray, rows: IntArray) -> FloatArray:
+        more = problem.room(n + 1.0, rows) - problem.room(n, rows)
+        return inner.terms.gain(n, rows) + room_prices[rows] * more
+
+    worth = np.full(len(guess), price + inner.terms.origin)
+    return first_not_worth(gain, worth, inner.lower, inner.upper, guess)

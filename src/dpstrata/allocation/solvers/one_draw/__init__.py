@@ -1,0 +1,1 @@
+"""One draw of noise for each figure: the solvers."""

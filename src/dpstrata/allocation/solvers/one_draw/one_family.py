@@ -1,0 +1,290 @@
+r"""Figures that do not overlap, with one draw of noise each: sizes and strengths together.
+
+1. Relax: at a price λ of a person each figure has a best strength, the root of a rising slope; the price at
+   which their people add up to the total is found around it.
+2. Round: at given strengths the problem is that of the sampling variance with higher minimums, which the
+   exact solver solves. The strengths are then raised to what those sizes allow.
+3. Improve: the proof (``proof.one_draw``) bounds every strength; try the one with the lowest bound, and add
+   the price that belongs to it, until no bound is left below what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.proof.one_draw import Minimisers, Walk, stated_bound
+from dpstrata.allocation.solvers.exact import solve_exactly
+from dpstrata.allocation.solvers.solution import OneDrawSolution
+from dpstrata.numerics.arrays import FloatArray, IntArray
+
+_CLOSE = 1e-6  # relative gap at which the search ends
+_MOST_TRIES = 12
+_MOST_STEPS = 40
+_PASSES = 2
+_PRICE_STEPS = 60
+_STRENGTH_STEPS = 60
+_PRICE_TOLERANCE = 3e-4  # what is lost is of the order of its square
+_STRENGTH_TOLERANCE = 1e-4
+
+
+def solve_one_family(problem: OneDraw) -> OneDrawSolution:
+    """Find sizes and strengths where no figures overlap."""
+    search = _Search(problem)
+    search.run()
+    strengths = (search.strengths,)
+    bound = stated_bound(problem, search.sizes, strengths, search.lower_bound, search.prices)
+    return OneDrawSolution(search.sizes, strengths, bound, search.guess)
+
+
+class Relaxed(NamedTuple):
+    """The best real sizes, nearly: a price, and the strengths of the figures."""
+
+    price: float
+    strengths: FloatArray
+    sizes: FloatArray
+
+
+def relax_one_draw(problem: OneDraw) -> Relaxed:
+    """Solve the relaxation of one family well enough to start from."""
+    return _Relaxation(problem).run()
+
+
+class _Relaxation:
+    """Searches price and strengths; what was found last is where the next search starts."""
+
+    def __init__(self, problem: OneDraw) -> None:
+        self.problem = problem
+        (self.family,) = problem.families
+        (self.weights,) = problem.noise_weights
+        inner = problem.problem
+        self.lower, self.upper = inner.lower.astype(float), inner.upper.astype(float)
+        self.roots = inner.terms.core_weights(inner.total)
+        self.squares = self.roots**2
+        self.per_strength = self.family.coefficients * problem.answer_range
+        self.widest = self.family.smallest(problem.levels(self.upper, self.family))
+        self.strengths = self.family.smallest(problem.levels(self._shares(), self.family))
+        self.x = self._shares()
+        self.needed = self.x
+
+    def _shares(self) -> FloatArray:
+        """Sizes between the bounds."""
+        room = self.upper - self.lower
+        spare = self.problem.problem.total - self.lower.sum()
+        return np.asarray(self.lower + room * (spare / max(room.sum(), 1.0)))
+
+    def run(self) -> Relaxed:
+        """Find the price at which the people add up to the total."""
+        least = float(self.lower.sum()) - 0.5
+        wanted = self.problem.problem.total - least
+        price = self._first_price()
+        price = _falling_root(lambda p: np.log((self._people(p) - least) / wanted), price, _PRICE_TOLERANCE)
+        self._people(price)
+        return Relaxed(price, self.strengths, self.x)
+
+    def _first_price(self) -> float:
+        """Twice Neyman's, or what the noise alone would pay."""
+        total = self.problem.problem.total
+        noise = float((self.weights / self.strengths**2).sum())
+        return float(self.roots.sum() / total) ** 2 + 2.0 * noise / total
+
+    def _people(self, price: float) -> float:
+        """Sum of the best sizes at a price; the best strengths are found on the way."""
+        self._best_strengths(price)
+        free = self.roots / np.sqrt(price)
+        self.x = np.clip(np.maximum(self.needed, free), self.lower, self.upper)
+        return float(self.x.sum())
+
+    def _best_strengths(self, price: float) -> None:
+        """Find the roots of the slopes by Newton's method in logarithms, inside a bracket."""
+        low, high = np.zeros_like(self.strengths), self.widest.copy()
+        s = np.minimum(self.strengths, high)
+        for _ in range(_STRENGTH_STEPS):
+            ratio, steepness = self._slope(price, s)  # of what people cost to what noise costs, 1 at the root
+            low, high = np.where(ratio <= 1.0, s, low), np.where(ratio >= 1.0, s, high)
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                following = s * ratio ** (-1.0 / steepness)
+            middle = np.where(low > 0, np.sqrt(low * high), 0.5 * high)
+            following = np.where((following > low) & (following < high), following, middle)
+            done = np.abs(following - s) <= _STRENGTH_TOLERANCE * s
+            s = np.where(ratio == 1.0, s, following)
+            if np.all(done):
+                break
+        self.strengths = s
+
+    def _slope(self, price: float, s: FloatArray) -> tuple[FloatArray, FloatArray]:
+        r"""s³·Σ(λ + f')·x'(s)/(2W), and nearly how steep it is in log s."""
+        needed = self.per_strength * s[self.family.codes]
+        x = self.problem.real_sizes(needed, np.maximum(self.needed, 1e-6))
+        self.needed = x
+        _, slope = self.problem.room_and_slope(x)
+        loss = price - self.squares / (x * x)
+        binds = (loss > 0) & (x > self.lower)
+        use = np.where(binds, self.per_strength / slope, 0.0)
+        cost = self.family.sums(loss * use)
+        # x ∝ s nearly, so λ + f' rises with 2·(A/x²) for a unit of log s
+        rise = self.family.sums(2.0 * (price - loss) * use)
+        steepness = 3.0 + np.divide(rise, cost, out=np.zeros_like(cost), where=cost > 0)
+        return s**3 * cost / (2.0 * self.weights), steepness
+
+
+def _falling_root(function: Callable[[float], float], start: float, tolerance: float) -> float:
+    """Root of a function that falls with the logarithm of a price: secants, inside a bracket."""
+    low, high = 0.0, np.inf  # prices known to be too low and too high
+    x, y = start, function(start)
+    x_before = y_before = None
+    for _ in range(_PRICE_STEPS):
+        if abs(y) <= tolerance:
+            break
+        low, high = (x, high) if y > 0 else (low, x)
+        slope = -0.5
+        if x_before is not None and y_before is not None and x != x_before:
+            slope = (y - y_before) / np.log(x / x_before)
+        step = -y / slope if slope < 0 else np.sign(y) * 3.0
+        following = x * float(np.exp(np.clip(step, -6.0, 6.0)))
+        if not low < following < high:
+            following = float(np.sqrt(low * high)) if low > 0 and high < np.inf else following
+        if following in (x, low, high):
+            break
+        x_before, y_before = x, y
+        x, y = following, function(following)
+    return x
+
+
+class _Search:
+    """The best sizes so far, and the prices that bound all others."""
+
+    def __init__(self, problem: OneDraw) -> None:
+        self.problem = problem
+        (self.family,) = problem.families
+        self.value, self.lower_bound = np.inf, -np.inf
+        self.prices: list[float] = []
+
+    def run(self) -> None:
+        """Search until the bound is close."""
+        relaxed = relax_one_draw(self.problem)
+        self.guess = relaxed.sizes
+        strengths = relaxed.strengths
+        while (price := self.try_strengths(strengths)) is None:  # whole people need a few more than there are
+            strengths = strengths * (1.0 - 1.0 / 64.0)
+        # The price of sampling alone is the sharper one, but says nothing where noise is nearly all.
+        sharper = len(self.family) == 1 and 0.5 < price / relaxed.price < 2.0
+        price, self.other = (price, relaxed.price) if sharper else (relaxed.price, price)
+        self.prices.append(price)
+        if len(self.family) == 1:
+            self._one_figure(self._walk())
+            return
+        for _ in range(_PASSES):  # from better sizes and a better price the windows are sharper
+            if self.lower_bound < self.value * (1.0 - _CLOSE):
+                self._several_figures(self._walk())
+
+    def _walk(self) -> Walk:
+        return Walk(self.problem, self.sizes, self.strengths, self.prices[0])
+
+    def try_strengths(self, strengths: FloatArray) -> float | None:
+        """Find the best sizes at which strengths keep the promise; return their price, if there are any."""
+        inner = self.problem.problem
+        lower = np.maximum(inner.lower, self.problem.sizes_for([strengths], self.guess))
+        least = self.problem.levels(lower.astype(float), self.family)
+        if int(lower.sum()) > inner.total or np.any(self.family.smallest(least) < strengths * (1.0 - 1e-12)):
+            return None
+        n = np.asarray(solve_exactly(replace(inner, lower=lower)).sizes, dtype=np.int64)
+        reached = self.problem.strengths(n, self.family)
+        value = self.problem.value(n, [reached])
+        if value < self.value:
+            self.value, self.sizes, self.strengths = value, n, reached
+        return _price_of(inner, lower, n)
+
+    def _one_figure(self, walk: Walk) -> None:
+        """Try the strength with the lowest bound, again and again."""
+        tried: set[int] = set()
+        bounds = walk.envelope(self.prices)
+        for _ in range(_MOST_TRIES):
+            at = int(np.argmin(bounds))
+            self.lower_bound = float(bounds[at])
+            if bounds[at] >= self.value * (1.0 - _CLOSE):
+                return
+            price = None
+            if at < len(walk.level) and at not in tried:
+                tried.add(at)
+                price = self.try_strengths(walk.level[at : at + 1])
+            if price is None:
+                price = self.other
+            if price in self.prices:
+                return
+            self.prices.append(price)
+            bounds = np.maximum(bounds, walk.envelope([price]))
+
+    def _several_figures(self, walk: Walk) -> None:
+        """Find the price with the highest bound, and try what belongs to it."""
+        total = self.problem.problem.total
+        few: Minimisers | None = None  # at the lowest price known to be too high, and
+        many: Minimisers | None = None  # at the highest known to be too low
+        price, best = self.prices[0], walk.minimisers(self.prices[0])
+        for tries in range(_MOST_TRIES):
+            found = walk.minimisers(price)
+            best = max(best, found, key=lambda each: each.bound)
+            self.lower_bound = max(self.lower_bound, best.bound)
+            people = found.people.sum()
+            few, many = (few, found) if people > total else (found, many)
+            self.try_strengths(found.strengths)
+            if few is not None and many is not None:
+                self.try_strengths(_mixed(few, many, total))
+            if best.bound >= self.value * (1.0 - _CLOSE):
+                break
+            price = _next_price(few, many, total, 1.0 + 0.01 * 4**tries)
+            if price in self.prices:
+                break
+            self.prices.append(price)
+        self.prices.sort(key=lambda each: each != best.price)  # the best one first
+        self._one_by_one(walk, best)
+
+    def _one_by_one(self, walk: Walk, best: Minimisers) -> None:
+        """Change one figure at a time to another level, first those that cost the least more at the price.
+
+        Whatever costs more than the gap cannot be part of a better design.
+        """
+        regrets = walk.regrets(best.price)
+        promising = np.argsort(regrets, kind="stable")[:_MOST_STEPS]
+        for at in promising[regrets[promising] < self.value - best.bound].tolist():
+            strengths = self.strengths.copy()
+            strengths[walk.figure[at]] = walk.level[at]
+            self.try_strengths(strengths)
+
+
+def _next_price(few: Minimisers | None, many: Minimisers | None, total: int, step: float) -> float:
+    """Return where the two lines meet that bound the bound from above, or go on until there are two."""
+    if many is None or few is None:
+        known = few or many
+        assert known is not None
+        return known.price * (1.0 / step if many is None else step)
+    more, fewer = (float(each.people.sum()) - total for each in (many, few))
+    rise = few.bound - many.bound + more * many.price - fewer * few.price
+    return min(max(rise / (more - fewer), many.price), few.price)
+
+
+def _mixed(few: Minimisers, many: Minimisers, total: int) -> FloatArray:
+    """Take the strengths of some figures from one side, the largest first, while there are people for it."""
+    more = many.people - few.people
+    left = total - few.people.sum()
+    strengths = few.strengths.copy()
+    for figure in np.argsort(-more, kind="stable").tolist():
+        if more[figure] <= left:
+            strengths[figure] = many.strengths[figure]
+            left -= more[figure]
+    return strengths
+
+
+def _price_of(inner: Problem, lower: IntArray, n: IntArray) -> float:
+    """Price at which the sizes are the best: between the gain of the next person and that of the last."""
+    terms = inner.terms
+    following = terms.gain(n.astype(float))[n < inner.upper]
+    last = terms.gain(np.maximum(n - 1.0, 1.0))[n > lower]
+    gain = float(following.max()) if following.size else 0.0
+    loss = float(last.min()) if last.size else gain
+    return max(0.5 * (gain + loss) - terms.origin, 0.0)

@@ -1,0 +1,135 @@
+r"""Figures of many strata in whole numbers, and the noise that they get.
+
+A figure is :math:`\sum_i a_i T_i / m_i` in steps of the reports' grid: T the sum of a stratum's m reports, a
+its share of the people. The weights a/m are rounded to whole multiples w of a tiny unit, so that the figure
+is a whole number :math:`\sum_i w_i T_i` of them. One answer moves T by at most K steps, so discrete Laplace
+noise of scale β, in units, spends exactly :math:`w_i K / \beta` of it: what is rounded is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpstrata.allocation.domains import WHOLE, Partition, find_partitions
+from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.one_draw_turnout import strengths_after_field
+from dpstrata.designs.record import Design
+from dpstrata.fielding.grid_noise import noise_at
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.randomness import discrete_laplace
+
+# Budgets are rounded down, and scales up, by more than any logarithm can be off.
+_DOWN = 1.0 - 2.0**-48
+_UP = 1.0 + 2.0**-48
+_FINE = 2**20  # steps of raw answers that have no grid of their own
+_CLOSE = 2.0**19  # a figure is off by rounding less than the scale of its noise over this
+_LARGEST = 2.0**57  # of a scale in units, so that noise is a whole number of 64 bits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FigureGrid:
+    """One published figure in whole numbers.
+
+    Attributes
+    ----------
+    column, group : str
+        The domain; ``all`` for the whole population.
+    strata : array of int
+        Places of its strata.
+    weights : tuple of int
+        w of each of them.
+    unit : Fraction
+        What one counts, in steps of a mean.
+    scale : float
+        β, in units.
+    """
+
+    column: str
+    group: str
+    strata: IntArray
+    weights: tuple[int, ...]
+    unit: Fraction
+    scale: float
+
+    def draw_noise(self) -> int:
+        """Draw its noise, in units."""
+        return int(discrete_laplace(self.scale, 1)[0])
+
+    def noised_steps(self, sums: list[int], noise: int) -> float:
+        """Return the noised mean of its reports in steps, given the sums of all strata."""
+        rows = self.strata.tolist()
+        units = sum(w * sums[i] for w, i in zip(self.weights, rows, strict=True)) + noise
+        return float(units * self.unit)
+
+
+def report_steps(plan: Design) -> int:
+    """Return K: by how many steps two reports of one person can differ."""
+    if plan.inputs.release_form.device is not None:
+        return noise_at(plan, plan.strata.name(0)).steps
+    return plan.inputs.answers.steps or _FINE
+
+
+def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
+    """State the figures of a survey in whole numbers, with the scale of their noise.
+
+    Parameters
+    ----------
+    plan : Design
+        A design that publishes figures with one draw of noise each.
+    answers : array of int
+        How many people answered in each stratum, at least one; these numbers are public.
+    """
+    one, K = OneDraw.of(plan.problem), report_steps(plan)
+    planned = strengths_after_field(one, one.strengths_at(plan.sample_sizes), answers)
+    allowed = one.room_of_answers(answers.astype(float)) / answers * _DOWN
+    # from a scale of a mean to one in steps of reports
+    per_step = plan.inputs.answers.range * plan.inputs.release_form.stretch / K
+    grids: list[FigureGrid] = []
+    spent = np.zeros(len(answers))
+    for part, strengths in zip(_published(plan), planned, strict=True):
+        for g, group in enumerate(part.groups):
+            rows, steps = np.flatnonzero(part.codes == g), 1.0 / (float(strengths[g]) * per_step)
+            grid = _grid(plan, part, group, rows, answers, steps, K, float(allowed[rows].min()))
+            spent[rows] += np.array([float(w) for w in grid.weights]) * K / grid.scale
+            grids.append(grid)
+    return _within(grids, spent / allowed, together=len(planned) > 1)
+
+
+def _published(plan: Design) -> list[Partition]:
+    parts = find_partitions(plan.strata, plan.inputs)
+    return [part for part in parts if part.column is not None] or list(parts)
+
+
+def _grid(
+    plan: Design,
+    part: Partition,
+    group: str,
+    rows: IntArray,
+    answers: IntArray,
+    steps: float,
+    K: int,
+    least: float,
+) -> FigureGrid:
+    """Round the weights of one figure whose noise is to have a scale of so many steps, nearly."""
+    m, N = answers[rows].tolist(), plan.strata.sizes[rows].tolist()
+    units = min(max(_CLOSE * sum(m) * K, 2.0 * _CLOSE * K / min(least, 1.0)), _LARGEST)  # of the scale
+    shift = max(math.ceil(math.log2(units / steps)), 0)
+    people = sum(N)
+    weights = tuple(
+        (2 * (size << shift) + people * count) // (2 * people * count)
+        for size, count in zip(N, m, strict=True)
+    )
+    return FigureGrid(part.column or WHOLE, group, rows, weights, Fraction(1, 1 << shift), steps * 2.0**shift)
+
+
+def _within(grids: list[FigureGrid], used: FloatArray, *, together: bool) -> list[FigureGrid]:
+    """Set the scales so that no stratum spends more than it may: figure by figure, or all together."""
+    most = float(used.max())
+    return [
+        replace(each, scale=each.scale * (most if together else float(used[each.strata].max())) * _UP)
+        for each in grids
+    ]

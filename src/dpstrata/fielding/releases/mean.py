@@ -1,0 +1,214 @@
+r"""One noised mean of the population, or of each domain, with the numbers of answers.
+
+The office adds reports up stratum by stratum, weights the sums by people over answers, and adds one whole
+number of noise to each figure (``figure_grid``). The scale of the noise follows from the numbers of answers:
+they are published too, since standard errors need them and they do not depend on what was answered. The
+variance of a figure of strata with m answers is
+
+.. math:: \sum_i a_i^2 \left(\frac{S_i^2}{m_i} \left(1 - \frac{m_i}{N_i}\right) + \frac{d}{m_i}\right) + 2 b^2
+
+with d the variance of devices' noise, b the scale of the figure's own, and S that of the design: a mean shows
+no spread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpstrata.allocation.domains import WHOLE, Partition, find_partitions
+from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.one_draw_turnout import strengths_after_field
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
+from dpstrata.fielding.answer_files import read_numbers, read_people, read_present_numbers
+from dpstrata.fielding.estimators import Estimates, Estimation, estimation_of, with_intervals
+from dpstrata.fielding.figure_grid import figure_grids, report_steps
+from dpstrata.fielding.grid_noise import check_answers, noise_at, require_invited
+from dpstrata.fielding.releases.sums import SumsFielding, scale_of, steps_of_reports
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.mechanisms.grid import to_grid
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COLUMN, GROUP, MEAN, COUNT = "column", "group", "mean", "answers"
+STRATUM = "stratum"
+
+
+class MeanFielding(SumsFielding):
+    """Weight the means of the strata, and noise each figure once."""
+
+    def drawn_for(self, plan: Design, counts: IntArray) -> str:
+        """Name what noise depends on beside the design: the numbers of answers, which set its scale."""
+        return hashlib.sha256(",".join(map(str, counts.tolist())).encode()).hexdigest()
+
+    def draw_office_noise(self, plan: Design, counts: IntArray) -> dict[str, int]:
+        """Draw the noise of every figure."""
+        return {_label(each.column, each.group): each.draw_noise() for each in figure_grids(plan, counts)}
+
+    def published(
+        self,
+        plan: Design,
+        reports: Mapping[str, Sequence[float]],
+        noise: Mapping[str, int],
+        progress: Callable[[int], None],
+    ) -> dict[str, list[Any]]:
+        """Make the table that is published: the figures, then the number of answers of every stratum."""
+        sums, counts = [], []
+        for name in plan.strata.names:
+            sums.append(_sum_of_steps(plan, name, reports[name]))
+            counts.append(len(reports[name]))
+            progress(counts[-1])
+        answers = plan.inputs.answers
+        columns: dict[str, list[Any]] = {COLUMN: [], GROUP: [], MEAN: [], COUNT: []}
+        start, step = _scale(plan)
+
+        def row(column: str, group: str, mean: float | None, count: int) -> None:
+            for name, cell in zip(columns, (column, group, mean, count), strict=True):
+                columns[name].append(cell)
+
+        m = np.array(counts, dtype=np.int64)
+        for each in figure_grids(plan, m):
+            share = start + step * each.noised_steps(sums, noise[_label(each.column, each.group)])
+            row(
+                each.column,
+                each.group,
+                float(answers.lower + answers.range * share),
+                int(m[each.strata].sum()),
+            )
+        if STRATUM not in columns[COLUMN]:
+            for name, count in zip(plan.strata.names, counts, strict=True):
+                row(STRATUM, name, None, count)
+        return columns
+
+    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+        """Read the figures and the numbers of answers."""
+        names, groups = (read_people(path, name, (name,))[0] for name in (COLUMN, GROUP))
+        return names, groups, read_present_numbers(path, MEAN), read_numbers(path, COUNT)
+
+    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+        """Estimate from the figures."""
+        return estimate_from_figures(plan, *columns)
+
+    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
+        """Bring the figures here, and estimate from them."""
+        rows = data.select(COLUMN, GROUP, MEAN, COUNT).collect()
+        return estimate_from_figures(plan, *([row[i] for row in rows] for i in range(4)))
+
+
+def _label(column: str, group: str) -> str:
+    return f"{column}={group}"
+
+
+def _sum_of_steps(plan: Design, stratum: str, reports: Sequence[float]) -> int:
+    """Add reports up in whole steps."""
+    if plan.inputs.release_form.device is None:
+        values = check_answers(plan, stratum, reports)
+        steps = to_grid(plan.inputs.answers.shares(values), report_steps(plan))
+    else:
+        require_invited(plan, stratum, len(reports))
+        steps = steps_of_reports(plan, stratum, reports)
+    return int(sum(steps.tolist()))
+
+
+def _scale(plan: Design) -> tuple[float, float]:
+    """Return the share that a report of no step stands for, and what one step adds."""
+    if plan.inputs.release_form.device is None:
+        return 0.0, 1.0 / report_steps(plan)
+    return scale_of(noise_at(plan, plan.strata.name(0)))
+
+
+def estimate_from_figures(
+    plan: Design,
+    columns: Sequence[str],
+    groups: Sequence[str],
+    means: Sequence[float | None],
+    answers: Sequence[float],
+) -> Estimation:
+    """Estimate the population and the domains from published figures.
+
+    Parameters
+    ----------
+    plan : Design
+        A design that publishes them.
+    columns, groups : sequence of str
+        What each row is about: a figure, or a stratum.
+    means : sequence of float or None
+        The figures; ``None`` for strata that have none.
+    answers : sequence of float
+        How many answers each has.
+    """
+    rows = {key: i for i, key in enumerate(zip(columns, groups, strict=True))}
+    wanted = [(figure.column, figure.group) for figure in plan.figures]
+    strata = [(STRATUM, name) for name in plan.strata.names]
+    if len(rows) < len(columns) or set(rows) != {*wanted, *strata}:
+        raise InputError("there must be one row for every figure and every stratum of the design.")
+    counts = _counts(plan, [answers[rows[key]] for key in strata])
+    values = np.array([_number(means[rows[key]]) for key in wanted])
+    if not np.all(np.isfinite(values)):
+        raise InputError("every published figure must be a number.")
+    one = OneDraw.of(plan.problem)
+    strengths = strengths_after_field(one, one.strengths_at(plan.sample_sizes), counts)
+    partitions = find_partitions(plan.strata, plan.inputs)
+    parts = partitions[1:] or partitions
+    noise = [2.0 / strength**2 for strength in strengths]
+    means_of = np.split(values, np.cumsum([len(part.groups) for part in parts])[:-1])
+    sampling = _variances_of_means(plan, counts)
+    shares = [part.populations / plan.strata.population for part in parts]
+    best = min(range(len(parts)), key=lambda i: float(shares[i] ** 2 @ noise[i]))
+    whole = _estimates(
+        plan,
+        partitions[0],
+        np.array([shares[best] @ means_of[best]]),
+        partitions[0].sums(sampling) + shares[best] ** 2 @ noise[best],
+        counts,
+    )
+    domains = [
+        each
+        for part, mean, variance in zip(parts, means_of, noise, strict=True)
+        if part.column is not None
+        for each in _estimates(plan, part, mean, part.sums(sampling) + variance, counts)
+    ]
+    return estimation_of(plan, whole[0], (), tuple(domains), counts)
+
+
+def _variances_of_means(plan: Design, counts: IntArray) -> FloatArray:
+    """Variance of the mean of each stratum's reports, from sampling and from devices."""
+    fraction = counts / plan.strata.sizes if plan.inputs.finite_population else np.zeros(len(counts))
+    device = plan.inputs.release_form.device_variance
+    return np.asarray((plan.sds**2 * (1.0 - fraction) + device) / counts)
+
+
+def _estimates(
+    plan: Design, part: Partition, means: FloatArray, variances: FloatArray, counts: IntArray
+) -> Estimates:
+    def added(numbers: IntArray) -> FloatArray:
+        return np.bincount(part.codes, weights=numbers, minlength=len(part.groups)).astype(float)
+
+    return with_intervals(
+        ([part.column or WHOLE] * len(part.groups), part.groups),
+        means,
+        variances,
+        np.zeros(len(means)),
+        (added(plan.sample_sizes), added(counts)),
+        plan.inputs.confidence,
+    )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _counts(plan: Design, given: Sequence[float]) -> IntArray:
+    values = np.asarray(given, dtype=float)
+    whole = np.isfinite(values) & (values == np.floor(values)) & (values >= 1)
+    counts = np.where(whole, values, 0).astype(np.int64)
+    if not np.all((counts >= 1) & (counts <= plan.sample_sizes)):
+        raise InputError("every stratum must have at least one answer, and at most one for each invitation.")
+    return counts

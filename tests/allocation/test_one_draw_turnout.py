@@ -1,0 +1,87 @@
+"""Strengths after the field, and the noise that is to be expected of them, against plain enumeration."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import hypergeom
+
+from dpstrata.allocation.figures import Family, families_of
+from dpstrata.allocation.one_draw import OneDraw, without_noise
+from dpstrata.allocation.one_draw_turnout import expected_noise, strengths_after_field
+from dpstrata.allocation.solvers.one_draw.solve import solve_one_draw
+from dpstrata.errors import InputError
+from problems import make_problem
+
+
+def one_draw(sizes: Any, rates: Any, *codes: Any, total: int, epsilon: float = 0.5) -> OneDraw:
+    problem = make_problem(sizes, [0.3] * len(sizes), epsilon=epsilon, total=total, response_rates=rates)
+    problem = replace(problem, terms=without_noise(problem.terms))
+    N = problem.terms.sizes
+    families = []
+    for each in codes:
+        group = np.array(each)
+        people = np.bincount(group, weights=N)
+        families.append(Family(group, N / people[group], (people / N.sum()) ** 2 / len(codes)))
+    return OneDraw(problem, tuple(families) or families_of(problem.terms, ()))
+
+
+def test_the_scale_follows_from_the_answers() -> None:
+    problem = one_draw([100, 200], [0.5, 0.8], total=60)
+    solution = solve_one_draw(problem)
+    m = np.array([7, 30])
+    (strengths,) = strengths_after_field(problem, solution.strengths, m)
+    c = math.expm1(0.5)
+    needed = [
+        a / (x * math.log1p(c * r * N / x))
+        for a, x, r, N in zip([1 / 3, 2 / 3], [7, 30], [0.5, 0.8], [100, 200], strict=True)
+    ]
+    assert 1 / strengths[0] == pytest.approx(max(needed), rel=1e-13)
+    assert 1 / strengths[0] >= max(needed)
+    fewer = strengths_after_field(problem, solution.strengths, m - 1)
+    assert fewer[0][0] < strengths[0]
+    with pytest.raises(InputError, match="got none in stratum 2"):
+        strengths_after_field(problem, solution.strengths, np.array([7, 0]))
+
+
+@pytest.mark.parametrize("codes", [(), ([0, 0, 1],), ([0, 0, 1], [0, 1, 1])])
+def test_expected_noise_is_that_of_enumeration(codes: Any) -> None:
+    sizes, rates = np.array([20, 30, 24]), np.array([0.5, 0.6, 0.75])
+    problem = one_draw(sizes, rates, *codes, total=30)
+    solution = solve_one_draw(problem)
+    n, A = solution.sizes, np.array([10, 18, 18])
+    total = weight = 0.0
+    for m in product(*(range(1, each + 1) for each in n)):
+        chance = math.prod(hypergeom.pmf(x, N, a, k) for x, N, a, k in zip(m, sizes, A, n, strict=True))
+        if chance > 0:
+            after = strengths_after_field(problem, solution.strengths, np.array(m))
+            total += chance * problem.noise(after)
+            weight += chance
+    assert expected_noise(problem, n, solution.strengths) == pytest.approx(total / weight, rel=1e-9)
+
+
+def test_expected_noise_of_many_strata_is_that_of_a_simulation() -> None:
+    rng = np.random.default_rng(4)
+    sizes, rates = rng.integers(50, 5000, 40), rng.choice([0.4, 0.6, 1.0], 40)
+    problem = one_draw(sizes, rates, total=900)
+    solution = solve_one_draw(problem)
+    A = np.floor(sizes * rates + 1e-9).astype(np.int64)
+    m = rng.hypergeometric(A, sizes - A, solution.sizes, size=(6000, 40))
+    m = m[np.all(m >= 1, axis=1)]
+    noise = np.array([problem.noise(strengths_after_field(problem, solution.strengths, row)) for row in m])
+    expected = expected_noise(problem, solution.sizes, solution.strengths)
+    assert abs(noise.mean() - expected) < 5 * noise.std() / math.sqrt(len(noise))
+    assert expected > problem.noise(solution.strengths)
+
+
+def test_where_everyone_answers_nothing_is_left_to_chance() -> None:
+    problem = one_draw([100, 200], None, total=60)
+    solution = solve_one_draw(problem)
+    assert expected_noise(problem, solution.sizes, solution.strengths) == problem.noise(solution.strengths)
+    after = strengths_after_field(problem, solution.strengths, solution.sizes)
+    assert after[0] == pytest.approx(solution.strengths[0], rel=1e-13)
