@@ -197,6 +197,15 @@ def measure_questions() -> Rows:
     return rows
 
 
+def measure_mean() -> Rows:
+    """Measure designs of one number, in designs of published answers for the same strata and total."""
+    asked = survey(10**6)
+    mean = partial(dps.design, asked.strata, **EACH, **asked.options, release="mean")
+    assert mean().certificate.relative_gap < 1e-4
+    ratio = paired_ratio(mean, asked.design, rounds=3, repeats=(1, 3))
+    return [("one number: design at k = 1,000,000, in designs of published answers", ratio, 20)]
+
+
 def measure_best() -> Rows:
     """Measure the choice of the best mechanism in designs with the mechanism that it takes."""
     rows: Rows = []
@@ -334,7 +343,7 @@ def main() -> int:
     questions = measure_questions()
     for what, value, limit in questions:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
-    after = measure_best() + measure_matches() + measure_estimates()
+    after = measure_mean() + measure_best() + measure_matches() + measure_estimates()
     for what, value, limit in after:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
     draws = measure_draw(5_000_000 if quick else 50_000_000)

@@ -1,9 +1,10 @@
-"""Publishes sums again and again, killed a little later each time; ``fielding/test_publish.py`` starts it.
+"""Publishes sums, or a mean, again and again, killed a little later each time; ``fielding/test_publish.py`` starts it.
 
 Whatever was kept of the office's noise when a run was killed must be the noise in what is published at last:
 the run that follows is killed as well, somewhere else, and the third one runs to its end.
 """
 
+import csv
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import sys
 from pathlib import Path
 
 import killing
-from dpstrata.fielding.releases.sums import noised_sum
+from dpstrata.fielding.releases import fielding_of
 from dpstrata.planning.load import load_design
 
 killing.WATCHED += tuple(f"{name}.py" for name in ("releasing", "publish", "office_noise"))
@@ -42,9 +43,11 @@ def check(folder, reports, noise, place):
     assert not left, (left, place)
     if noise is not None and reports:  # raw answers are put on the grid at random
         plan = load_design(folder / "design.json")
-        rows = [line.split(",") for line in (folder / "sums.csv").read_text().splitlines()[1:]]
-        for name, total, _ in rows:
-            assert float(total) == noised_sum(plan, name, reports[name], noise[name]), f"other noise, {place}"
+        header, *rows = csv.reader((folder / "sums.csv").read_text().splitlines())
+        made = fielding_of(plan).published(plan, reports, noise, lambda number: None)
+        written = made["sum" if "sum" in made else "mean"]
+        cells = [row[header.index("sum" if "sum" in made else "mean")] for row in rows]
+        assert [float(cell) if cell else None for cell in cells] == written, f"other noise, {place}"
 
 
 def main():

@@ -145,7 +145,7 @@ def test_bounds_hold_and_errors_say_which(option):
         ({"total": None, "target_se": 1e-101}, "target_se must be at least 1e-100, got target_se=1e-101."),
         ({"confidence": 1}, "confidence must be at most 0.999999999, got confidence=1."),
         ({"max_fraction": 0}, "max_fraction must be above 0, got max_fraction=0."),
-        ({"release": "x"}, "release must be one of microdata, sums, got release='x'."),
+        ({"release": "x"}, "release must be one of microdata, sums, mean, got release='x'."),
         ({"objective": 3}, "objective must be one of mean, trace, unit_free, custom, got objective=3."),
         ({"clip": 1}, "clip must be True or False, got clip=1."),
         ({"domains": {"a": "x"}}, "a target of domains must be a number, got 'x' for a."),

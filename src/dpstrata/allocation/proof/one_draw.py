@@ -169,7 +169,8 @@ class Walk:
             return self._tangents[price]
         excess = np.where(self._binds, np.maximum(price - self._marginal, 0.0), 0.0)
         room_prices = excess / self._slope
-        cost = _priced_costs(self.problem, price, room_prices, self._near, self.sizes)
+        near = np.where(excess > 0, self._near, self.sizes)
+        cost = _priced_costs(self.problem, price, room_prices, near, self.sizes)
         slope = room_prices * self.family.coefficients * self.problem.answer_range
         self._tangents[price] = self.family.sums(cost), self.family.sums(slope)
         return self._tangents[price]
