@@ -142,7 +142,9 @@ def test_sums_of_raw_answers_are_published_in_one_step(fielded):
     result = estimate(plan, folder / "noised.csv")
     assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
     assert abs(result.whole.estimate - 43210) < 7 * plan.standard_error
-    with pytest.raises(dps.InputError, match="sees raw answers and noises their sum, not single answers"):
+    with pytest.raises(
+        dps.InputError, match="sees raw answers and noises what it publishes, not single answers"
+    ):
         dps.noise_answer(plan, "north", 1.0)
 
 
@@ -169,7 +171,8 @@ def test_sums_are_unbiased_with_the_stated_variance(mechanism, answers, delta):
     )
     draws = np.array(
         [
-            noised_sum(plan, "a", [0.25] * 30, SumsFielding().draw_office_noise(plan)["a"]) / 30
+            noised_sum(plan, "a", [0.25] * 30, SumsFielding().draw_office_noise(plan, plan.sample_sizes)["a"])
+            / 30
             for _ in range(3000)
         ]
     )

@@ -1,4 +1,4 @@
-"""``dpstrata publish``: answers added up, noised at the office, and published as sums."""
+"""``dpstrata publish``: answers added up, noised at the office, and published as sums or a mean."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def publish_command(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The sums (.csv, .parquet, .xlsx); a new file.")],
+    out: Annotated[Path, typer.Option(help="The results (.csv, .parquet, .xlsx); a new file.")],
     sample: Annotated[Path, typer.Option(help="The sample that was drawn.")] = Path("sample.csv"),
     key_file: Annotated[Path, typer.Option(help="Key of the draw.")] = Path("draw.key"),
     id: Annotated[str, typer.Option(help="Column that identifies a person.")] = "id",
@@ -40,7 +40,7 @@ def publish_command(
         ),
     ] = False,
 ) -> None:
-    """Publish the sum of each stratum with one draw of the office's noise; no single answer is written."""
+    """Publish sums of the strata, or a mean, each with one draw of noise; no single answer is written."""
     from dpstrata.cli.refusals import in_flags
     from dpstrata.cli.screen import progress_of
     from dpstrata.fielding.publish import publish
