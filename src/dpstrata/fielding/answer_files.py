@@ -52,6 +52,11 @@ def read_present_numbers(path: Path, name: str) -> list[float | None]:
     return _read_cells(_table(path, name), name, read_number, "not a number", blanks=True)
 
 
+def read_reports(path: Path, name: str, *, sheet: str | None = None) -> list[float | None]:
+    """Read what devices sent, ``None`` for a blank; no message shows one."""
+    return _read_cells(_table(path, name, sheet=sheet), name, read_number, "not a number", blanks=True)
+
+
 def read_answers(path: Path, name: str, answers: Answers, *, sheet: str | None = None) -> list[float | None]:
     """Read answers as people write them, ``None`` for a blank; no message shows one."""
     remedy = f"not {answers.written}; correct that, or leave the cell empty if the person did not answer"

@@ -18,6 +18,7 @@ from dpstrata.survey.strata import Strata
 
 # Budgets are rounded down before anything is drawn, by more than any logarithm can be off.
 _DOWN = 1.0 - 2.0**-48
+_LONGEST = 60.0  # e times noise in answer ranges, beyond which it is less than once in 10^25 draws
 
 
 def check_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
@@ -74,6 +75,12 @@ def office_noise_at(plan: Design, stratum: str) -> AdditiveGridNoise | None:
     reports = None if plan.inputs.release_form.device is None else noise_at(plan, stratum).steps
     noise = _noise(plan.problem.terms.mechanism, budget, reports)
     assert isinstance(noise, AdditiveGridNoise)
+    if noise.steps * (1.0 + _LONGEST * plan.inputs.questions / budget) > 2.0**62:
+        raise InputError(
+            f"the office's noise does not fit on the grid of reports at "
+            f"{option('device_epsilon', plan.inputs.device_epsilon, 'g')}, which is too fine for it. Use a "
+            f"smaller {option('device_epsilon')}, or a larger {option('epsilon')}."
+        )
     return noise
 
 

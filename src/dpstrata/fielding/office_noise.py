@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,16 @@ class NoiseKept:
     ----------
     path : path
         The file; it need not exist.
+    added_up : str
+        Digest of what is added up now: a table of anything else is not taken up, nor is its noise.
     drawn_for : str
         What the noise depends on beside the design, if anything: what was drawn for something else is not
         taken up.
     """
 
-    def __init__(self, path: Path, drawn_for: str = "") -> None:
+    def __init__(self, path: Path, added_up: str, drawn_for: str = "") -> None:
         self.path = path
+        self._added_up = added_up
         self._drawn_for = drawn_for
 
     def table(self, entry: Entry) -> dict[str, list[Any]] | None:
@@ -45,23 +49,29 @@ class NoiseKept:
         draw: Callable[[], Mapping[str, int]],
         make: Callable[[Mapping[str, int]], dict[str, list[Any]]],
     ) -> dict[str, list[Any]]:
-        """Make the table of a release with its noise, which is drawn now if it never was; keep both."""
+        """Make the table of a release with its noise, which is drawn now if it never was; keep both.
+
+        Noise that is in a table already goes into no other one: their difference would show what changed.
+        """
         remove_unfinished(self.path)
-        kept = self._read()
-        name = self._name(entry)
-        if name not in kept:
-            kept = {**kept, name: {"noise": dict(draw()), "table": None}}
-            self._write(kept)
-        noise = kept[name]["noise"]
-        table = make(noise)
-        self._write({**kept, name: {"noise": noise, "table": table}})
+        kept, name = self._read(), self._name(entry)
+        known = kept.get(name, {})
+        table: dict[str, list[Any]] | None = known.get("table")
+        if table is not None and known.get("added_up") == self._added_up:
+            return table
+        if table is not None or not known:
+            known = {"noise": dict(draw()), "table": None}
+            self._write({**kept, name: known})
+        table = make(known["noise"])
+        self._write({**kept, name: {**known, "table": table, "added_up": self._added_up}})
         return table
 
     def forget(self, entry: Entry) -> None:
-        """Keep nothing of a release any longer."""
+        """Keep nothing of a release any longer, nor of one that it takes the place of."""
         remove_unfinished(self.path)
-        kept, name = self._read(), _name(entry)
-        left = {known: kept[known] for known in kept if name not in (known, known.partition(":")[2])}
+        kept = self._read()
+        gone = {_name(replace(entry, round=earlier)) for earlier in range(entry.round + 1)}
+        left = {name: kept[name] for name in kept if not {name, name.partition(":")[2]} & gone}
         if len(left) < len(kept):
             self._write(left)
 

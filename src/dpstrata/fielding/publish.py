@@ -89,7 +89,7 @@ def publish(
     )
     fielding.check_reports(plan, batch.answers)
     counts = batch.counts
-    kept = NoiseKept(files.design.with_name("office.noise"), fielding.drawn_for(plan, counts))
+    kept = NoiseKept(files.design.with_name("office.noise"), batch.digest, fielding.drawn_for(plan, counts))
 
     def table(noise: Mapping[str, int]) -> Columns:
         return fielding.published(plan, batch.answers, noise, progress or (lambda number: None))

@@ -7,6 +7,7 @@ to the step that uses this: ``privatize`` or ``publish``.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import read_answers, read_numbers, read_people
+from dpstrata.fielding.answer_files import read_answers, read_people, read_reports
 from dpstrata.fielding.draw import check_record
 from dpstrata.fielding.frames.base import stratum_column
 from dpstrata.fielding.grid_noise import as_answers, require_invited, require_stated_answers
@@ -143,6 +144,15 @@ class Batch:
     response: Response | None
 
     @property
+    def digest(self) -> str:
+        """Digest of everything that is released."""
+        content = {
+            "people": sorted(self.people),
+            "answers": {name: sorted(given) for name, given in self.answers.items()},
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
     def entry(self) -> Entry:
         """What the ledger says of it at first."""
         plan, spent = self.plan, self.plan.inputs.promise.spent
@@ -188,7 +198,7 @@ def read_batch(
     if plan.inputs.release_form.device is None:
         values = read_answers(files.answers, answer, plan.inputs.answers, sheet=sheet)
     else:
-        values = read_numbers(files.answers, answer, sheet=sheet)
+        values = read_reports(files.answers, answer, sheet=sheet)
     _require_drawn(drawn, people, strata)
     # From here on, who left the answer blank is somebody who did not answer.
     answered = [row for row, value in enumerate(values) if value is not None]
@@ -235,6 +245,7 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
         )
         _put_back(ledger, entry, files.out, publication)
         place = ledger.in_place(entry, who) if files.out.exists() else None
+        taken_up = place is not None
         if place is None:
             if files.out.exists():
                 raise InputError(
@@ -246,12 +257,10 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
             require_room(files.out, len(content))  # from here on it is spent, whatever becomes of the file
             ledger.expect(place, hashlib.sha256(content).hexdigest())
             write_atomically(files.out, content)
-        publication.done(
-            ledger.entries[place]
-        )  # before it is finished: a run that is killed here is taken up
+        publication.done(ledger.entries[place])  # not yet finished: a run that is killed here is taken up
         ledger.finish(place)
         before, untold = ledger.known_before(who, but=place)
-    notes = release_notes(batch.response, batch.blank)
+    notes = release_notes(batch.response, batch.blank, taken_up=taken_up)
     return Released(
         len(batch.people), plan.total, before, ledger.spent(), batch.response, notes, untold, batch.blank
     )

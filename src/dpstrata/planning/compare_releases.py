@@ -42,8 +42,11 @@ class ReleaseOption:
 
     @property
     def office_epsilon(self) -> float | None:
-        """What the office, or whoever gets hold of its file, can learn at most; ``None`` for everything."""
-        if self.design is None or self.raw_answers:
+        """What the office, or whoever gets hold of its file, can learn at most.
+
+        ``None`` where it sees raw answers, and for promises without an epsilon.
+        """
+        if self.design is None or self.raw_answers or not self.design.inputs.promise.amplified:
             return None
         return self.design.inputs.release_form.worst_epsilon(float(self.design.local_epsilons.max()))
 

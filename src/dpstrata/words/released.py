@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from dpstrata.fielding.releasing import Released
     from dpstrata.fielding.response import Response
 
+TAKEN_UP = (
+    "An interrupted run had made this release already; its results are in place, and later changes to the "
+    "answers are not in them."
+)
+
 
 def privatized_sentences(release: Released, out: Path) -> list[str]:
     """Say what was written of a batch that the office noised, what still holds, and what was spent."""
@@ -59,9 +64,13 @@ def _earlier(releases: int) -> str:
     return "one earlier release" if releases == 1 else f"{releases:,} earlier releases"
 
 
-def release_notes(response: Response | None, blank: int) -> tuple[str, ...]:
-    """Say what is to be said of a release: blanks, and who did not answer."""
-    notes = (_blank_in_words(blank), None if response is None else response.in_words)
+def release_notes(response: Response | None, blank: int, *, taken_up: bool = False) -> tuple[str, ...]:
+    """Say what is to be said of a release: that it was cut short, blanks, and who did not answer."""
+    notes = (
+        TAKEN_UP if taken_up else None,
+        _blank_in_words(blank),
+        None if response is None else response.in_words,
+    )
     return tuple(note for note in notes if note is not None)
 
 

@@ -50,8 +50,10 @@ def _row(each: ReleaseOption) -> tuple[str, ...]:
 
 
 def _against_the_office(each: ReleaseOption) -> str:
-    if each.office_epsilon is None:
+    if each.raw_answers:
         return "sees everything"
-    return (
-        round_up(each.office_epsilon, 2) if each.device_epsilon is None else plain_number(each.device_epsilon)
-    )
+    if each.office_epsilon is None and each.design is not None:
+        return each.design.inputs.promise.in_words
+    if each.device_epsilon is not None:
+        return plain_number(each.device_epsilon)
+    return round_up(each.office_epsilon or 0.0, 2)

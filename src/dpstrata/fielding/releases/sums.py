@@ -22,7 +22,7 @@ import numpy.typing as npt
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.answer_files import ANSWER, read_columns, read_noised, read_numbers
-from dpstrata.fielding.estimators import Estimation, StratumParts, combine
+from dpstrata.fielding.estimators import FEW, Estimation, StratumParts, combine
 from dpstrata.fielding.grid_noise import (
     as_answers,
     check_answers,
@@ -223,9 +223,18 @@ def estimate_from_means(
     terms = plan.problem.terms
     office = terms.credited_variances(plan.sample_sizes.astype(float)) / counts**2
     noise = office + terms.release.device_variance / counts
-    known = np.full(len(counts), math.inf)
-    parts = StratumParts(values, counts, _spreads(plan, values, counts, noise), noise, known)
-    return combine(plan, parts, floored=(), single=(), few=())
+    shown = plan.inputs.answers.values == 2  # the share of yes shows the spread, and other sums show none
+    several = (counts > 1) & shown
+    freedom = np.where(several, counts - 1.0, math.inf)
+    names = plan.strata.names
+    parts = StratumParts(values, counts, _spreads(plan, values, counts, noise), noise, freedom)
+    return combine(
+        plan,
+        parts,
+        floored=(),
+        single=tuple(names[i] for i in np.flatnonzero((counts == 1) & shown).tolist()),
+        few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
+    )
 
 
 def _spreads(plan: Design, means: FloatArray, counts: IntArray, noise: FloatArray) -> FloatArray:

@@ -152,6 +152,17 @@ class Aggregated(Release):
 
     # --- words --------------------------------------------------------------------------------
 
+    @property
+    def also_public(self) -> tuple[str, ...]:
+        """Say that counts are published with sums."""
+        return ("the number of answers in each stratum",)
+
+    @property
+    def also_secret(self) -> tuple[str, ...]:
+        """Name the office's noise, and what devices send."""
+        noise = ("the noise that the office adds",)
+        return noise if self.device_epsilon is None else ("what each device sends", *noise)
+
     def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
         """Say what is left against the office, and if its file leaks."""
         if self.device_epsilon is None:

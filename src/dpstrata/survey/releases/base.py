@@ -177,6 +177,16 @@ class Release(ABC):
     def assumption(self) -> str:
         """What must hold of the release itself."""
 
+    @property
+    def also_public(self) -> tuple[str, ...]:
+        """What else becomes public."""
+        return ()
+
+    @property
+    def also_secret(self) -> tuple[str, ...]:
+        """What else must stay secret."""
+        return ()
+
     @abstractmethod
     def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
         """Say what whoever sees a person's noised answer can learn, and what is left if the file leaks.
