@@ -58,7 +58,7 @@ def folder(tmp_path_factory):
         (f"{DESIGN} --total 2.5", "--total must be a whole number, got '2.5'. See dpstrata design --help."),
         (
             f"{DESIGN} --release me",
-            "--release must be one of microdata, sums, got 'me'. See dpstrata design --help.",
+            "--release must be one of microdata, sums, mean, got 'me'. See dpstrata design --help.",
         ),
         (
             f"{DESIGN} --total 9 --trust curator",

@@ -69,7 +69,7 @@ def test_answers_are_clipped_if_the_design_says_so_and_other_units_scaled_back()
         (design("discrete_laplace", (0, 1, 0.25)), "a", 4321, r"must lie in .* got 1 of 1 outside"),
         (design("randomized_response", "binary"), "a", -4321, r"must lie in .* got 1 of 1 outside"),
         (design(), "a", 1.4321, r"must lie in \[0, 1\], got 1 of 1 outside"),
-        (design(release="sums"), "a", 0.4321, "noises their sum, not single answers"),
+        (design(release="sums"), "a", 0.4321, "noises what it publishes, not single answers"),
         ("plan", "a", 0.4321, "needs a Design, got str"),
     ],
 )

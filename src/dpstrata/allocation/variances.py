@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from dpstrata.allocation.one_draw import OneDraw
 from dpstrata.allocation.one_draw_turnout import figure_variances
@@ -54,6 +57,16 @@ def noise_of_figures(problem: Problem, sizes: IntArray) -> tuple[FloatArray, ...
         return ()
     one = OneDraw.of(problem)
     return figure_variances(one, sizes, one.strengths_at(sizes))
+
+
+def noise_by_column(
+    problem: Problem, sizes: IntArray, columns: Sequence[str]
+) -> dict[str | None, FloatArray]:
+    """Return what that noise adds to the domains of each column, and to the whole; none without figures."""
+    if not problem.families:
+        return {}
+    noise: dict[str | None, FloatArray] = dict(zip(columns, noise_of_figures(problem, sizes), strict=False))
+    return {**noise, None: np.array([least_noise(problem, sizes)])}
 
 
 def least_noise(problem: Problem, sizes: IntArray) -> float:

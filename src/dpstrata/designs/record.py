@@ -26,8 +26,7 @@ from dpstrata.allocation.turnout import (
 )
 from dpstrata.allocation.variances import (
     VarianceParts,
-    least_noise,
-    noise_of_figures,
+    noise_by_column,
     release_variances,
     stratum_variances,
     variance_parts,
@@ -275,12 +274,8 @@ class Design:
         if self.inputs.domains is None:
             return ()
         prices = None
-        once: dict[str | None, FloatArray] = {}
-        if self.problem.families:
-            noise = noise_of_figures(self.problem, self.sample_sizes)
-            once = dict(zip(self.inputs.domains or [None], noise, strict=True))
-            once |= {None: np.array([least_noise(self.problem, self.sample_sizes)])}
-        elif isinstance(self.certificate, Bound):  # where a budget is spent, its own price comes first
+        if isinstance(self.certificate, Bound) and not self.problem.families:
+            # where a budget is spent, its own price comes first
             prices = self.certificate.prices[int(self.inputs.goal.spends_budget) :]
         return describe_domains(
             find_partitions(self.strata, self.inputs),
@@ -289,7 +284,7 @@ class Design:
             ),
             self.sample_sizes,
             prices,
-            once,
+            noise_by_column(self.problem, self.sample_sizes, list(self.inputs.domains)),
         )
 
     @property
