@@ -58,7 +58,7 @@ def folder(tmp_path_factory):
         (f"{DESIGN} --total 2.5", "--total must be a whole number, got '2.5'. See dpstrata design --help."),
         (
             f"{DESIGN} --release me",
-            "--release must be one of microdata, sums, got 'me'. See dpstrata design --help.",
+            "--release must be one of microdata, sums, mean, got 'me'. See dpstrata design --help.",
         ),
         (
             f"{DESIGN} --total 9 --trust curator",
@@ -294,6 +294,17 @@ def test_a_password_in_an_address_is_not_repeated(folder, command):
     result = commands.run(folder, *command.format("postgresql://ann:hunter2@db/people.csv").split())
     assert result.returncode == 2
     assert result.stderr.startswith("Error: ")
+    assert "hunter2" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("more", ["", "--table people", "--sheet people", "--engine spark"])
+@pytest.mark.parametrize(
+    "address", ["md:db?motherduck_token=hunter2", "bob:hunter2@host/db", "u/hunter2@orcl"]
+)
+def test_a_password_in_what_is_no_url_is_not_repeated(folder, address, more):
+    result = commands.run(folder, "frame", address, *"--id a --stratum b --out s.csv".split(), *more.split())
+    assert result.returncode == 2
+    assert result.stderr.startswith("Error: a table must be a file, got an address. ")
     assert "hunter2" not in result.stdout + result.stderr
 
 

@@ -33,6 +33,11 @@ def test_a_row_of_answers_without_a_header_is_not_shown(row):
         "s3://key:hun@ter2@bucket/p.parquet",
         "host=db user=ann password=hunter2 dbname=d",
         "Driver=x;PWD=hunter2;",
+        "md:db?motherduck_token=hunter2",
+        "ann:hunter2@host/db",
+        "u/hunter2@orcl",
+        "u/hunter2@db.example:1521/orcl",
+        "azure;AccountKey=hunter2",
     ],
 )
 def test_an_address_is_refused_without_its_password(address):
@@ -50,6 +55,37 @@ def test_paths_are_no_addresses():
     for path in ("C:/people.csv", "/a:b/c@d.csv", "file:/x.csv", "a.csv"):
         require_file(path)
         assert str(dps.InputError(f"{path} does not exist.")) == f"{path} does not exist."
+
+
+def test_a_file_is_a_file_whatever_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ann@home.csv").write_text("stratum,size,sd\na,5,1\n")
+    assert dps.Strata.from_file("ann@home.csv").names == ("a",)
+    with pytest.raises(dps.InputError, match="got an address"):
+        require_file("bob@home.csv")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["s3a://bucket/key=3/p.parquet", "abfss://box@store.example/p", "people", "main.people", "x/key=3/part"],
+)
+def test_addresses_that_spark_reads_are_left_to_it(path):
+    require_file(path, spark=True)
+    assert str(dps.InputError(f"{path} does not exist.")) == f"{path} does not exist."
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("md:db?motherduck_token=hunter2: not read.", "md:db?motherduck_token=***: not read."),
+        ("ann:hunter2@db/p: not read.", "ann:***@db/p: not read."),
+        ("ann/hunter2@orcl: not read.", "ann/***@orcl: not read."),
+        ("got 'x;pwd=hunter2'.", "got 'x;pwd=***'."),
+        ("folder/ann@home.csv: line 2: a@b is no number.", "folder/ann@home.csv: line 2: a@b is no number."),
+    ],
+)
+def test_a_mask_covers_the_password_alone(given, shown):
+    assert str(dps.InputError(given)) == shown
 
 
 def book(path, **sheets):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpstrata.errors import InputError, MissingExtraError, StrataError, option
+from dpstrata.errors import SECRET_OPTION, InputError, MissingExtraError, StrataError, option
 from dpstrata.words.numbers import read_number
 
 if TYPE_CHECKING:
@@ -21,7 +22,11 @@ TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
 DATA_FRAME = "the data frame"  # what messages call one
 _MOST_LISTED = 20  # columns in a message
-_ADDRESS = re.compile(r"(?!file:)(?:jdbc:)?[a-z][\w+.-]+:/|.*\b(password|pwd)\s*=", re.IGNORECASE)
+# A scheme (one letter is a drive), someone at a place (a path from the root or from here is none), a password.
+_SCHEME = r"(?!file:)[a-z][\w+.-]+:"
+_ELSEWHERE = rf"(?![/.~]|[a-z]:[/\\]).*@|.*{SECRET_OPTION}"
+_ADDRESS = re.compile(rf"{_SCHEME}|{_ELSEWHERE}", re.IGNORECASE)
+_NOT_FOR_SPARK = re.compile(rf"{_SCHEME}(?!/)|(?!{_SCHEME}/)(?:{_ELSEWHERE})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +50,18 @@ def text_of(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def require_file(path: str | Path) -> None:
-    """Refuse the address of a database, which may hold a password and is no file."""
-    if _ADDRESS.match(str(path)):
+def require_file(path: str | Path, *, spark: bool = False) -> None:
+    """Refuse the address of a database, which may hold a password and is no file.
+
+    Parameters
+    ----------
+    path : path or str
+        What was given. A file of that name is a file, however it is called.
+    spark : bool
+        Whether Spark reads it, which has addresses of its own, such as ``s3a://bucket/people``.
+    """
+    known = _NOT_FOR_SPARK if spark else _ADDRESS
+    if known.match(str(path)) and not os.path.exists(path):  # noqa: PTH110 - some addresses are no paths
         raise InputError(
             "a table must be a file, got an address. Export the table as CSV or Parquet, and give that file."
         )
