@@ -302,7 +302,8 @@ def test_a_password_in_an_address_is_not_repeated(folder, command):
     "address", ["md:db?motherduck_token=hunter2", "bob:hunter2@host/db", "u/hunter2@orcl"]
 )
 def test_a_password_in_what_is_no_url_is_not_repeated(folder, address, more):
-    result = commands.run(folder, "frame", address, *"--id a --stratum b --out s.csv".split(), *more.split())
+    command = f"frame {address} --id a --stratum b --out s.csv {more}"
+    result = commands.run(folder, *command.split())
     assert result.returncode == 2
     assert result.stderr.startswith("Error: a table must be a file, got an address. ")
     assert "hunter2" not in result.stdout + result.stderr

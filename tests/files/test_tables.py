@@ -128,6 +128,30 @@ def test_title_rows_above_the_header_are_left_out(tmp_path, titles):
     assert table.place(0) == f"row {len(titles) + 2}"
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    "title", ["Survey of 2026", "Survey of 2026{0}{0}", "Survey of 2026\n\nas of May{0}{0}"]
+)
+def test_title_rows_of_a_csv_are_left_out(tmp_path, title, delimiter):
+    path = tmp_path / "s.csv"
+    header, first, second = (delimiter.join(map(str, row)) for row in TABLE)
+    titles = title.format(delimiter)
+    path.write_text(f"{titles}\n{header}\n{first}\n\n{second}\n")
+    table = read_table(path)
+    assert table.columns == {"stratum": ["a", "b"], "size": ["70", "80"], "sd": ["0.1", "0.2"]}
+    lines = path.read_text().splitlines()
+    assert [table.place(row) for row in (0, 1)] == [f"line {lines.index(row) + 1}" for row in (first, second)]
+    path.write_text(path.read_text() + f"c{delimiter}none{delimiter}0.1\n")
+    with pytest.raises(dps.StrataError, match=f"line {len(lines) + 1}, column 'size'"):
+        dps.Strata.from_file(path)
+
+
+def test_decimal_commas_are_no_cells(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("Survey of 2026\nsd;size\n0,5;1,5\n")
+    assert read_table(path).columns == {"sd": ["0,5"], "size": ["1,5"]}
+
+
 def test_what_is_no_title_is_kept(tmp_path):
     """A single column, an index without a name as pandas writes it, and blanks below the header."""
     assert read_table(book(tmp_path / "a.xlsx", S=[["id"], [1], [2]])).columns == {"id": [1, 2]}

@@ -22,7 +22,7 @@ TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
 DATA_FRAME = "the data frame"  # what messages call one
 _MOST_LISTED = 20  # columns in a message
-# A scheme (one letter is a drive), someone at a place (a path from the root or from here is none), a password.
+# A scheme (one letter is a drive), someone at a place (unless the path starts at a folder), a password.
 _SCHEME = r"(?!file:)[a-z][\w+.-]+:"
 _ELSEWHERE = rf"(?![/.~]|[a-z]:[/\\]).*@|.*{SECRET_OPTION}"
 _ADDRESS = re.compile(rf"{_SCHEME}|{_ELSEWHERE}", re.IGNORECASE)
@@ -61,7 +61,7 @@ def require_file(path: str | Path, *, spark: bool = False) -> None:
         Whether Spark reads it, which has addresses of its own, such as ``s3a://bucket/people``.
     """
     known = _NOT_FOR_SPARK if spark else _ADDRESS
-    if known.match(str(path)) and not os.path.exists(path):  # noqa: PTH110 - some addresses are no paths
+    if known.match(str(path)) and not os.path.exists(path):
         raise InputError(
             "a table must be a file, got an address. Export the table as CSV or Parquet, and give that file."
         )
@@ -105,11 +105,11 @@ def read_table(path: Path, *, name: str | None = None, sheet: str | None = None)
     Parameters
     ----------
     path : path
-        The file.
+        The file. Title rows above the header of text and of Excel files are left out.
     name : str, optional
         What its reader calls it; by default its path.
     sheet : str, optional
-        Sheet of an Excel file; by default the first. Title rows above its header are left out.
+        Sheet of an Excel file; by default the first.
 
     Raises
     ------
@@ -180,10 +180,8 @@ def _read_text(path: Path, name: str) -> Table:
         raise InputError(f"{name} must be UTF-8 text; in Excel save it as 'CSV UTF-8'.", where=name) from None
     if "\0" in text:
         raise InputError(f"{name} must be UTF-8 text, got a binary file.", where=name)
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    delimiter = max(",;\t", key=header.count)
     try:
-        reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+        reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
         rows, lines = [], []
         for row in reader:
             if any(cell.strip() for cell in row):
@@ -193,7 +191,17 @@ def _read_text(path: Path, name: str) -> Table:
         raise InputError(
             f"{name} is not a readable CSV file: line {reader.line_num}: {error}.", where=name
         ) from None
-    return _table_of_rows(name, rows, lambda row: f"line {lines[row + 1]}")
+    return _table_of_rows(name, rows, lambda row: f"line {lines[row]}")
+
+
+def _delimiter(text: str) -> str:
+    """Find the sign between cells in the first line that has several: titles above the header have one."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    for line in lines:
+        delimiter = max(",;\t", key=line.count)
+        if sum(bool(cell.strip()) for cell in line.split(delimiter)) > 1:
+            return delimiter
+    return max(",;\t", key=lines[0].count) if lines else ","
 
 
 def _read_parquet(path: Path, name: str) -> Table:
@@ -235,24 +243,29 @@ def _read_excel(path: Path, name: str, sheet: str | None) -> Table:
         if any(cell != "" for cell in row):
             rows.append([None if cell == "" else cell for cell in row])
             lines.append(number)
-    header = _header_row(rows)
-    return _table_of_rows(name, rows[header:], lambda row: f"row {lines[header + row + 1]}")
+    return _table_of_rows(name, rows, lambda row: f"row {lines[row]}")
 
 
 def _header_row(rows: Sequence[Sequence[Any]]) -> int:
     """Find the header under title rows, which fill one cell, or less than half as many as the fullest row."""
-    filled = [sum(cell is not None for cell in row) for row in rows]
+    filled = [sum(text_of(cell) != "" for cell in row) for row in rows]
     most = max(filled, default=0)
     titles = max(1, (most - 1) // 2) if most > 1 else 0
     return next((row for row, number in enumerate(filled) if number > titles), 0)
 
 
-def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place: Callable[[int], str]) -> Table:
-    """Turn a header row and data rows into columns; every row must be as long as the header."""
+def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place_in_file: Callable[[int], str]) -> Table:
+    """Turn a header row, below any titles, and data rows as long as it into columns."""
     if not rows:
         raise InputError(
             f"{source} must have a header row and at least one row, got an empty file.", where=source
         )
+    titles = _header_row(rows)
+    rows = rows[titles:]
+
+    def place(row: int) -> str:
+        return place_in_file(titles + 1 + row)
+
     header = [str(cell if cell is not None else "").strip() for cell in rows[0]]
     while header and not header[-1]:
         header.pop()
