@@ -250,7 +250,7 @@ class StrataError(InputError):
         The same by cell, where they came from a table.
     """
 
-    SHOWN = 20
+    SHOWN = 5
 
     def __init__(
         self,
@@ -258,15 +258,33 @@ class StrataError(InputError):
         *,
         source: str = "the strata",
         cells: Sequence[CellProblem] = (),
+        kinds: Sequence[tuple[str, int]] = (),
     ) -> None:
+        """Put problems into one message.
+
+        Parameters
+        ----------
+        problems : sequence of str
+            Every problem.
+        source : str
+            Where they were found.
+        cells : sequence of CellProblem
+            The same by cell.
+        kinds : sequence of (str, int), optional
+            What the message says instead, where many problems are alike: a sentence for each kind, and how
+            many problems it stands for.
+        """
         self.problems = tuple(map(Sentence, problems))
         self.cells = tuple(cells)
-        if len(self.problems) == 1:
-            message = f"{source}: {self.problems[0].marked}"
+        said = [
+            (Sentence(words).marked, number) for words, number in kinds or ((each, 1) for each in problems)
+        ]
+        if len(said) == 1:
+            message = f"{source}: {said[0][0]}"
         else:
-            lines = [f"  - {problem.marked}" for problem in self.problems[: self.SHOWN]]
-            if len(self.problems) > self.SHOWN:
-                lines.append(f"  - and {len(self.problems) - self.SHOWN:,} more")
+            lines = [f"  - {words}" for words, _ in said[: self.SHOWN]]
+            if len(said) > self.SHOWN:
+                lines.append(f"  - and {sum(number for _, number in said[self.SHOWN :]):,} more")
             message = f"{source}: {len(self.problems):,} problems.\n" + "\n".join(lines)
         super().__init__(message)
 

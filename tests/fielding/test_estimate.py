@@ -35,7 +35,7 @@ def refused(read, *arguments):
 def test_cells_that_are_no_number_are_found_and_not_shown(tmp_path, cell):
     path = tmp_path / "answers.csv"
     path.write_text(f"person;yes\n1;1\n\n2;{cell}\n3;also-canary\n")
-    assert refused(read_numbers, path, "yes") == f"{path}: column 'yes', line 4, line 5: not a number."
+    assert refused(read_numbers, path, "yes") == f"{path}: column 'yes', lines 4 and 5: not a number."
     path.write_text("person;yes\n1;1\n\n2; 0.5 \n")
     assert read_numbers(path, "yes") == [1.0, 0.5]
 
@@ -44,7 +44,7 @@ def test_yes_and_no_are_answers_of_a_yes_no_question_alone(tmp_path):
     path = written(tmp_path, "Yes", " no ", "TRUE", "false", "y", "N", "1", "0", "1.0", "")
     assert read_answers(path, "yes", BINARY) == [1, 0, 1, 0, 1, 0, 1, 0, 1, None]
     assert refused(read_answers, path, "yes", REAL) == (
-        f"{path}: column 'yes', line 2, line 3, line 4, line 5, line 6 and 1 more: not a number; correct that, or "
+        f"{path}: column 'yes', lines 2 to 7: not a number; correct that, or "
         "leave the cell empty if the person did not answer."
     )
     said = refused(read_answers, written(tmp_path, "yes", "maybe-canary"), "yes", BINARY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.base import BETWEEN
@@ -12,14 +12,7 @@ from dpstrata.files.tables import Table, read_table, require_columns, text_of
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.words.numbers import has_two_readings, read_number
 
-if TYPE_CHECKING:
-    pass
-
-
 STRATUM, ANSWER = "stratum", "answer"
-
-
-_SHOWN = 5  # places in a message
 
 
 def read_noised(path: Path, stratum: str, answer: str) -> tuple[list[str], list[float]]:
@@ -85,14 +78,8 @@ def _read_cells(
         ),
     ):
         if rows:
-            raise InputError(f"{table.source}: column {name!r}, {_places(table, rows)}: {words}.")
+            raise InputError(f"{table.source}: column {name!r}, {table.places(rows)}: {words}.")
     return values
-
-
-def _places(table: Table, rows: Sequence[int]) -> str:
-    """Say where rows are, the first few of many."""
-    first = ", ".join(map(table.place, rows[:_SHOWN]))
-    return first if len(rows) <= _SHOWN else f"{first} and {len(rows) - _SHOWN:,} more"
 
 
 def _table(path: Path, *names: str, sheet: str | None = None) -> Table:

@@ -22,6 +22,7 @@ TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
 DATA_FRAME = "the data frame"  # what messages call one
 _MOST_LISTED = 20  # columns in a message
+_MOST_PLACES = 5  # rows in a message
 # A scheme (one letter is a drive), someone at a place (unless the path starts at a folder), a password.
 _SCHEME = r"(?!file:)[a-z][\w+.-]+:"
 _ELSEWHERE = rf"(?![/.~]|[a-z]:[/\\]).*@|.*{SECRET_OPTION}"
@@ -39,6 +40,31 @@ class Table:
     source: str
     columns: dict[str, list[Any]]
     place: Callable[[int], str]
+
+    def places(self, rows: Sequence[int]) -> str:
+        """Name several rows at once, the first few of many."""
+        return _places(self.place, rows)
+
+
+def _places(place: Callable[[int], str], rows: Sequence[int]) -> str:
+    """Name rows at once.
+
+    Examples
+    --------
+    >>> _places(lambda row: f"line {row + 2}", [0, 1, 2, 3])
+    'lines 2 to 5'
+    >>> _places(lambda row: f"line {row + 2}", [0, 3])
+    'lines 2 and 5'
+    """
+    unit = place(rows[0]).split()[0]
+    numbers = [place(row).split()[-1] for row in rows]
+    if len(numbers) == 1:
+        return place(rows[0])
+    if len(numbers) > 2 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1:
+        return f"{unit}s {numbers[0]} to {numbers[-1]}"
+    shown = numbers[:_MOST_PLACES] if len(numbers) > _MOST_PLACES else numbers[:-1]
+    last = numbers[-1] if len(numbers) <= _MOST_PLACES else f"{len(numbers) - _MOST_PLACES:,} more"
+    return f"{unit}s {', '.join(shown)} and {last}"
 
 
 def text_of(cell: Any) -> str:
@@ -269,14 +295,19 @@ def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place_in_file: Ca
     header = [str(cell if cell is not None else "").strip() for cell in rows[0]]
     while header and not header[-1]:
         header.pop()
-    problems = []
     doubles = {name for name in header if header.count(name) > 1}
-    problems += [f"column {name!r} appears twice in the header." for name in sorted(doubles)]
+    problems = [f"column {name!r} appears twice in the header." for name in sorted(doubles)]
+    kinds = [(problem, 1) for problem in problems]
     width = len(header)
+    rule = f"a row must have {width} cells like the header, got"
+    wrong: dict[int, list[int]] = {}
     for index, row in enumerate(rows[1:]):
         if len(row) < width or any(cell not in (None, "") for cell in row[width:]):
-            problems.append(f"{place(index)}: a row must have {width} cells like the header, got {len(row)}.")
+            wrong.setdefault(len(row), []).append(index)
+    for cells, where in wrong.items():
+        problems += [f"{place(index)}: {rule} {cells}." for index in where]
+        kinds.append((f"{_places(place, where)}: {rule} {cells}.", len(where)))
     if problems:
-        raise StrataError(problems, source=source)
+        raise StrataError(problems, source=source, kinds=kinds)
     columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(header) if name}
     return Table(source, columns, place)

@@ -91,7 +91,25 @@ def _require_none(found: Sequence[Finding], table: Table) -> None:
         for finding in found
         if finding.row is not None
     ]
-    raise StrataError([finding.at_cell(table.place) for finding in found], source=table.source, cells=cells)
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for finding in found:
+        alike.setdefault((finding.column, finding.rule), []).append(finding)
+    raise StrataError(
+        [finding.at_cell(table.place) for finding in found],
+        source=table.source,
+        cells=cells,
+        kinds=[(_at_cells(each, table), len(each)) for each in alike.values()],
+    )
+
+
+def _at_cells(alike: Sequence[Finding], table: Table) -> str:
+    """Say once what breaks one rule in several rows of a column."""
+    first = alike[0]
+    rows = [finding.row for finding in alike if finding.row is not None]
+    if len(rows) < 2:
+        return first.at_cell(table.place)
+    others = " and others" if len({finding.got for finding in alike}) > 1 else ""
+    return f"column {first.column!r}, {table.places(rows)}: {first.words}{others}."
 
 
 class _Columns:
