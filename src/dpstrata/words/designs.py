@@ -196,9 +196,9 @@ def result_in_words(plan: Design) -> str:
     return " ".join([result, cause, *([] if (useless := alarm(plan)) is None else [useless])])
 
 
-def reasons(plan: Design) -> list[str]:
-    """State how the total and the mechanism came about, and the proof."""
-    return [*outcome_sentences(plan), plan.certificate.in_words]
+def reasons(plan: Design, *, full: bool = True) -> list[str]:
+    """State how the total and the mechanism came about, and the proof, in full or not."""
+    return [*outcome_sentences(plan), plan.certificate.in_words if full else plan.certificate.in_short]
 
 
 def promise_in_full(plan: Design) -> list[str]:
