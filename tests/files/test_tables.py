@@ -106,6 +106,8 @@ def test_a_sheet_is_chosen_by_its_name(tmp_path):
     path = book(tmp_path / "s.xlsx", Notes=[["nothing", "here"], [1, 2]], Strata=TABLE)
     assert dps.Strata.from_file(path, sheet="Strata").names == ("a", "b")
     assert list(read_table(path).columns) == ["nothing", "here"]
+    with pytest.raises(dps.StrataError, match="the file has 'nothing', 'here'; other sheets: 'Strata'"):
+        dps.Strata.from_file(path)
     with pytest.raises(dps.InputError, match=r"s.xlsx has no sheet 'strata'; it has 'Notes', 'Strata'\.$"):
         dps.Strata.from_file(path, sheet="strata")
     (tmp_path / "s.csv").write_text("stratum,size\na,1\n")

@@ -140,12 +140,15 @@ def test_every_problem_with_its_line_and_column(tmp_path):
     [
         ("", "header row and at least one row, got an empty file"),
         ("stratum,size,sd\n", "at least one stratum, got only a header"),
-        ("name,size\na,1\n", "column 'stratum' is missing; it has 'name', 'size'"),
+        ("name,size\na,1\n", "column 'stratum' is missing; the file has 'name', 'size'"),
         (
             "a,7000,0.5\nb,8000,0.5\n",
             "column 'size' is missing; its first row looks like data, so it may lack a",
         ),
-        ("stratum,szie\na,1\n", r"column 'size' is missing; it has 'stratum', 'szie'. Did you mean 'szie'\?"),
+        (
+            "stratum,szie\na,1\n",
+            r"column 'size' is missing; the file has 'stratum', 'szie'. Did you mean 'szie'\?",
+        ),
         ("stratum,size,sd,sd\na,1,1,1\n", "column 'sd' appears twice"),
         ("stratum,size,sd,SD\na,1,1,1\n", "column 'sd' appears twice"),
         ("stratum,size\na,1,2\n", "line 2: a row must have 2 cells like the header, got 3"),

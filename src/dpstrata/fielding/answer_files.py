@@ -45,10 +45,31 @@ def read_present_numbers(path: Path, name: str) -> list[float | None]:
     return _read_cells(_table(path, name), name, read_number, "not a number", blanks=True)
 
 
-def read_answers(path: Path, name: str, answers: Answers, *, sheet: str | None = None) -> list[float | None]:
-    """Read answers as people write them, ``None`` for a blank; no message shows one."""
+def read_answers(
+    path: Path, name: str, answers: Answers, *, clip: bool = False, sheet: str | None = None
+) -> list[float | None]:
+    """Read answers as people write them, ``None`` for a blank; a message says where one is not allowed."""
     remedy = f"not {answers.written}; correct that, or leave the cell empty if the person did not answer"
-    return _read_cells(_table(path, name, sheet=sheet), name, answers.from_cell, remedy, blanks=True)
+    table = _table(path, name, sheet=sheet)
+    values = _read_cells(table, name, answers.from_cell, remedy, blanks=True)
+    given = [(row, value) for row, value in enumerate(values) if value is not None]
+    refused = _refused(given, answers, clip)
+    if refused:
+        where = f"{table.source}, column {name!r}, {table.places(refused)}"
+        answers.checked([value for _, value in given], clip=clip, where=where)
+    return values
+
+
+def _refused(given: Sequence[tuple[int, float]], answers: Answers, clip: bool) -> list[int]:
+    """Find the rows of answers that are not allowed, half by half: mostly there are few or none."""
+    try:
+        answers.checked([value for _, value in given], clip=clip)
+    except InputError:
+        if len(given) == 1:
+            return [given[0][0]]
+        half = len(given) // 2
+        return [row for part in (given[:half], given[half:]) for row in _refused(part, answers, clip)]
+    return []
 
 
 def _read_cells(
@@ -85,5 +106,5 @@ def _read_cells(
 def _table(path: Path, *names: str, sheet: str | None = None) -> Table:
     """Read a table that must have these columns."""
     table = read_table(path, sheet=sheet)
-    require_columns(table.source, table.columns, *names)
+    require_columns(table.source, table.columns, *names, sheets=table.sheets)
     return table

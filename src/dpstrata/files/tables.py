@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,8 @@ class Table:
     source: str
     columns: dict[str, list[Any]]
     place: Callable[[int], str]
+    sheets: tuple[str, ...] = ()
+    """The other sheets of an Excel file."""
 
     def places(self, rows: Sequence[int]) -> str:
         """Name several rows at once, the first few of many."""
@@ -99,16 +101,26 @@ def require_excel(path: str | Path, sheet: str | None) -> None:
         raise InputError(f"{option('sheet')} requires an Excel file, got {Path(path).name!r}.", value=sheet)
 
 
-def require_columns(source: str, known: Iterable[str], *names: str) -> None:
-    """Require columns of a table; a message lists those that it has."""
+def require_columns(source: str, known: Iterable[str], *names: str, sheets: Sequence[str] = ()) -> None:
+    """Require columns of a table; a message lists those that it has, and its other sheets."""
     there = list(known)
     for name in names:
         if name not in there:
-            raise InputError(f"{source} has no column {name!r}; {columns_in_words(there)}.", where=source)
+            listed = columns_in_words(there, sheets=sheets)
+            raise InputError(f"{source} has no column {name!r}; {listed}.", where=source)
 
 
-def columns_in_words(names: Sequence[str]) -> str:
+def columns_in_words(names: Sequence[str], *, what: str = "it", sheets: Sequence[str] = ()) -> str:
     """List the columns of a table, unless they look like a row of answers under no header.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    what : str
+        What has them.
+    sheets : sequence of str
+        Other sheets of the file, which may be meant.
 
     Examples
     --------
@@ -117,12 +129,14 @@ def columns_in_words(names: Sequence[str]) -> str:
     >>> columns_in_words(["anna", "north", "1"])
     'its first row looks like data, so it may lack a header'
     """
+    elsewhere = f"; other sheets: {', '.join(map(repr, sheets[:_MOST_LISTED]))}" if sheets else ""
     if any(
         read_number(name) is not None or name.casefold() in ("yes", "no", "true", "false") for name in names
     ):
-        return "its first row looks like data, so it may lack a header"
+        return f"its first row looks like data, so it may lack a header{elsewhere}"
     listed = ", ".join(map(repr, names[:_MOST_LISTED])) or "none"
-    return f"it has {listed}" + (f" and {len(names) - _MOST_LISTED:,} more" * (len(names) > _MOST_LISTED))
+    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+    return f"{what} has {listed}{more}{elsewhere}"
 
 
 def read_table(path: Path, *, name: str | None = None, sheet: str | None = None) -> Table:
@@ -269,7 +283,8 @@ def _read_excel(path: Path, name: str, sheet: str | None) -> Table:
         if any(cell != "" for cell in row):
             rows.append([None if cell == "" else cell for cell in row])
             lines.append(number)
-    return _table_of_rows(name, rows, lambda row: f"row {lines[row]}")
+    others = tuple(each for each in book.sheet_names if each != (sheet or book.sheet_names[0]))
+    return replace(_table_of_rows(name, rows, lambda row: f"row {lines[row]}"), sheets=others)
 
 
 def _header_row(rows: Sequence[Sequence[Any]]) -> int:

@@ -143,7 +143,7 @@ class _Columns:
             match = difflib.get_close_matches(name.strip().casefold().replace(" ", "_"), KNOWN, 1, 0.75)
             if match and match[0] not in self.cells:
                 close[match[0]] = name
-        there = columns_in_words(list(self.table.columns))
+        there = columns_in_words(list(self.table.columns), what="the file", sheets=self.table.sheets)
         for name in ("stratum", "size"):
             if name not in self.cells:
                 hint = f" Did you mean {close.pop(name)!r}?" if name in close else ""
