@@ -105,7 +105,7 @@ def test_from_frame_with_missing_values_and_wrong_types():
     assert caught.value.problems == (
         "row 1, column 'sd': sd must be a number, got 'much'.",
         "row 2, column 'size': size must be a number, got nothing.",
-        "row 2, column 'stratum': stratum must not be empty, got nothing.",
+        "row 2, column 'stratum': stratum must not be empty.",
     )
     with pytest.raises(dps.InputError, match="got dict"):
         dps.Strata.from_frame({"stratum": ["a"]})

@@ -129,7 +129,7 @@ def test_every_problem_with_its_line_and_column(tmp_path):
             "line 5, column 'min': min must be at most max, got min=9, max=8.",
             "line 6, column 'max': max must be at most the stratum's size, got max=30, size=20.",
             "line 3, column 'stratum': stratum names must be unique, got 'a' again.",
-            "line 4, column 'stratum': stratum must not be empty, got nothing.",
+            "line 4, column 'stratum': stratum must not be empty.",
         ]
     )
     assert str(path) in str(caught.value)
@@ -216,7 +216,7 @@ def test_the_same_problem_in_many_rows_is_one_line(tmp_path):
         dps.Strata.from_file(write(tmp_path, "stratum,size\na,-1\nb,5\nc,-2\n,5\n,5\n"))
     assert str(caught.value).splitlines()[1:] == [
         "  - column 'size', lines 2 and 4: size must be a whole number from 1 to 10^12, got -1 and others.",
-        "  - column 'stratum', lines 5 and 6: stratum must not be empty, got nothing.",
+        "  - column 'stratum', lines 5 and 6: stratum must not be empty.",
     ]
 
 

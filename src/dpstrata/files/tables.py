@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpstrata.errors import SECRET_OPTION, InputError, MissingExtraError, StrataError, option
-from dpstrata.words.numbers import read_number
+from dpstrata.words.numbers import counted, read_number
 
 if TYPE_CHECKING:
     from narwhals import DataFrame
@@ -314,7 +314,7 @@ def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place_in_file: Ca
     problems = [f"column {name!r} appears twice in the header." for name in sorted(doubles)]
     kinds = [(problem, 1) for problem in problems]
     width = len(header)
-    rule = f"a row must have {width} cells like the header, got"
+    rule = f"a row must have {counted(width, 'cell')} like the header, got"
     wrong: dict[int, list[int]] = {}
     for index, row in enumerate(rows[1:]):
         if len(row) < width or any(cell not in (None, "") for cell in row[width:]):

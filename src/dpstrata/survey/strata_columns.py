@@ -174,7 +174,7 @@ class _Columns:
         for row, cell in enumerate(self.cells[column]):
             text = "" if _is_missing(cell) else text_of(cell)
             if not text:
-                self._report(row, column, f"{column} must not be empty", "nothing")
+                self._report(row, column, f"{column} must not be empty", "")
             texts.append(text)
         # Empty names are reported once, not again as doubles of each other.
         return [text or f"\0{row}" for row, text in enumerate(texts)]

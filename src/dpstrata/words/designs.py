@@ -137,7 +137,9 @@ def comparison_table(plan: Design) -> TextTable:
             figure(row.variance if row.standard_error is None else row.standard_error),
             figure(row.variance),
             "1" if row.design == "this_design" else f"{row.ratio:.3f} times",
-            "" if row.effective_sample_size is None else f"{row.effective_sample_size:.1f} without privacy",
+            ""
+            if row.effective_sample_size is None
+            else f"{row.effective_sample_size:,.0f} interviews without privacy",
             *((money(row.cost),) if row.cost is not None else ()),
         )
         for row in plan.compare()
