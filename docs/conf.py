@@ -56,7 +56,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(Engine|FrameLibrary|Sift)"),  # aliases of a few strings or of a callable
     (
         "py:.*",
-        r"dpstrata\.(allocation\.terms\.Terms|survey\.goals\.\w+|survey\.releases\.base\.Release|words\.tables\.TextTable|designs\.neyman_equivalent\.\w+)|Match|Release",
+        r"dpstrata\.(allocation\.terms\.Terms|allocation\.figures\.Family|survey\.goals\.\w+|survey\.releases\.base\.Release|words\.tables\.TextTable|designs\.neyman_equivalent\.\w+)|Match|Release",
     ),  # inner parts
 ]
 

@@ -31,11 +31,17 @@ _WORD = os.urandom(8).hex()
 _OPENS, _PARTS, _CLOSES = (f"{mark}{_WORD}" for mark in ("\ufdd0", "\ufdd1", "\ufdd2"))
 _MENTION = re.compile(f"{_OPENS}(\\w+?)(?:{_PARTS}(.*?))?{_CLOSES}", re.DOTALL)
 _NOTHING: Any = object()
+# A word for a password before "=", as in connection strings; a folder named like that ("/key=3/") is none.
+SECRET_OPTION = r"(?<![\w/])\w*(?:password|passwd|pwd|secret|token|key)\s*=\s*"
 # In addresses (a path has lost one of the slashes) and in what people write instead of one.
 _PASSWORDS = (
     re.compile(r"(\b[a-z][\w+.-]+:/{1,2}[^\s/:@]*:)[^\n]+(?=@)", re.IGNORECASE),
+    re.compile(r"(?<![\w/.:-])([\w.+-]+:)(?![/\\])\S+(?=@)"),  # ann:hunter2@db
+    re.compile(  # ann/hunter2@db, but not folder/name@place.csv
+        r"(?<![\w./~\\-])(\w+/)[^\s/@]+(?=@(?:[\w.-]+(?:/|:\d)|[\w-]+['\")]*[.,:;]?(?:\s|$)))"
+    ),
     re.compile(
-        r"\b((?:password|passwd|pwd|secret|token)\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s;&]+)", re.IGNORECASE
+        rf"({SECRET_OPTION})('[^']*'|\"[^\"]*\"|[^\s;&]+?(?=['\")]*[.,:]?(?:[\s;&]|$)))", re.IGNORECASE
     ),
 )
 
@@ -49,6 +55,8 @@ def without_passwords(text: str) -> str:
     'postgresql://ann:***@db/people does not exist.'
     >>> without_passwords("host=db password=hunter2")
     'host=db password=***'
+    >>> without_passwords("md:people?motherduck_token=hunter2: not a file.")
+    'md:people?motherduck_token=***: not a file.'
     """
     for pattern in _PASSWORDS:
         text = pattern.sub(r"\1***", text)
@@ -242,7 +250,7 @@ class StrataError(InputError):
         The same by cell, where they came from a table.
     """
 
-    SHOWN = 20
+    SHOWN = 5
 
     def __init__(
         self,
@@ -250,15 +258,33 @@ class StrataError(InputError):
         *,
         source: str = "the strata",
         cells: Sequence[CellProblem] = (),
+        kinds: Sequence[tuple[str, int]] = (),
     ) -> None:
+        """Put problems into one message.
+
+        Parameters
+        ----------
+        problems : sequence of str
+            Every problem.
+        source : str
+            Where they were found.
+        cells : sequence of CellProblem
+            The same by cell.
+        kinds : sequence of (str, int), optional
+            What the message says instead, where many problems are alike: a sentence for each kind, and how
+            many problems it stands for.
+        """
         self.problems = tuple(map(Sentence, problems))
         self.cells = tuple(cells)
-        if len(self.problems) == 1:
-            message = f"{source}: {self.problems[0].marked}"
+        said = [
+            (Sentence(words).marked, number) for words, number in kinds or ((each, 1) for each in problems)
+        ]
+        if len(said) == 1:
+            message = f"{source}: {said[0][0]}"
         else:
-            lines = [f"  - {problem.marked}" for problem in self.problems[: self.SHOWN]]
-            if len(self.problems) > self.SHOWN:
-                lines.append(f"  - and {len(self.problems) - self.SHOWN:,} more")
+            lines = [f"  - {words}" for words, _ in said[: self.SHOWN]]
+            if len(said) > self.SHOWN:
+                lines.append(f"  - and {sum(number for _, number in said[self.SHOWN :]):,} more")
             message = f"{source}: {len(self.problems):,} problems.\n" + "\n".join(lines)
         super().__init__(message)
 

@@ -1,6 +1,7 @@
 """The command line as its users meet it: real processes, files, exit statuses."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -367,6 +368,7 @@ def test_sweep(tmp_path):
     result = run("sweep", EXAMPLE, *options, "--plot", chart, "--out", table)
     assert result.returncode == 0, result.stderr
     assert "20 designs" in result.stdout
+    assert re.search(r"│ +\d+\.\d% │", result.stdout)
     lines = table.read_text().splitlines()
     assert lines[0] == "epsilon,total,mechanism,noise,variance,standard_error,privacy_share,problem"
     assert len(lines) == 21
@@ -440,5 +442,6 @@ def test_one_value_for_all_strata(tmp_path):
     (tmp_path / "wrong.csv").write_text(told.replace("0.6", "6"))
     wrong = run("design", "wrong.csv", *options, "--total", 300, cwd=tmp_path)
     assert (
-        "column 'response_rate': response_rate must be at least 1e-12 and at most 1, got 6." in wrong.stderr
+        "column 'response_rate', lines 2 and 3: response_rate must be at least 1e-12 and at most 1, got 6."
+        in wrong.stderr
     )

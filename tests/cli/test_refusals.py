@@ -297,6 +297,18 @@ def test_a_password_in_an_address_is_not_repeated(folder, command):
     assert "hunter2" not in result.stdout + result.stderr
 
 
+@pytest.mark.parametrize("more", ["", "--table people", "--sheet people", "--engine spark"])
+@pytest.mark.parametrize(
+    "address", ["md:db?motherduck_token=hunter2", "bob:hunter2@host/db", "u/hunter2@orcl"]
+)
+def test_a_password_in_what_is_no_url_is_not_repeated(folder, address, more):
+    command = f"frame {address} --id a --stratum b --out s.csv {more}"
+    result = commands.run(folder, *command.split())
+    assert result.returncode == 2
+    assert result.stderr.startswith("Error: a table must be a file, got an address. ")
+    assert "hunter2" not in result.stdout + result.stderr
+
+
 def test_a_sweep_shows_problems_in_the_words_of_the_command_line(folder):
     result = commands.run(folder, *["sweep", "strata.csv", "--epsilon", "1", "--total", "1,20"])
     assert "got --total 1." in " ".join(result.stdout.split())

@@ -20,7 +20,7 @@ import dpstrata as dps
 from commands import run
 from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.frames import frame_strata, open_frame
-from dpstrata.fielding.keys import commitment, new_key, read_key, survey_key
+from dpstrata.fielding.keys import commitment, read_key, read_or_make_key, survey_key, write_key
 from dpstrata.fielding.sample import draw_sample
 from listed import Listed
 
@@ -191,9 +191,9 @@ def test_draws_are_recorded_and_verified(survey):
 
 
 def test_keys_are_never_overwritten_and_surveys_have_their_own(tmp_path):
-    key = new_key(tmp_path / "k")
+    key = read_or_make_key(tmp_path / "k")
     with pytest.raises(dps.InputError, match="is never overwritten"):
-        new_key(tmp_path / "k")
+        write_key(tmp_path / "k", key)
     assert read_key(tmp_path / "k") == key
     assert survey_key(key, "one") != survey_key(key, "two")
     (tmp_path / "bad").write_text("not a key")
@@ -452,6 +452,15 @@ def test_a_second_draw_does_not_replace_the_record_of_the_first(survey):
     assert not (folder / "other.csv").exists()
 
 
+def test_a_draw_that_is_refused_leaves_no_key(survey):
+    frame, _, folder = survey
+    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "k")
+    for out in ("sample.csv", "other.csv"):
+        with pytest.raises(dps.InputError, match="so it is not replaced"):
+            draw(folder / "design.json", frame, out=folder / out, key_file=folder / "new")
+        assert not (folder / "new").exists()
+
+
 @pytest.mark.parametrize("ids", [["=1+1", "#N/A", "007", "1e3", "true"], [2**60 + i for i in range(5)]])
 def test_samples_in_excel_keep_their_ids(tmp_path, ids):
     pq.write_table(pa.table({"p": ids, "s": ["=A1"] * 5}), tmp_path / "f.parquet")
@@ -483,7 +492,7 @@ def test_quotes_that_come_late_are_quotes(tmp_path):
 
 
 def test_keys_that_others_may_read_are_remarked(tmp_path):
-    new_key(tmp_path / "k")
+    read_or_make_key(tmp_path / "k")
     (tmp_path / "k").chmod(0o644)
     with pytest.warns(
         dps.DpstrataWarning, match=r"others may read .*knows the sample\. Restrict it to your account"

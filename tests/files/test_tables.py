@@ -33,6 +33,11 @@ def test_a_row_of_answers_without_a_header_is_not_shown(row):
         "s3://key:hun@ter2@bucket/p.parquet",
         "host=db user=ann password=hunter2 dbname=d",
         "Driver=x;PWD=hunter2;",
+        "md:db?motherduck_token=hunter2",
+        "ann:hunter2@host/db",
+        "u/hunter2@orcl",
+        "u/hunter2@db.example:1521/orcl",
+        "azure;AccountKey=hunter2",
     ],
 )
 def test_an_address_is_refused_without_its_password(address):
@@ -50,6 +55,37 @@ def test_paths_are_no_addresses():
     for path in ("C:/people.csv", "/a:b/c@d.csv", "file:/x.csv", "a.csv"):
         require_file(path)
         assert str(dps.InputError(f"{path} does not exist.")) == f"{path} does not exist."
+
+
+def test_a_file_is_a_file_whatever_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ann@home.csv").write_text("stratum,size,sd\na,5,1\n")
+    assert dps.Strata.from_file("ann@home.csv").names == ("a",)
+    with pytest.raises(dps.InputError, match="got an address"):
+        require_file("bob@home.csv")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["s3a://bucket/key=3/p.parquet", "abfss://box@store.example/p", "people", "main.people", "x/key=3/part"],
+)
+def test_addresses_that_spark_reads_are_left_to_it(path):
+    require_file(path, spark=True)
+    assert str(dps.InputError(f"{path} does not exist.")) == f"{path} does not exist."
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("md:db?motherduck_token=hunter2: not read.", "md:db?motherduck_token=***: not read."),
+        ("ann:hunter2@db/p: not read.", "ann:***@db/p: not read."),
+        ("ann/hunter2@orcl: not read.", "ann/***@orcl: not read."),
+        ("got 'x;pwd=hunter2'.", "got 'x;pwd=***'."),
+        ("folder/ann@home.csv: line 2: a@b is no number.", "folder/ann@home.csv: line 2: a@b is no number."),
+    ],
+)
+def test_a_mask_covers_the_password_alone(given, shown):
+    assert str(dps.InputError(given)) == shown
 
 
 def book(path, **sheets):
@@ -70,6 +106,8 @@ def test_a_sheet_is_chosen_by_its_name(tmp_path):
     path = book(tmp_path / "s.xlsx", Notes=[["nothing", "here"], [1, 2]], Strata=TABLE)
     assert dps.Strata.from_file(path, sheet="Strata").names == ("a", "b")
     assert list(read_table(path).columns) == ["nothing", "here"]
+    with pytest.raises(dps.StrataError, match="the file has 'nothing', 'here'; other sheets: 'Strata'"):
+        dps.Strata.from_file(path)
     with pytest.raises(dps.InputError, match=r"s.xlsx has no sheet 'strata'; it has 'Notes', 'Strata'\.$"):
         dps.Strata.from_file(path, sheet="strata")
     (tmp_path / "s.csv").write_text("stratum,size\na,1\n")
@@ -90,6 +128,30 @@ def test_title_rows_above_the_header_are_left_out(tmp_path, titles):
     table = read_table(book(tmp_path / "s.xlsx", Strata=[*titles, *TABLE]))
     assert table.columns == {"stratum": ["a", "b"], "size": [70, 80], "sd": [0.1, 0.2]}
     assert table.place(0) == f"row {len(titles) + 2}"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    "title", ["Survey of 2026", "Survey of 2026{0}{0}", "Survey of 2026\n\nas of May{0}{0}"]
+)
+def test_title_rows_of_a_csv_are_left_out(tmp_path, title, delimiter):
+    path = tmp_path / "s.csv"
+    header, first, second = (delimiter.join(map(str, row)) for row in TABLE)
+    titles = title.format(delimiter)
+    path.write_text(f"{titles}\n{header}\n{first}\n\n{second}\n")
+    table = read_table(path)
+    assert table.columns == {"stratum": ["a", "b"], "size": ["70", "80"], "sd": ["0.1", "0.2"]}
+    lines = path.read_text().splitlines()
+    assert [table.place(row) for row in (0, 1)] == [f"line {lines.index(row) + 1}" for row in (first, second)]
+    path.write_text(path.read_text() + f"c{delimiter}none{delimiter}0.1\n")
+    with pytest.raises(dps.StrataError, match=f"line {len(lines) + 1}, column 'size'"):
+        dps.Strata.from_file(path)
+
+
+def test_decimal_commas_are_no_cells(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("Survey of 2026\nsd;size\n0,5;1,5\n")
+    assert read_table(path).columns == {"sd": ["0,5"], "size": ["1,5"]}
 
 
 def test_what_is_no_title_is_kept(tmp_path):

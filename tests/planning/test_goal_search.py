@@ -125,7 +125,7 @@ def test_the_papers_four_strata():
     assert plan.total == 972
     assert plan.outcome_in_words == (
         "972 interviews are best, 1,028 fewer than the 2,000 allowed; with all of them the standard error would be "
-        "0.0309694."
+        "0.03097."
     )
     small = dps.design(PAPER, epsilon=0.1, at_most=200, mechanism="laplace")
     assert (small.total, small.outcome.best_total) == (200, 972)
@@ -144,7 +144,7 @@ def test_a_margin_is_a_standard_error():
 
 def test_a_target_below_the_noise_floor_names_both_sides():
     with pytest.raises(
-        dps.InfeasibleError, match=r"standard error of 0.02, but the best possible .* 0.0296761, with 972"
+        dps.InfeasibleError, match=r"standard error of 0.02, but the best possible .* 0.02968, with 972"
     ):
         dps.design(PAPER, epsilon=0.1, target_se=0.02, mechanism="laplace")
 

@@ -129,7 +129,7 @@ def test_every_problem_with_its_line_and_column(tmp_path):
             "line 5, column 'min': min must be at most max, got min=9, max=8.",
             "line 6, column 'max': max must be at most the stratum's size, got max=30, size=20.",
             "line 3, column 'stratum': stratum names must be unique, got 'a' again.",
-            "line 4, column 'stratum': stratum must not be empty, got nothing.",
+            "line 4, column 'stratum': stratum must not be empty.",
         ]
     )
     assert str(path) in str(caught.value)
@@ -140,12 +140,15 @@ def test_every_problem_with_its_line_and_column(tmp_path):
     [
         ("", "header row and at least one row, got an empty file"),
         ("stratum,size,sd\n", "at least one stratum, got only a header"),
-        ("name,size\na,1\n", "column 'stratum' is missing; it has 'name', 'size'"),
+        ("name,size\na,1\n", "column 'stratum' is missing; the file has 'name', 'size'"),
         (
             "a,7000,0.5\nb,8000,0.5\n",
             "column 'size' is missing; its first row looks like data, so it may lack a",
         ),
-        ("stratum,szie\na,1\n", r"column 'size' is missing; it has 'stratum', 'szie'. Did you mean 'szie'\?"),
+        (
+            "stratum,szie\na,1\n",
+            r"column 'size' is missing; the file has 'stratum', 'szie'. Did you mean 'szie'\?",
+        ),
         ("stratum,size,sd,sd\na,1,1,1\n", "column 'sd' appears twice"),
         ("stratum,size,sd,SD\na,1,1,1\n", "column 'sd' appears twice"),
         ("stratum,size\na,1,2\n", "line 2: a row must have 2 cells like the header, got 3"),
@@ -201,9 +204,35 @@ def test_files_that_cannot_be_read(tmp_path):
         dps.Strata.from_file(folder)
 
 
-def test_many_problems_are_cut_short(tmp_path):
-    rows = "".join(f"s{i},-1\n" for i in range(100))
-    with pytest.raises(dps.StrataError, match="100 problems") as caught:
+def test_the_same_problem_in_many_rows_is_one_line(tmp_path):
+    rows = "".join(f"s{i},-1\n" for i in range(60))
+    with pytest.raises(dps.StrataError) as caught:
         dps.Strata.from_file(write(tmp_path, f"stratum,size\n{rows}"))
-    assert len(caught.value.problems) == 100
-    assert "and 80 more" in str(caught.value)
+    assert len(caught.value.problems) == len(caught.value.cells) == 60
+    assert str(caught.value).endswith(
+        "strata.csv: column 'size', lines 2 to 61: size must be a whole number from 1 to 10^12, got -1."
+    )
+    with pytest.raises(dps.StrataError, match="4 problems") as caught:
+        dps.Strata.from_file(write(tmp_path, "stratum,size\na,-1\nb,5\nc,-2\n,5\n,5\n"))
+    assert str(caught.value).splitlines()[1:] == [
+        "  - column 'size', lines 2 and 4: size must be a whole number from 1 to 10^12, got -1 and others.",
+        "  - column 'stratum', lines 5 and 6: stratum must not be empty.",
+    ]
+
+
+def test_rows_of_another_length_are_one_line(tmp_path):
+    rows = "".join(f"s{i},9,9\n" for i in range(7)) + "a,9\n" + "b,9,9\n"
+    with pytest.raises(dps.StrataError) as caught:
+        dps.Strata.from_file(write(tmp_path, f"stratum,size\n{rows}"))
+    assert len(caught.value.problems) == 8
+    assert str(caught.value).endswith(
+        "strata.csv: lines 2, 3, 4, 5, 6 and 3 more: a row must have 2 cells like the header, got 3."
+    )
+
+
+def test_many_kinds_of_problems_are_cut_short(tmp_path):
+    text = "stratum,size,sd,min,max,cost\na,-1,-1,-1,-1,-1\na,-1,-1,-1,-1,-1\n"
+    with pytest.raises(dps.StrataError, match="11 problems") as caught:
+        dps.Strata.from_file(write(tmp_path, text))
+    assert len(str(caught.value).splitlines()) == 7
+    assert str(caught.value).endswith("and 1 more")

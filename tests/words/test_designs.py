@@ -1,5 +1,7 @@
 """Strata as a notebook shows them; designs are shown in the documentation, whose output is compared."""
 
+import pytest
+
 import dpstrata as dps
 from dpstrata.words.strata import population_table
 
@@ -44,3 +46,31 @@ def test_many_strata_are_counted_not_listed():
     table = population_table(dps.Strata([5] * 45))
     assert len(table.rows) == 41
     assert table.note == "5 more strata are not shown."
+
+
+def test_strata_are_printed_as_a_table_and_many_in_short():
+    assert repr(dps.Strata([5, 6], [0.1, 0.2], ["north", "south"])).splitlines() == [
+        "2 strata",
+        "  stratum  size   sd",
+        "  north       5  0.1",
+        "  south       6  0.2",
+        "  all        11     ",
+    ]
+    lines = repr(dps.Strata([5] * 45)).splitlines()
+    assert len(lines) == 14
+    assert lines[-1] == "  35 more strata are not shown."
+
+
+def test_a_notebook_shows_evaluations_and_sensitivities():
+    strata = dps.Strata([50, 60], [0.1, 0.2], ["<b>", "x"])
+    scored = dps.evaluate(strata, [10, 10], epsilon=1)
+    doubted = dps.sensitivity(dps.design(strata, epsilon=1, total=20))
+    for html in (scored._repr_html_(), doubted._repr_html_()):
+        assert html.startswith("<div><table>")
+        assert "&lt;b&gt;" in html
+        assert "<b>" not in html
+
+
+def test_an_unknown_option_comes_with_one_that_is_known():
+    with pytest.raises(dps.InputError, match=r"a design has no option 'totl'\. Did you mean 'total'\?$"):
+        dps.design(dps.Strata([50, 60], [0.1, 0.2]), epsilon=1, totl=20)

@@ -29,4 +29,16 @@ def test_no_two_outcomes_are_said_alike():
 
 def test_a_gap_is_said_with_what_it_is_of():
     words = Bound(False, "planned_variance", 2.0, 1.5, False, (1.0,)).in_words
-    assert all(part in words for part in ("0.25", "planned variance", "2", "1.5"))
+    assert all(part in words for part in ("25%", "planned variance", "2", "1.5"))
+
+
+def test_the_short_form_leaves_out_the_gain_and_the_loss():
+    proof = Certificate(True, 0.25, 0.5, 0.25, "none")
+    assert proof.in_short == "Proven optimal: no other allocation of the same total is as precise."
+    assert proof.in_words.startswith(f"{proof.in_short} Adding one person")
+    assert BOUNDS[0].in_short == BOUNDS[0].in_words
+
+
+def test_a_gap_is_a_percentage():
+    words = Bound(False, "variance", 1.0, 0.9959, False, (1.0,)).in_words
+    assert words.startswith("Proven within 0.41% of the best: ")

@@ -19,13 +19,15 @@ def publish_command(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The results (.csv, .parquet, .xlsx); a new file.")],
+    out: Annotated[Path, typer.Option(help="New file for the results (.csv, .parquet, .xlsx).")],
     sample: Annotated[Path, typer.Option(help="The sample that was drawn.")] = Path("sample.csv"),
     key_file: Annotated[Path, typer.Option(help="Key of the draw.")] = Path("draw.key"),
     id: Annotated[str, typer.Option(help="Column that identifies a person.")] = "id",
     stratum: Annotated[
         list[str] | None,
-        typer.Option(help="Column that says the stratum; repeat it as in the draw.", show_default="stratum"),
+        typer.Option(
+            help="Column with the stratum; repeat the option as in the draw.", show_default="stratum"
+        ),
     ] = None,
     answer: Annotated[str, typer.Option(help="Column with the answers.")] = "answer",
     sheet: Sheet = None,
@@ -36,7 +38,8 @@ def publish_command(
         bool,
         typer.Option(
             "--accept-response",
-            help="Publish although so few answered that more is lost than promised: the ledger counts it.",
+            help="Release even though too few people answered to keep the promise; the ledger counts the "
+            "loss.",
         ),
     ] = False,
 ) -> None:

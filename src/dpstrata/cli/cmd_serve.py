@@ -17,7 +17,7 @@ def serve_command(
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """Plan in the browser: serve the planner, to this machine only unless --host says otherwise."""
+    """Plan in the browser: serve the planner, to this machine only by default; use --host to change."""
     from dpstrata.web.serving import serve
 
     serve(host=host, port=port, browser=browser, say=typer.echo)

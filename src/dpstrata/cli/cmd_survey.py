@@ -62,9 +62,7 @@ def frame_command(
     engine: EngineOption = EngineName.duckdb,
     sd_column: Annotated[
         str | None,
-        typer.Option(
-            help="Column, public or known beforehand, whose spread stands in for that of the answers."
-        ),
+        typer.Option(help="Column, public or known beforehand, whose spread is used for the answers."),
     ] = None,
     sd_source: Annotated[
         SdSource | None, typer.Option(help="Whether that column is public or prior knowledge.")

@@ -19,7 +19,7 @@ from dpstrata.cli.options import (
 )
 from dpstrata.errors import InputError, option
 from dpstrata.survey.options import OPTIONS
-from dpstrata.words.numbers import figure
+from dpstrata.words.numbers import figure, plain_number
 
 if TYPE_CHECKING:
     from dpstrata.survey.strata import Strata
@@ -144,7 +144,7 @@ def sweep_command(
         typer.echo(dumps(rows, indent=1))
         return
     shown = [name for name in rows[0] if name != "sample_sizes"]
-    cells = [tuple(_cell(row[name]) for name in shown) for row in rows]
+    cells = [tuple(_cell(name, row[name]) for name in shown) for row in rows]
     print_table(TextTable(f"{len(rows):,} designs", tuple(name.replace("_", " ") for name in shown), cells))
 
 
@@ -175,11 +175,14 @@ def _values(name: str, text: str) -> Any:
     return plain if len(plain) > 1 else plain[0]
 
 
-def _cell(value: Any) -> str:
+def _cell(name: str, value: Any) -> str:
+    """Write a value: a share in percent, a result as a figure, an option with all its digits."""
     if value is None:
         return ""
+    if name == "privacy_share":
+        return f"{value:.1%}"
     if isinstance(value, float):
-        return figure(value, 6)
+        return plain_number(value) if name in OPTIONS else figure(value)
     return f"{value:,}" if isinstance(value, int) else value if isinstance(value, str) else str(value)
 
 

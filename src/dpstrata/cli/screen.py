@@ -19,7 +19,7 @@ def print_design(plan: Design, tables: Sequence[TextTable], *, full: bool) -> No
     for table in tables:
         print_table(table)
     short = f"Privacy: {promise_in_short(plan)}; --full shows the promise and what it assumes."
-    for sentence in (*reasons(plan), *(promise_in_full(plan) if full else [short])):
+    for sentence in (*reasons(plan, full=full), *(promise_in_full(plan) if full else [short])):
         print_paragraph(sentence)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.base import BETWEEN
@@ -12,14 +12,7 @@ from dpstrata.files.tables import Table, read_table, require_columns, text_of
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.words.numbers import has_two_readings, read_number
 
-if TYPE_CHECKING:
-    pass
-
-
 STRATUM, ANSWER = "stratum", "answer"
-
-
-_SHOWN = 5  # places in a message
 
 
 def read_noised(path: Path, stratum: str, answer: str) -> tuple[list[str], list[float]]:
@@ -57,10 +50,31 @@ def read_reports(path: Path, name: str, *, sheet: str | None = None) -> list[flo
     return _read_cells(_table(path, name, sheet=sheet), name, read_number, "not a number", blanks=True)
 
 
-def read_answers(path: Path, name: str, answers: Answers, *, sheet: str | None = None) -> list[float | None]:
-    """Read answers as people write them, ``None`` for a blank; no message shows one."""
+def read_answers(
+    path: Path, name: str, answers: Answers, *, clip: bool = False, sheet: str | None = None
+) -> list[float | None]:
+    """Read answers as people write them, ``None`` for a blank; a message says where one is not allowed."""
     remedy = f"not {answers.written}; correct that, or leave the cell empty if the person did not answer"
-    return _read_cells(_table(path, name, sheet=sheet), name, answers.from_cell, remedy, blanks=True)
+    table = _table(path, name, sheet=sheet)
+    values = _read_cells(table, name, answers.from_cell, remedy, blanks=True)
+    given = [(row, value) for row, value in enumerate(values) if value is not None]
+    refused = _refused(given, answers, clip)
+    if refused:
+        where = f"{table.source}, column {name!r}, {table.places(refused)}"
+        answers.checked([value for _, value in given], clip=clip, where=where)
+    return values
+
+
+def _refused(given: Sequence[tuple[int, float]], answers: Answers, clip: bool) -> list[int]:
+    """Find the rows of answers that are not allowed, half by half: mostly there are few or none."""
+    try:
+        answers.checked([value for _, value in given], clip=clip)
+    except InputError:
+        if len(given) == 1:
+            return [given[0][0]]
+        half = len(given) // 2
+        return [row for part in (given[:half], given[half:]) for row in _refused(part, answers, clip)]
+    return []
 
 
 def _read_cells(
@@ -90,18 +104,12 @@ def _read_cells(
         ),
     ):
         if rows:
-            raise InputError(f"{table.source}: column {name!r}, {_places(table, rows)}: {words}.")
+            raise InputError(f"{table.source}: column {name!r}, {table.places(rows)}: {words}.")
     return values
-
-
-def _places(table: Table, rows: Sequence[int]) -> str:
-    """Say where rows are, the first few of many."""
-    first = ", ".join(map(table.place, rows[:_SHOWN]))
-    return first if len(rows) <= _SHOWN else f"{first} and {len(rows) - _SHOWN:,} more"
 
 
 def _table(path: Path, *names: str, sheet: str | None = None) -> Table:
     """Read a table that must have these columns."""
     table = read_table(path, sheet=sheet)
-    require_columns(table.source, table.columns, *names)
+    require_columns(table.source, table.columns, *names, sheets=table.sheets)
     return table

@@ -13,7 +13,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.base import Frame, stratum_column
 from dpstrata.fielding.frames.files import file_digest
-from dpstrata.fielding.keys import commitment, read_key, read_or_make_key, survey_key
+from dpstrata.fielding.keys import commitment, new_key, read_key, survey_key, write_key
 from dpstrata.fielding.sample import Sample, draw_sample, require_sizes
 from dpstrata.files.tables import read_table, text_of
 from dpstrata.files.writing import (
@@ -75,7 +75,8 @@ def draw(
     counted = np.array([summary.sizes.get(name, 0) for name in names], dtype=np.int64)
     unknown = {name: number for name, number in summary.sizes.items() if name not in set(names)}
     require_sizes(counted, names, plan.strata.sizes, unknown)
-    key = read_or_make_key(key_file)
+    made = not key_file.exists()
+    key = new_key() if made else read_key(key_file)
     sample = _draw(plan, frame, key)
     if out.exists() and not _is_sample(out, sample, frame):
         raise InputError(f"{out} holds another sample, so it is not replaced.", where=str(out))
@@ -83,6 +84,8 @@ def draw(
         raise InputError(
             f"{path} records another draw, so it is not replaced; draw into another folder.", where=str(path)
         )
+    if made:  # only now, so that a draw that is refused leaves none behind
+        write_key(key_file, key)
     write_table(_columns(sample, frame), out, private=True)
     written = {
         "format": FORMAT,

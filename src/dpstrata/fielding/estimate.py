@@ -11,6 +11,7 @@ from dpstrata.fielding.estimators import Estimation
 from dpstrata.fielding.frames import Engine
 from dpstrata.fielding.ledger import check_release
 from dpstrata.fielding.releases import fielding_of
+from dpstrata.files.tables import require_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,6 +61,7 @@ def estimate(
 
     if not isinstance(answers, str | Path):
         return fielding.estimate_on_spark(plan, answers, stratum, answer)
+    require_file(answers, spark=True)
     data = read_spark(str(answers))
     check_release(plan, Path(answers), document)
     return fielding.estimate_on_spark(plan, data, stratum, answer)

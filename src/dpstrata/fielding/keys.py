@@ -15,11 +15,14 @@ from dpstrata.files.writing import write_new
 LENGTH = 32
 
 
-def new_key(path: Path) -> bytes:
-    """Write a new key to a file that only its owner may read, and that must not exist yet."""
-    key = secrets.token_bytes(LENGTH)
+def new_key() -> bytes:
+    """Make up a key."""
+    return secrets.token_bytes(LENGTH)
+
+
+def write_key(path: Path, key: bytes) -> None:
+    """Write a key to a file that only its owner may read, and that must not exist yet."""
     write_new(path, (key.hex() + "\n").encode())
-    return key
 
 
 def read_key(path: Path) -> bytes:
@@ -51,7 +54,11 @@ def read_key(path: Path) -> bytes:
 
 def read_or_make_key(path: Path) -> bytes:
     """Read a key file, or write a new one if there is none."""
-    return read_key(path) if path.exists() else new_key(path)
+    if path.exists():
+        return read_key(path)
+    key = new_key()
+    write_key(path, key)
+    return key
 
 
 def survey_key(key: bytes, design_digest: str) -> bytes:

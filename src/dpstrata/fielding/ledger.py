@@ -293,7 +293,7 @@ def locked(path: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                f"another release with the ledger {path} is under way; wait for it to end."
+                f"another release with the ledger {path} is running; wait until it finishes."
             ) from None
         yield
 

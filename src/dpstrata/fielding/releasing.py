@@ -196,7 +196,7 @@ def read_batch(
     people, strata = read_people(files.answers, id, columns, sheet=sheet)
     values: Sequence[float | None]
     if plan.inputs.release_form.device is None:
-        values = read_answers(files.answers, answer, plan.inputs.answers, sheet=sheet)
+        values = read_answers(files.answers, answer, plan.inputs.answers, clip=plan.inputs.clip, sheet=sheet)
     else:
         values = read_reports(files.answers, answer, sheet=sheet)
     _require_drawn(drawn, people, strata)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpstrata.errors import InputError, MissingExtraError, StrataError, option
-from dpstrata.words.numbers import read_number
+from dpstrata.errors import SECRET_OPTION, InputError, MissingExtraError, StrataError, option
+from dpstrata.words.numbers import counted, read_number
 
 if TYPE_CHECKING:
     from narwhals import DataFrame
@@ -21,7 +22,12 @@ TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
 DATA_FRAME = "the data frame"  # what messages call one
 _MOST_LISTED = 20  # columns in a message
-_ADDRESS = re.compile(r"(?!file:)(?:jdbc:)?[a-z][\w+.-]+:/|.*\b(password|pwd)\s*=", re.IGNORECASE)
+_MOST_PLACES = 5  # rows in a message
+# A scheme (one letter is a drive), someone at a place (unless the path starts at a folder), a password.
+_SCHEME = r"(?!file:)[a-z][\w+.-]+:"
+_ELSEWHERE = rf"(?![/.~]|[a-z]:[/\\]).*@|.*{SECRET_OPTION}"
+_ADDRESS = re.compile(rf"{_SCHEME}|{_ELSEWHERE}", re.IGNORECASE)
+_NOT_FOR_SPARK = re.compile(rf"{_SCHEME}(?!/)|(?!{_SCHEME}/)(?:{_ELSEWHERE})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,33 @@ class Table:
     source: str
     columns: dict[str, list[Any]]
     place: Callable[[int], str]
+    sheets: tuple[str, ...] = ()
+    """The other sheets of an Excel file."""
+
+    def places(self, rows: Sequence[int]) -> str:
+        """Name several rows at once, the first few of many."""
+        return _places(self.place, rows)
+
+
+def _places(place: Callable[[int], str], rows: Sequence[int]) -> str:
+    """Name rows at once.
+
+    Examples
+    --------
+    >>> _places(lambda row: f"line {row + 2}", [0, 1, 2, 3])
+    'lines 2 to 5'
+    >>> _places(lambda row: f"line {row + 2}", [0, 3])
+    'lines 2 and 5'
+    """
+    unit = place(rows[0]).split()[0]
+    numbers = [place(row).split()[-1] for row in rows]
+    if len(numbers) == 1:
+        return place(rows[0])
+    if len(numbers) > 2 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1:
+        return f"{unit}s {numbers[0]} to {numbers[-1]}"
+    shown = numbers[:_MOST_PLACES] if len(numbers) > _MOST_PLACES else numbers[:-1]
+    last = numbers[-1] if len(numbers) <= _MOST_PLACES else f"{len(numbers) - _MOST_PLACES:,} more"
+    return f"{unit}s {', '.join(shown)} and {last}"
 
 
 def text_of(cell: Any) -> str:
@@ -45,9 +78,18 @@ def text_of(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def require_file(path: str | Path) -> None:
-    """Refuse the address of a database, which may hold a password and is no file."""
-    if _ADDRESS.match(str(path)):
+def require_file(path: str | Path, *, spark: bool = False) -> None:
+    """Refuse the address of a database, which may hold a password and is no file.
+
+    Parameters
+    ----------
+    path : path or str
+        What was given. A file of that name is a file, however it is called.
+    spark : bool
+        Whether Spark reads it, which has addresses of its own, such as ``s3a://bucket/people``.
+    """
+    known = _NOT_FOR_SPARK if spark else _ADDRESS
+    if known.match(str(path)) and not os.path.exists(path):
         raise InputError(
             "a table must be a file, got an address. Export the table as CSV or Parquet, and give that file."
         )
@@ -59,16 +101,26 @@ def require_excel(path: str | Path, sheet: str | None) -> None:
         raise InputError(f"{option('sheet')} requires an Excel file, got {Path(path).name!r}.", value=sheet)
 
 
-def require_columns(source: str, known: Iterable[str], *names: str) -> None:
-    """Require columns of a table; a message lists those that it has."""
+def require_columns(source: str, known: Iterable[str], *names: str, sheets: Sequence[str] = ()) -> None:
+    """Require columns of a table; a message lists those that it has, and its other sheets."""
     there = list(known)
     for name in names:
         if name not in there:
-            raise InputError(f"{source} has no column {name!r}; {columns_in_words(there)}.", where=source)
+            listed = columns_in_words(there, sheets=sheets)
+            raise InputError(f"{source} has no column {name!r}; {listed}.", where=source)
 
 
-def columns_in_words(names: Sequence[str]) -> str:
+def columns_in_words(names: Sequence[str], *, what: str = "it", sheets: Sequence[str] = ()) -> str:
     """List the columns of a table, unless they look like a row of answers under no header.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    what : str
+        What has them.
+    sheets : sequence of str
+        Other sheets of the file, which may be meant.
 
     Examples
     --------
@@ -77,12 +129,14 @@ def columns_in_words(names: Sequence[str]) -> str:
     >>> columns_in_words(["anna", "north", "1"])
     'its first row looks like data, so it may lack a header'
     """
+    elsewhere = f"; other sheets: {', '.join(map(repr, sheets[:_MOST_LISTED]))}" if sheets else ""
     if any(
         read_number(name) is not None or name.casefold() in ("yes", "no", "true", "false") for name in names
     ):
-        return "its first row looks like data, so it may lack a header"
+        return f"its first row looks like data, so it may lack a header{elsewhere}"
     listed = ", ".join(map(repr, names[:_MOST_LISTED])) or "none"
-    return f"it has {listed}" + (f" and {len(names) - _MOST_LISTED:,} more" * (len(names) > _MOST_LISTED))
+    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+    return f"{what} has {listed}{more}{elsewhere}"
 
 
 def read_table(path: Path, *, name: str | None = None, sheet: str | None = None) -> Table:
@@ -91,11 +145,11 @@ def read_table(path: Path, *, name: str | None = None, sheet: str | None = None)
     Parameters
     ----------
     path : path
-        The file.
+        The file. Title rows above the header of text and of Excel files are left out.
     name : str, optional
         What its reader calls it; by default its path.
     sheet : str, optional
-        Sheet of an Excel file; by default the first. Title rows above its header are left out.
+        Sheet of an Excel file; by default the first.
 
     Raises
     ------
@@ -166,10 +220,8 @@ def _read_text(path: Path, name: str) -> Table:
         raise InputError(f"{name} must be UTF-8 text; in Excel save it as 'CSV UTF-8'.", where=name) from None
     if "\0" in text:
         raise InputError(f"{name} must be UTF-8 text, got a binary file.", where=name)
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    delimiter = max(",;\t", key=header.count)
     try:
-        reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+        reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
         rows, lines = [], []
         for row in reader:
             if any(cell.strip() for cell in row):
@@ -179,7 +231,17 @@ def _read_text(path: Path, name: str) -> Table:
         raise InputError(
             f"{name} is not a readable CSV file: line {reader.line_num}: {error}.", where=name
         ) from None
-    return _table_of_rows(name, rows, lambda row: f"line {lines[row + 1]}")
+    return _table_of_rows(name, rows, lambda row: f"line {lines[row]}")
+
+
+def _delimiter(text: str) -> str:
+    """Find the sign between cells in the first line that has several: titles above the header have one."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    for line in lines:
+        delimiter = max(",;\t", key=line.count)
+        if sum(bool(cell.strip()) for cell in line.split(delimiter)) > 1:
+            return delimiter
+    return max(",;\t", key=lines[0].count) if lines else ","
 
 
 def _read_parquet(path: Path, name: str) -> Table:
@@ -221,35 +283,46 @@ def _read_excel(path: Path, name: str, sheet: str | None) -> Table:
         if any(cell != "" for cell in row):
             rows.append([None if cell == "" else cell for cell in row])
             lines.append(number)
-    header = _header_row(rows)
-    return _table_of_rows(name, rows[header:], lambda row: f"row {lines[header + row + 1]}")
+    others = tuple(each for each in book.sheet_names if each != (sheet or book.sheet_names[0]))
+    return replace(_table_of_rows(name, rows, lambda row: f"row {lines[row]}"), sheets=others)
 
 
 def _header_row(rows: Sequence[Sequence[Any]]) -> int:
     """Find the header under title rows, which fill one cell, or less than half as many as the fullest row."""
-    filled = [sum(cell is not None for cell in row) for row in rows]
+    filled = [sum(text_of(cell) != "" for cell in row) for row in rows]
     most = max(filled, default=0)
     titles = max(1, (most - 1) // 2) if most > 1 else 0
     return next((row for row, number in enumerate(filled) if number > titles), 0)
 
 
-def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place: Callable[[int], str]) -> Table:
-    """Turn a header row and data rows into columns; every row must be as long as the header."""
+def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place_in_file: Callable[[int], str]) -> Table:
+    """Turn a header row, below any titles, and data rows as long as it into columns."""
     if not rows:
         raise InputError(
             f"{source} must have a header row and at least one row, got an empty file.", where=source
         )
+    titles = _header_row(rows)
+    rows = rows[titles:]
+
+    def place(row: int) -> str:
+        return place_in_file(titles + 1 + row)
+
     header = [str(cell if cell is not None else "").strip() for cell in rows[0]]
     while header and not header[-1]:
         header.pop()
-    problems = []
     doubles = {name for name in header if header.count(name) > 1}
-    problems += [f"column {name!r} appears twice in the header." for name in sorted(doubles)]
+    problems = [f"column {name!r} appears twice in the header." for name in sorted(doubles)]
+    kinds = [(problem, 1) for problem in problems]
     width = len(header)
+    rule = f"a row must have {counted(width, 'cell')} like the header, got"
+    wrong: dict[int, list[int]] = {}
     for index, row in enumerate(rows[1:]):
         if len(row) < width or any(cell not in (None, "") for cell in row[width:]):
-            problems.append(f"{place(index)}: a row must have {width} cells like the header, got {len(row)}.")
+            wrong.setdefault(len(row), []).append(index)
+    for cells, where in wrong.items():
+        problems += [f"{place(index)}: {rule} {cells}." for index in where]
+        kinds.append((f"{_places(place, where)}: {rule} {cells}.", len(where)))
     if problems:
-        raise StrataError(problems, source=source)
+        raise StrataError(problems, source=source, kinds=kinds)
     columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(header) if name}
     return Table(source, columns, place)

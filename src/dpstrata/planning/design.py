@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -192,7 +193,10 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
     refuse_gone(given)
     unknown = set(given) - set(OPTIONS)
     if unknown:
-        raise InputError(f"a design has no option {min(unknown)!r}.")
+        name = min(unknown)
+        close = difflib.get_close_matches(name, OPTIONS, 1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"a design has no option {name!r}.{hint}")
     shared = {name: given.pop(name, None) for name in OF_STRATA}
     if given.get("target_cv") is not None and given.get("expected_mean") is None:
         means = strata.expected_means()

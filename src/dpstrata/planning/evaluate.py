@@ -26,7 +26,7 @@ from dpstrata.survey.goals import QUESTIONS, has_targets
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata import Strata
 from dpstrata.words.evaluations import evaluation_sentences, evaluation_table
-from dpstrata.words.tables import TextTable, shown_as_text
+from dpstrata.words.tables import TextTable, shown_as_html, shown_as_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +149,9 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return shown_as_text([self.text_table()], self.sentences())
+
+    def _repr_html_(self) -> str:
+        return shown_as_html([self.text_table()], self.sentences())
 
 
 def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Evaluation:

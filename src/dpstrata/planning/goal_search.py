@@ -33,7 +33,7 @@ from dpstrata.survey.costs import fits_budget, total_cost
 from dpstrata.survey.goals import TARGETS, AtMost, Budget, Precision, Total
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
-from dpstrata.words.numbers import figure, money
+from dpstrata.words.numbers import figure, money, told_apart
 
 _NEWTON_STEPS = 3
 
@@ -279,9 +279,10 @@ class _Search:
         asked = next((option(name) for name in TARGETS if getattr(self.inputs, name) is not None), "target")
         asked = f"the target of {where}" if where else asked
         planned = "that can be planned" if self._problem.terms.random_answers else "possible"
+        needed, reached = told_apart(math.sqrt(target), math.sqrt(best))
         return InfeasibleError(
-            f"{asked} requires a standard error of {figure(math.sqrt(target), 6)}, but the best {planned} "
-            f"under this privacy is {figure(math.sqrt(best), 6)}, with {self.strata.counted(total)}.",
+            f"{asked} requires a standard error of {needed}, but the best {planned} "
+            f"under this privacy is {reached}, with {self.strata.counted(total)}.",
             misses=(True, best / target),
         )
 

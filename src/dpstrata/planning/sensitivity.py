@@ -16,7 +16,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.words.sensitivity import sensitivity_tables
-from dpstrata.words.tables import TextTable, as_plain_text
+from dpstrata.words.tables import TextTable, as_plain_text, shown_as_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,9 @@ class Sensitivity:
 
     def __repr__(self) -> str:
         return "\n\n".join(as_plain_text(table) for table in self.text_tables())
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(self.text_tables())
 
 
 def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensitivity:

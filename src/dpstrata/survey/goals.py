@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpstrata.errors import InputError, option
 from dpstrata.survey.costs import fits_budget
-from dpstrata.words.numbers import counted, figure, money, plain_number
+from dpstrata.words.numbers import counted, money, plain_number, told_apart
 
 if TYPE_CHECKING:
     from dpstrata.designs.outcome import Outcome
@@ -250,7 +250,8 @@ class AtMost(Goal):
         are = "is" if total == 1 else "are"
         return (
             f"{counted(total, unit)} {are} best, {limit - total:,} fewer than the {limit:,} allowed; with "
-            f"all of them the {'standard error' if mean else 'objective'} would be {_shown(variance, mean)}."
+            f"all of them the {'standard error' if mean else 'objective'} would be "
+            f"{_shown(mean, variance, outcome.best_variance)[0]}."
         )
 
 
@@ -315,17 +316,17 @@ class Precision(Goal):
         """Say that it is the least, and why."""
         if outcome.target_variance is None:
             return Goal.outcome_in_words(self, outcome, total, mean=mean, unit=unit)
-        goal = _named(outcome.target_variance, mean)
+        fewer = outcome.variance_with_one_fewer
+        compared = [outcome.target_variance] + ([] if fewer is None else [fewer])
+        target, *missing = _shown(mean, *compared)
+        goal = f"{_measure(mean)} of {target}"
         if outcome.least_cost and outcome.cost is not None:
             reach = "reaches" if total == 1 else "reach"
             return (
                 f"{counted(total, unit)} {reach} {goal} at a cost of {money(outcome.cost)}, the lowest "
                 "found; the certificate states how much lower it could be."
             )
-        fewer = outcome.variance_with_one_fewer
-        reason = (
-            "the minimums require that many" if fewer is None else f"one fewer gives {_shown(fewer, mean)}"
-        )
+        reason = f"one fewer gives {missing[0]}" if missing else "the minimums require that many"
         spent = "" if outcome.cost is None else f", at a cost of {money(outcome.cost)}"
         are = "is" if total == 1 else "are"
         return f"{counted(total, unit)} {are} the fewest that reach {goal}{spent}; {reason}."
@@ -343,11 +344,15 @@ def _beyond(plan: Design, budget: float | None) -> str | None:
 
 
 def _named(variance: float, mean: bool) -> str:
-    return f"{'a standard error' if mean else 'an objective'} of {_shown(variance, mean)}"
+    return f"{_measure(mean)} of {_shown(mean, variance)[0]}"
 
 
-def _shown(variance: float, mean: bool) -> str:
-    return figure(math.sqrt(variance) if mean else variance, 6)
+def _measure(mean: bool) -> str:
+    return "a standard error" if mean else "an objective"
+
+
+def _shown(mean: bool, *variances: float) -> list[str]:
+    return told_apart(*(math.sqrt(variance) if mean else variance for variance in variances))
 
 
 # --- from options -----------------------------------------------------------------------------------

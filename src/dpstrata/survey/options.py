@@ -283,7 +283,7 @@ class Options(PromiseOptions):
     device_epsilon: float | None = _option(
         None,
         "Budget at which devices noise a person's answers before the office sees them; without it the office "
-        "sees raw answers. Not for microdata.",
+        "sees raw answers. Cannot be used with microdata.",
         "privacy",
         least=1e-6,
         most=100.0,

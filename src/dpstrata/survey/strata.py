@@ -20,7 +20,7 @@ from dpstrata.survey.strata_checks import find_large_spreads, find_problems
 from dpstrata.survey.strata_columns import spread_of_proportions, strata_arguments
 from dpstrata.words.numbers import counted
 from dpstrata.words.strata import population_table
-from dpstrata.words.tables import shown_as_html
+from dpstrata.words.tables import as_plain_text, shown_as_html
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -248,6 +248,9 @@ class Strata:
 
     def __len__(self) -> int:
         return len(self.sizes)
+
+    def __repr__(self) -> str:
+        return as_plain_text(population_table(self, most=10))
 
     def _repr_html_(self) -> str:
         return shown_as_html([population_table(self)])

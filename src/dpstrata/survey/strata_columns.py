@@ -91,7 +91,25 @@ def _require_none(found: Sequence[Finding], table: Table) -> None:
         for finding in found
         if finding.row is not None
     ]
-    raise StrataError([finding.at_cell(table.place) for finding in found], source=table.source, cells=cells)
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for finding in found:
+        alike.setdefault((finding.column, finding.rule), []).append(finding)
+    raise StrataError(
+        [finding.at_cell(table.place) for finding in found],
+        source=table.source,
+        cells=cells,
+        kinds=[(_at_cells(each, table), len(each)) for each in alike.values()],
+    )
+
+
+def _at_cells(alike: Sequence[Finding], table: Table) -> str:
+    """Say once what breaks one rule in several rows of a column."""
+    first = alike[0]
+    rows = [finding.row for finding in alike if finding.row is not None]
+    if len(rows) < 2:
+        return first.at_cell(table.place)
+    others = " and others" if len({finding.got for finding in alike}) > 1 else ""
+    return f"column {first.column!r}, {table.places(rows)}: {first.words}{others}."
 
 
 class _Columns:
@@ -125,7 +143,7 @@ class _Columns:
             match = difflib.get_close_matches(name.strip().casefold().replace(" ", "_"), KNOWN, 1, 0.75)
             if match and match[0] not in self.cells:
                 close[match[0]] = name
-        there = columns_in_words(list(self.table.columns))
+        there = columns_in_words(list(self.table.columns), what="the file", sheets=self.table.sheets)
         for name in ("stratum", "size"):
             if name not in self.cells:
                 hint = f" Did you mean {close.pop(name)!r}?" if name in close else ""
@@ -156,7 +174,7 @@ class _Columns:
         for row, cell in enumerate(self.cells[column]):
             text = "" if _is_missing(cell) else text_of(cell)
             if not text:
-                self._report(row, column, f"{column} must not be empty", "nothing")
+                self._report(row, column, f"{column} must not be empty", "")
             texts.append(text)
         # Empty names are reported once, not again as doubles of each other.
         return [text or f"\0{row}" for row, text in enumerate(texts)]

@@ -27,7 +27,7 @@ def other_releases_in_words(plan: Design, *, released: bool = False) -> list[str
     show, measure = _measure(plan)
     return [
         release.suggestion(
-            gives=f"a {measure} of {figure(show(variance))} instead of {figure(show(plan.variance))}",
+            gives=f"{measure} of {figure(show(variance))} instead of {figure(show(plan.variance))}",
             noise="" if title == plan.mechanism.title else f" with {title} noise",
             too_late=released,
         )

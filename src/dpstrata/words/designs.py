@@ -137,7 +137,9 @@ def comparison_table(plan: Design) -> TextTable:
             figure(row.variance if row.standard_error is None else row.standard_error),
             figure(row.variance),
             "1" if row.design == "this_design" else f"{row.ratio:.3f} times",
-            "" if row.effective_sample_size is None else f"{row.effective_sample_size:.1f} without privacy",
+            ""
+            if row.effective_sample_size is None
+            else f"{row.effective_sample_size:,.0f} interviews without privacy",
             *((money(row.cost),) if row.cost is not None else ()),
         )
         for row in plan.compare()
@@ -196,9 +198,9 @@ def result_in_words(plan: Design) -> str:
     return " ".join([result, cause, *([] if (useless := alarm(plan)) is None else [useless])])
 
 
-def reasons(plan: Design) -> list[str]:
-    """State how the total and the mechanism came about, and the proof."""
-    return [*outcome_sentences(plan), plan.certificate.in_words]
+def reasons(plan: Design, *, full: bool = True) -> list[str]:
+    """State how the total and the mechanism came about, and the proof, in full or not."""
+    return [*outcome_sentences(plan), plan.certificate.in_words if full else plan.certificate.in_short]
 
 
 def promise_in_full(plan: Design) -> list[str]:

@@ -36,11 +36,15 @@ def evaluation_sentences(scored: Evaluation) -> list[str]:
     measure = "planned variance" if scored.best.problem.terms.random_answers else "variance"
     return [
         f"Your allocation has {name} of {figure(given)}; the best one {_as_large(scored)} has "
-        f"{figure(best)}. Its {measure} is {scored.ratio:.4g} times that of the best.",
+        f"{figure(best)}. Its {measure} is {_beside_the_best(scored.ratio)}.",
         *([] if scored.best.expected_answers is None else [_response_in_words(scored)]),
         *([] if scored.cost is None else [_cost_in_words(scored, scored.cost)]),
         scored.certificate.in_words,
     ]
+
+
+def _beside_the_best(ratio: float) -> str:
+    return "the best possible" if ratio == 1 else f"{ratio:.4g} times that of the best"
 
 
 def _as_large(scored: Evaluation) -> str:

@@ -67,6 +67,21 @@ def figure(value: float, digits: int = 4) -> str:
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
+def told_apart(*values: float) -> list[str]:
+    """Write numbers as :func:`figure` does, with more digits only if different ones would look the same.
+
+    Examples
+    --------
+    >>> told_apart(0.012, 0.0120031), told_apart(0.5, 0.25)
+    (['0.012', '0.012003'], ['0.5', '0.25'])
+    """
+    for digits in range(4, 13):
+        shown = [figure(value, digits) for value in values]
+        if len(set(shown)) == len(set(values)):
+            break
+    return shown
+
+
 def money(value: float) -> str:
     """Write a cost: whole, or with two decimals, or as digits of less than one.
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpstrata.words.numbers import figure
+from dpstrata.words.numbers import figure, told_apart
 
 if TYPE_CHECKING:
     from dpstrata.allocation.proof.bound import Bound
     from dpstrata.allocation.proof.certificate import Certificate
 
 
-def certificate_in_words(proof: Certificate) -> str:
-    """Say what moving one person from one stratum to another would do."""
+def certificate_in_words(proof: Certificate, *, full: bool = True) -> str:
+    """Say what moving one person from one stratum to another would do, in full with gain and loss."""
     if proof.margin is None or proof.largest_gain is None or proof.smallest_loss is None:
         return "Proven optimal: the minimums and maximums leave no choice."
-    gain, loss = figure(proof.largest_gain, 6), figure(proof.smallest_loss, 6)
+    gain, loss = told_apart(proof.largest_gain, proof.smallest_loss)
     if not proof.optimal:
         return (
             f"Not optimal: moving one person would lower the objective by {figure(-proof.margin, 3)} "
@@ -26,23 +26,26 @@ def certificate_in_words(proof: Certificate) -> str:
         "equal": "is more precise, though others are exactly as precise",
         "open": "is more precise, though another agrees with it to 100 digits",
     }[proof.tie]
+    proven = f"Proven optimal: no other allocation of the same total {ending}."
+    if not full:
+        return proven
     return (
-        f"Proven optimal: no other allocation of the same total {ending}. Adding one person anywhere "
-        f"gains at most {gain}, and removing one loses at least {loss}."
+        f"{proven} Adding one person anywhere gains at most {gain}, and removing one loses at least {loss}."
     )
 
 
 def bound_in_words(proof: Bound) -> str:
     """Say what no design can beat, and how close this one comes."""
-    least, measure = figure(proof.lower_bound, 6), proof.measure.replace("_", " ")
+    value, least = told_apart(proof.value, proof.lower_bound)
+    measure = proof.measure.replace("_", " ")
     if proof.optimal and proof.searched and proof.lower_bound < proof.value:
         return (
-            f"Proven optimal: prices prove that no design has a {measure} below {least}, and every "
+            f"Proven optimal: a lower bound shows that no design has a {measure} below {least}, and every "
             "candidate that this leaves was tried."
         )
     if proof.optimal:
-        return f"Proven optimal: prices prove that no design has a smaller {measure}."
+        return f"Proven optimal: a lower bound shows that no design has a smaller {measure}."
     return (
-        f"Proven within {proof.relative_gap:.2g} of the best: this design has a {measure} of "
-        f"{figure(proof.value, 6)}, and prices prove that no design is below {least}."
+        f"Proven within {figure(100 * proof.relative_gap, 2)}% of the best: this design has a {measure} of "
+        f"{value}, and a lower bound shows that no design is below {least}."
     )

@@ -30,8 +30,8 @@ def privatized_sentences(release: Released, out: Path) -> list[str]:
 def published_sentences(release: Released, out: Path) -> list[str]:
     """Say what was published, and what was spent."""
     return [
-        f"{release.answers:,} of {release.invited:,} answers added up. Results written to {out}, and what "
-        "they spend to the ledger beside the design.",
+        f"{release.answers:,} of {release.invited:,} answers added up. Results written to {out}, and the "
+        "privacy spent recorded in the ledger beside the design.",
         *_notes_and_losses(release),
     ]
 

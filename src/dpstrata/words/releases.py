@@ -21,7 +21,7 @@ def release_table(compared: ReleaseComparison) -> TextTable:
         "The same goal with every form of release",
         (
             *("what is published", "people", "standard error" if mean else "objective", "noise"),
-            *("epsilon for the world", "epsilon against the office"),
+            *("epsilon against the public", "epsilon against the office"),
         ),
         [_row(each) for each in compared.options],
     )

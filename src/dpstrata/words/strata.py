@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from dpstrata.survey.strata import Strata
 
 
-def population_table(strata: Strata) -> TextTable:
-    """Show strata as they were given, with the columns that they have."""
+def population_table(strata: Strata, *, most: int = SHOWN_STRATA) -> TextTable:
+    """Show strata as they were given, ``most`` of them, with the columns that they have."""
     sd = "sd, in answer ranges" if strata.sds_are_shares else "sd"
     numbers: dict[str, tuple[FloatArray | IntArray | None, Callable[[float], str]]] = {
         "size": (strata.sizes, "{:,}".format),
@@ -25,7 +25,7 @@ def population_table(strata: Strata) -> TextTable:
         "max": (strata.maxs, "{:,}".format),
         "response rate": (strata.response_rates, figure),
     }
-    shown = min(len(strata), SHOWN_STRATA)
+    shown = min(len(strata), most)
     columns = {
         name: [write(value) for value in values[:shown].tolist()]
         for name, (values, write) in numbers.items()

@@ -83,6 +83,11 @@ class Bound:
         """The proof in one sentence."""
         return bound_in_words(self)
 
+    @property
+    def in_short(self) -> str:
+        """The same: there is nothing to leave out."""
+        return self.in_words
+
 
 def certify_budget(
     problem: Problem,

@@ -54,8 +54,13 @@ class Certificate:
 
     @property
     def in_words(self) -> str:
-        """The certificate in one sentence."""
+        """The certificate in one sentence, with the gain and the loss in a second one."""
         return certificate_in_words(self)
+
+    @property
+    def in_short(self) -> str:
+        """The certificate in one sentence."""
+        return certificate_in_words(self, full=False)
 
 
 def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:

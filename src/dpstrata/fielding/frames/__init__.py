@@ -49,6 +49,8 @@ def open_frame(
     engine : {"duckdb", "spark"}
         Engine that reads a path; a data frame stays where it is.
     """
+    if isinstance(people, str | Path):
+        require_file(people, spark=engine == "spark")
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     if not columns:
         raise InputError(f"{option('stratum')} must name at least one column, got none.")
@@ -58,7 +60,6 @@ def open_frame(
             value=id,
         )
     if isinstance(people, str | Path) and engine == "duckdb":
-        require_file(people)
         if table is not None and Path(people).suffix.lower() not in DATABASE_ENDINGS:
             raise InputError(
                 f"{option('table')} requires a DuckDB database, got {Path(people).name!r}.",

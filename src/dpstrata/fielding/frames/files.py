@@ -259,6 +259,8 @@ def file_digest(path: str | Path) -> str:
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.", where=str(path)) from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
 

@@ -38,12 +38,14 @@ class PromiseOptions:
     zcdp: float | None = _asks_for(
         "concentrated.ZeroConcentrated",
         None,
-        "Rho of zero-concentrated privacy, instead of `epsilon`; requires Gaussian noise, never amplified.",
+        "Rho of zero-concentrated privacy, instead of `epsilon`; requires Gaussian noise; a secret sample "
+        "does not strengthen it.",
     )
     gdp: float | None = _asks_for(
         "gaussian.GaussianPrivacy",
         None,
-        "Mu of Gaussian privacy, instead of `epsilon`; requires Gaussian noise, never amplified.",
+        "Mu of Gaussian privacy, instead of `epsilon`; requires Gaussian noise; a secret sample "
+        "does not strengthen it.",
     )
 
 

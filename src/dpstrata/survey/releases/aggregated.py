@@ -176,7 +176,7 @@ class Aggregated(Release):
             f"A person's {answers} noised on their own device: whoever sees what it sends, the office too, "
             f"can change their odds by a factor of at most {factor} (device epsilon = "
             f"{plain_number(self.device_epsilon)}).",
-            f"If the office's file leaks, that factor of {factor} is what is left.",
+            f"If the office's file leaks, protection is limited to a factor of {factor}.",
         )
 
     def always_against_the_office(self) -> tuple[str, str]:

@@ -75,8 +75,8 @@ class Microdata(Release):
             f"If answers are noised before anyone else sees them, whoever sees {answers} and knows who gave "
             f"{gave} can change their odds by a factor of at most {factor} (local epsilon at most "
             f"{round_up(largest, 2)}).",
-            f"If the office's list of who gave which noised answer leaks, that factor of {factor} is what "
-            "is left.",
+            f"If the office's list of who gave which noised answer leaks, protection is limited "
+            f"to a factor of {factor}.",
         )
 
     def always_against_the_office(self) -> tuple[str, str]:

@@ -155,7 +155,8 @@ class Sums(Aggregated):
             )
         if too_late:
             return (
-                f"An office that sees raw answers does better to publish one noised sum a stratum{noise}: "
+                f"An office that sees raw answers gets better precision by publishing one noised sum per "
+                f"stratum{noise}: "
                 f"the same sample sizes would have had {gives}, with the same promise to everyone else."
             )
         return Sentence(
