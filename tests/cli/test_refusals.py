@@ -148,7 +148,10 @@ def folder(tmp_path_factory):
         ),
         ("frame answers.csv --id a --stratum b --out s.csv", "answers.csv has no column 'a'"),
         ("estimate design.json answers.csv --answer nope", "answers.csv has no column"),
-        ("privatize design.json --stratum-value nowhere", "the design has no stratum 'nowhere'."),
+        (
+            "privatize design.json --stratum-value nowhere",
+            "the design has no stratum 'nowhere'; it has 'A', 'B'",
+        ),
         ("privatize design.json --stratum-value A --out x.csv", "is for one respondent only, got --out too."),
         ("privatize design.json --stratum-value A --again", "is for one respondent only, got --again too."),
         (

@@ -3,7 +3,7 @@
 import pytest
 
 import dpstrata as dps
-from dpstrata.words.strata import population_table
+from dpstrata.words.strata import no_such_stratum, population_table
 
 
 def test_strata_show_the_columns_that_they_have():
@@ -74,3 +74,9 @@ def test_a_notebook_shows_evaluations_and_sensitivities():
 def test_an_unknown_option_comes_with_one_that_is_known():
     with pytest.raises(dps.InputError, match=r"a design has no option 'totl'\. Did you mean 'total'\?$"):
         dps.design(dps.Strata([50, 60], [0.1, 0.2]), epsilon=1, totl=20)
+
+
+def test_an_unknown_stratum_comes_with_the_first_five():
+    strata = dps.Strata([50] * 7, names=list("abcdefg"))
+    said = no_such_stratum(strata, "z")
+    assert said == "the design has no stratum 'z'; it has 'a', 'b', 'c', 'd', 'e' and 2 more."

@@ -18,6 +18,7 @@ from dpstrata.fielding.grid_noise import rows_by_name
 from dpstrata.fielding.response import check_response
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.words.estimates import estimates_table, estimation_sentences, estimation_table
+from dpstrata.words.strata import no_such_stratum
 from dpstrata.words.tables import shown_as_html, shown_as_text
 
 FEW = 10
@@ -290,5 +291,5 @@ def places(plan: Design, strata: Sequence[str]) -> IntArray:
     codes = np.fromiter(map(place.get, strata, repeat(-1)), dtype=np.int64, count=len(strata))
     unknown = {str(strata[i]) for i in np.flatnonzero(codes < 0).tolist()}
     if unknown:
-        raise InputError(f"the design has no stratum {min(unknown)!r}.")
+        raise InputError(no_such_stratum(plan.strata, min(unknown)))
     return codes

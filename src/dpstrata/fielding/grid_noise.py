@@ -15,6 +15,7 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
 from dpstrata.survey.strata import Strata
+from dpstrata.words.strata import no_such_stratum
 
 # Budgets are rounded down before anything is drawn, by more than any logarithm can be off.
 _DOWN = 1.0 - 2.0**-48
@@ -98,7 +99,7 @@ def _row(plan: Design, stratum: str) -> int:
     try:
         return rows_by_name(plan.strata)[stratum]
     except KeyError:
-        raise InputError(f"the design has no stratum {stratum!r}.") from None
+        raise InputError(no_such_stratum(plan.strata, stratum)) from None
 
 
 @lru_cache(maxsize=8)

@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from dpstrata.numerics.arrays import FloatArray, IntArray
     from dpstrata.survey.strata import Strata
 
+_LISTED = 5  # strata in a message
+
+
+def no_such_stratum(strata: Strata, name: str) -> str:
+    """Say that a design has no such stratum, and the first few that it has."""
+    listed = ", ".join(map(repr, strata.names[:_LISTED]))
+    more = f" and {len(strata) - _LISTED:,} more" if len(strata) > _LISTED else ""
+    return f"the design has no stratum {name!r}; it has {listed}{more}."
+
 
 def population_table(strata: Strata, *, most: int = SHOWN_STRATA) -> TextTable:
     """Show strata as they were given, ``most`` of them, with the columns that they have."""
