@@ -69,12 +69,7 @@ def draw(
     require_table_path(out)
     remove_unfinished(key_file, out, path)  # they would hold a key or a sample
     plan = Design.read(design)
-    summary = frame.summary()
-    summary.require_sound(frame.source)
-    names = plan.strata.names
-    counted = np.array([summary.sizes.get(name, 0) for name in names], dtype=np.int64)
-    unknown = {name: number for name, number in summary.sizes.items() if name not in set(names)}
-    require_sizes(counted, names, plan.strata.sizes, unknown)
+    _require_population(plan, frame)
     made = not key_file.exists()
     key = new_key() if made else read_key(key_file)
     sample = _draw(plan, frame, key)
@@ -106,6 +101,16 @@ def draw(
     }
     write_atomically(path, (json.dumps(written, indent=1, ensure_ascii=False) + "\n").encode())
     return written
+
+
+def _require_population(plan: Design, frame: Frame) -> None:
+    """Require a sound frame with the strata of the design."""
+    summary = frame.summary()
+    summary.require_sound(frame.source)
+    names = plan.strata.names
+    counted = np.array([summary.sizes.get(name, 0) for name in names], dtype=np.int64)
+    unknown = {name: number for name, number in summary.sizes.items() if name not in set(names)}
+    require_sizes(counted, names, plan.strata.sizes, unknown)
 
 
 def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_file: str | Path) -> None:
