@@ -2,6 +2,7 @@
 
 import csv
 
+import dpstrata as dps
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.privatize import privatize
 
@@ -16,8 +17,7 @@ def release(folder, *, answers="answers.csv", out="noised.csv", step=privatize, 
         sample=folder / "sample.csv",
         out=folder / out,
         key_file=folder / "draw.key",
-        **COLUMNS,
-        **more,
+        **{**COLUMNS, **more},
     )
 
 
@@ -33,3 +33,27 @@ def field_instead(folder, frame, plan, answers):
         writer = csv.writer(file)
         writer.writerow(["person", "region", *answers])
         writer.writerows([row["person"], row["region"], *answers.values()] for row in rows)
+
+
+def field_reports(folder, frame, plan):
+    """Save and draw a design, and write what people send: as they answer, or as their devices noise it."""
+    plan.save(folder / "design.json")
+    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
+    with open(folder / "sample.csv", newline="") as file:
+        rows = [[row["person"], row["region"]] for row in csv.DictReader(file)]
+    given = [i % 2 if plan.inputs.answers.values == 2 else 43210 + i for i in range(len(rows))]
+    if plan.inputs.device_epsilon is not None:
+        given = [dps.noise_answer(plan, region, a) for (_, region), a in zip(rows, given, strict=True)]
+    write_reports(folder, [[*row, repr(a)] for row, a in zip(rows, given, strict=True)])
+
+
+def write_reports(folder, rows):
+    """Write what people send."""
+    with open(folder / "reports.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["person", "region", "income"], *rows])
+
+
+def read_rows(path):
+    """Read a table without its header."""
+    with open(path, newline="") as file:
+        return list(csv.reader(file))[1:]

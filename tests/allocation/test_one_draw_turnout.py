@@ -13,10 +13,15 @@ from scipy.stats import hypergeom
 
 from dpstrata.allocation.figures import Family, families_of
 from dpstrata.allocation.one_draw import OneDraw, without_noise
-from dpstrata.allocation.one_draw_turnout import expected_noise, strengths_after_field
+from dpstrata.allocation.one_draw_turnout import figure_variances, strengths_after_field
 from dpstrata.allocation.solvers.one_draw.solve import solve_one_draw
 from dpstrata.errors import InputError
 from problems import make_problem
+
+
+def expected_noise(problem, sizes, strengths):
+    noise = figure_variances(problem, sizes, strengths)
+    return float(sum(family.weights @ each for family, each in zip(problem.families, noise, strict=True)))
 
 
 def one_draw(sizes: Any, rates: Any, *codes: Any, total: int, epsilon: float = 0.5) -> OneDraw:

@@ -328,38 +328,17 @@ def test_the_credit_in_closed_form(questions):
     assert plan.problem.terms.credited_variances(n).tolist() == pytest.approx([w[0] - w[1], 0.0], rel=1e-12)
 
 
-def test_a_cap_is_refused():
-    with pytest.raises(dps.InputError, match="limits what a published answer may spend"):
-        dps.design(
-            dps.Strata([100], [0.3]),
-            epsilon=1,
-            total=10,
-            release="sums",
-            device_epsilon=3,
-            local_epsilon_cap=2,
-        )
-
-
-@pytest.mark.parametrize("options", [{"delta": 1e-6, "epsilon": 1}, {"zcdp": 0.1}, {"gdp": 0.5}])
-def test_two_layers_promise_pure_epsilon_alone(options):
-    with pytest.raises(dps.InputError, match="supports pure epsilon only, because"):
-        dps.design(
-            dps.Strata([100], [0.3]),
-            total=10,
-            release="sums",
-            device_epsilon=3,
-            mechanism="gaussian",
-            **options,
-        )
-
-
-def test_noise_that_does_not_keep_distances_is_refused():
-    with pytest.raises(dps.InputError, match="can move a report by more than the answer range"):
-        dps.design(
-            dps.Strata([100], [0.3]),
-            epsilon=1,
-            total=10,
-            release="sums",
-            device_epsilon=3,
-            mechanism="piecewise",
-        )
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"epsilon": 1, "local_epsilon_cap": 2}, "limits what a published answer may spend"),
+        ({"epsilon": 1, "mechanism": "piecewise"}, "can move a report by more than the answer range"),
+        *(
+            ({**promise, "mechanism": "gaussian"}, "supports pure epsilon only, because")
+            for promise in ({"delta": 1e-6, "epsilon": 1}, {"zcdp": 0.1}, {"gdp": 0.5})
+        ),
+    ],
+)
+def test_what_two_layers_cannot_keep_is_refused(options, words):
+    with pytest.raises(dps.InputError, match=words):
+        dps.design(dps.Strata([100], [0.3]), total=10, release="sums", device_epsilon=3, **options)

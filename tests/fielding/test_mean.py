@@ -10,12 +10,11 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.allocation.one_draw import OneDraw
-from dpstrata.fielding.draw import draw
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.frames import open_frame
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.mean import MeanFielding
-from fielding import COLUMNS
+from fielding import field_reports, read_rows, release, write_reports
 
 SURVEYS = int(os.environ.get("DPSTRATA_REPEATS", "1000"))
 REGIONS = ("north", "south", "east")
@@ -51,37 +50,12 @@ def survey(folder, *, total=60, response_rates=None, **options):
         release="mean",
         **options,
     )
-    plan.save(folder / "design.json")
-    frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
-    with open(folder / "sample.csv", newline="") as file:
-        rows = [[row["person"], row["region"]] for row in csv.DictReader(file)]
-    given = [i % 2 if spread == 1 else 43210 + i for i in range(len(rows))]
-    if plan.inputs.device_epsilon is not None:
-        given = [dps.noise_answer(plan, region, a) for (_, region), a in zip(rows, given, strict=True)]
-    write(folder, [[*row, repr(a)] for row, a in zip(rows, given, strict=True)])
+    field_reports(folder, open_frame(folder / "people.csv", id="person", stratum="region"), plan)
     return plan
 
 
-def write(folder, rows):
-    with open(folder / "reports.csv", "w", newline="") as file:
-        csv.writer(file).writerows([["person", "region", "income"], *rows])
-
-
-def read(path):
-    with open(path, newline="") as file:
-        return list(csv.reader(file))[1:]
-
-
 def released(folder, *, out="mean.csv", **more):
-    return publish(
-        folder / "design.json",
-        folder / "reports.csv",
-        sample=folder / "sample.csv",
-        out=folder / out,
-        key_file=folder / "draw.key",
-        **{**COLUMNS, **more},
-    )
+    return release(folder, answers="reports.csv", out=out, step=publish, **more)
 
 
 @pytest.mark.parametrize("domains", DOMAINS)
@@ -91,7 +65,7 @@ def test_from_reports_to_estimates(tmp_path, layers, domains):
     said = released(tmp_path)
     assert said.answers == 60
     assert said.spent.epsilon == 1.0
-    rows = read(tmp_path / "mean.csv")
+    rows = read_rows(tmp_path / "mean.csv")
     figures = [row for row in rows if row[2]]
     assert [tuple(row[:2]) for row in figures] == [(each.column, each.group) for each in plan.figures]
     counts = {row[1]: int(row[3]) for row in rows if row[0] == "stratum"}
@@ -169,20 +143,20 @@ def test_noise_for_other_numbers_of_answers_is_not_taken_up(tmp_path, monkeypatc
         patch.setattr(MeanFielding, "published", killed)
         with pytest.raises(KeyboardInterrupt):
             released(tmp_path)
-    write(tmp_path, read(tmp_path / "reports.csv")[:-1])
+    write_reports(tmp_path, read_rows(tmp_path / "reports.csv")[:-1])
     released(tmp_path)
     assert not (tmp_path / "office.noise").exists()
 
 
 def test_what_a_repeated_figure_loses(tmp_path):
     plan = survey(tmp_path, response_rates=[0.5, 0.6, 0.7], **LAYERS["yes/no"])
-    rows = read(tmp_path / "reports.csv")
-    write(tmp_path, [row for i, row in enumerate(rows) if i % 3])
+    rows = read_rows(tmp_path / "reports.csv")
+    write_reports(tmp_path, [row for i, row in enumerate(rows) if i % 3])
     released(tmp_path)
     with pytest.raises(dps.InputError, match="was released before"):
         released(tmp_path, out="second.csv")
     said = released(tmp_path, out="second.csv", again=True)
-    m = np.array([int(row[3]) for row in read(tmp_path / "mean.csv") if row[0] == "stratum"])
+    m = np.array([int(row[3]) for row in read_rows(tmp_path / "mean.csv") if row[0] == "stratum"])
     share = m / (np.array([0.5, 0.6, 0.7]) * plan.strata.sizes)
     twice = np.log1p(share * np.expm1(2 * plan.budgets_given(m)))
     assert said.spent.epsilon == pytest.approx(twice.max(), rel=1e-9)
@@ -191,9 +165,9 @@ def test_what_a_repeated_figure_loses(tmp_path):
 
 def test_few_answers_are_refused(tmp_path):
     survey(tmp_path, total=300, **LAYERS["yes/no"])
-    rows = read(tmp_path / "reports.csv")
+    rows = read_rows(tmp_path / "reports.csv")
     kept = {region: [row for row in rows if row[1] == region][:3] for region in REGIONS}
-    write(tmp_path, [row for each in kept.values() for row in each])
+    write_reports(tmp_path, [row for each in kept.values() for row in each])
     with pytest.raises(dps.InputError, match="Fewer people answered than the design assumes"):
         released(tmp_path)
     assert not (tmp_path / "ledger.json").exists()
@@ -203,7 +177,10 @@ def test_few_answers_are_refused(tmp_path):
 def test_tables_that_are_not_of_the_design_are_refused(tmp_path):
     survey(tmp_path, **LAYERS["raw"])
     released(tmp_path)
-    rows, other = read(tmp_path / "mean.csv"), tmp_path / "elsewhere" / "other.csv"  # no ledger beside it
+    rows, other = (
+        read_rows(tmp_path / "mean.csv"),
+        tmp_path / "elsewhere" / "other.csv",
+    )  # no ledger beside it
     other.parent.mkdir()
     for changed, message in (
         (rows[1:], "one row for every figure"),

@@ -19,12 +19,11 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding import releasing
-from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.grid_noise import noise_at, office_noise_at
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.sums import SumsFielding, noised_sum, steps_of_reports
-from fielding import COLUMNS
+from fielding import COLUMNS, field_reports, read_rows, release, write_reports
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every line in the slow suite
 LAYERS = {  # of noise, with what can be answered
@@ -46,25 +45,12 @@ def survey(folder, *, epsilon=1, total=40, release="sums", **options):
     (folder / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), epsilon=epsilon, total=total, release=release, **options)
-    plan.save(folder / "design.json")
-    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
-    with open(folder / "sample.csv", newline="") as file:
-        rows = [[row["person"], row["region"]] for row in csv.DictReader(file)]
-    given = [i % 2 if plan.inputs.answers.values == 2 else 43210 + i for i in range(len(rows))]
-    if plan.inputs.device_epsilon is not None:
-        given = [dps.noise_answer(plan, region, a) for (_, region), a in zip(rows, given, strict=True)]
-    write(folder, [[*row, repr(a)] for row, a in zip(rows, given, strict=True)])
+    field_reports(folder, frame, plan)
     return plan
 
 
-def write(folder, rows):
-    with open(folder / "reports.csv", "w", newline="") as file:
-        csv.writer(file).writerows([["person", "region", "income"], *rows])
-
-
 def read(folder):
-    with open(folder / "reports.csv", newline="") as file:
-        return list(csv.reader(file))[1:]
+    return read_rows(folder / "reports.csv")
 
 
 def by_stratum(folder):
@@ -75,15 +61,7 @@ def by_stratum(folder):
 
 
 def released(folder, *, out="sums.csv", **more):
-    return publish(
-        folder / "design.json",
-        folder / "reports.csv",
-        sample=folder / "sample.csv",
-        out=folder / out,
-        key_file=folder / "draw.key",
-        **COLUMNS,
-        **more,
-    )
+    return release(folder, answers="reports.csv", out=out, step=publish, **more)
 
 
 @pytest.mark.parametrize("layers", LAYERS)
@@ -181,7 +159,7 @@ def change(rows, answer):
 def test_refusals_name_nobody_and_spend_nothing(tmp_path, fault):
     survey(tmp_path, **LAYERS["staircase"])
     harm, words = REFUSED[fault]
-    write(tmp_path, harm(read(tmp_path)))
+    write_reports(tmp_path, harm(read(tmp_path)))
     before = set(os.listdir(tmp_path))
     with pytest.raises(dps.InputError) as caught:
         released(tmp_path)
@@ -210,7 +188,7 @@ def test_reports_of_another_design_are_refused(tmp_path):
         **{**LAYERS["yes/no"], "device_epsilon": 4.9},
     )
     (name,) = other.strata.names
-    write(tmp_path, [[*row[:2], repr(dps.noise_answer(other, name, 1))] for row in rows])
+    write_reports(tmp_path, [[*row[:2], repr(dps.noise_answer(other, name, 1))] for row in rows])
     with pytest.raises(
         dps.InputError, match=r"reports must be answers noised for this design, got \d+ others"
     ):
@@ -262,7 +240,7 @@ def test_more_answers_than_invitations_are_refused(tmp_path):
 def test_few_answers_can_be_accepted(tmp_path):
     """Then the ledger counts what is lost, and the noise stays what it was."""
     plan = survey(tmp_path, **LAYERS["staircase"])
-    write(tmp_path, [row for i, row in enumerate(read(tmp_path)) if i % 4 == 0])
+    write_reports(tmp_path, [row for i, row in enumerate(read(tmp_path)) if i % 4 == 0])
     result = released(tmp_path, accept_response=True)
     assert result.spent.epsilon > 1
     assert "Fewer people answered" in " ".join(result.notes)
@@ -272,7 +250,7 @@ def test_few_answers_can_be_accepted(tmp_path):
 @pytest.mark.parametrize("layers", ["raw", "staircase"])
 def test_blanks_are_people_who_did_not_answer(tmp_path, layers):
     survey(tmp_path, **LAYERS[layers])
-    write(tmp_path, change(read(tmp_path), ""))
+    write_reports(tmp_path, change(read(tmp_path), ""))
     result = released(tmp_path, accept_response=True)
     assert (result.answers, result.blank) == (39, 1)
 
@@ -354,9 +332,9 @@ def test_answers_that_came_meanwhile_are_another_release(tmp_path, monkeypatch):
     """Once the ledger counts a release, other answers with the same noise would show the difference."""
     survey(tmp_path, **LAYERS["staircase"])
     rows = read(tmp_path)
-    write(tmp_path, rows[:-1])
+    write_reports(tmp_path, rows[:-1])
     noise = cut_short(tmp_path, monkeypatch, "write_atomically", accept_response=True)
-    write(tmp_path, rows)
+    write_reports(tmp_path, rows)
     with pytest.raises(dps.InputError, match=r"cut short after the noise of sums\.csv was drawn"):
         released(tmp_path)
     assert released(tmp_path, again=True).spent.epsilon > 1

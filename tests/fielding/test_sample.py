@@ -290,19 +290,6 @@ def test_whole_numbers_of_any_kind_are_ids(tmp_path, ids, kind):
     assert set(sample.ids) <= set(ids)
 
 
-def test_a_refused_draw_leaves_no_key(survey):
-    _, _, folder = survey
-    other = write_csv(folder / "other.csv", everyone()[1:])
-    with pytest.raises(dps.InputError, match="'north' has a size of 399"):
-        draw(
-            folder / "design.json",
-            open_frame(other, id="person", stratum="region"),
-            out=folder / "s.csv",
-            key_file=folder / "new.key",
-        )
-    assert not (folder / "new.key").exists()
-
-
 def test_a_record_tells_nothing_of_a_small_sample_and_is_checked(survey):
     """Its digest of the sample needs the key; and an auditor reads the record, not only the files."""
     frame, _, folder = survey
@@ -454,6 +441,10 @@ def test_a_second_draw_does_not_replace_the_record_of_the_first(survey):
 
 def test_a_draw_that_is_refused_leaves_no_key(survey):
     frame, _, folder = survey
+    other = open_frame(write_csv(folder / "other.csv", everyone()[1:]), id="person", stratum="region")
+    with pytest.raises(dps.InputError, match="'north' has a size of 399"):
+        draw(folder / "design.json", other, out=folder / "s.csv", key_file=folder / "new")
+    assert not (folder / "new").exists()
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "k")
     for out in ("sample.csv", "other.csv"):
         with pytest.raises(dps.InputError, match="so it is not replaced"):

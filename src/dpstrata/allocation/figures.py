@@ -73,12 +73,16 @@ class Figure:
     scale: float
 
 
+def published(partitions: Sequence[Partition]) -> Sequence[Partition]:
+    """Return the columns of domains whose groups are figures; without any, the population is the only one."""
+    return [part for part in partitions if part.column is not None] or partitions
+
+
 def figures_of(partitions: Sequence[Partition], scales: Sequence[FloatArray]) -> tuple[Figure, ...]:
     """Name the figures that :func:`families_of` states, with their scales."""
-    columns = [part for part in partitions if part.column is not None] or list(partitions)
     return tuple(
         Figure(part.column or WHOLE, group, scale)
-        for part, each in zip(columns, scales, strict=True)
+        for part, each in zip(published(partitions), scales, strict=True)
         for group, scale in zip(part.groups, each.tolist(), strict=True)
     )
 
@@ -96,9 +100,8 @@ def families_of(terms: Terms, partitions: Sequence[Partition]) -> tuple[Family, 
     partitions : sequence of Partition
         As they are found: the whole population first.
     """
-    columns = [part for part in partitions if part.column is not None]
-    stretch = terms.release.stretch
-    if not columns:
+    columns, stretch = published(partitions), terms.release.stretch
+    if not columns or columns[0].column is None:
         whole = np.zeros(len(terms), dtype=np.int64)
         return (Family(whole, np.abs(terms.coefficients) * stretch, np.ones(1)),)
     people = int(terms.sizes.sum())

@@ -220,7 +220,3 @@ class OneDraw:
     def value(self, n: IntArray, strengths: Sequence[FloatArray]) -> float:
         """Return what is minimised."""
         return self.problem.objective(n) + self.noise(strengths)
-
-    def keeps_promise(self, n: IntArray, strengths: Sequence[FloatArray]) -> bool:
-        """Whether no stratum uses more than its room."""
-        return bool(np.all(self.use(strengths) <= self.room(n.astype(float))))

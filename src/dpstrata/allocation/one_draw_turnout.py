@@ -47,22 +47,6 @@ def strengths_after_field(
     return problem.raised_to_answers(m, strengths)
 
 
-def expected_noise(problem: OneDraw, sizes: IntArray, strengths: Sequence[FloatArray]) -> float:
-    r"""Take the expectation of :math:`\sum_g 2\omega_g b_g^2` over how many people answer.
-
-    Parameters
-    ----------
-    problem : OneDraw
-        Sizes, response rates and figures.
-    sizes : array of int
-        People invited.
-    strengths : sequence of array
-        As planned, by family.
-    """
-    noise = figure_variances(problem, sizes, strengths)
-    return float(sum(family.weights @ each for family, each in zip(problem.families, noise, strict=True)))
-
-
 def figure_variances(
     problem: OneDraw, sizes: IntArray, strengths: Sequence[FloatArray]
 ) -> tuple[FloatArray, ...]:

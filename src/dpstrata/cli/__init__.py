@@ -9,10 +9,10 @@ import typer
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
 from dpstrata.cli.cmd_pilot import main_design_command, pilot_command
-from dpstrata.cli.cmd_publish import publish_command
+from dpstrata.cli.cmd_release import privatize_command, publish_command
 from dpstrata.cli.cmd_report import report_command
 from dpstrata.cli.cmd_serve import serve_command
-from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command, privatize_command
+from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command
 from dpstrata.cli.cmd_what_if import (
     compare_releases_command,
     evaluate_command,

@@ -1,4 +1,4 @@
-"""``dpstrata frame``, ``draw``, ``privatize`` and ``estimate``: a design carried out."""
+"""``dpstrata frame``, ``draw`` and ``estimate``: a design carried out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dpstrata.cli.options import Json, Plot, Sheet, TableOut
+from dpstrata.cli.options import DesignFile, Json, Plot, Sheet, TableOut
 from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def frame_command(
 
 
 def draw_command(
-    design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
+    design: DesignFile,
     frame: FrameFile,
     id: Id,
     stratum: Stratum,
@@ -122,138 +122,8 @@ def draw_command(
     )
 
 
-def privatize_command(
-    design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
-    answers: Annotated[
-        Path | None,
-        typer.Argument(help="Table of raw answers, to noise as a batch at the office.", show_default=False),
-    ] = None,
-    stratum_value: Annotated[
-        str | None,
-        typer.Option(
-            help="Stratum of one respondent, whose answers are read from standard input, one per line."
-        ),
-    ] = None,
-    sample: Annotated[Path | None, typer.Option(help="The sample that was drawn.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column that identifies a person.")] = None,
-    stratum: Annotated[
-        list[str] | None, typer.Option(help="Column with the stratum; repeat the option as in the draw.")
-    ] = None,
-    answer: Annotated[str | None, typer.Option(help="Column with the answers.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="New file for the noised answers (.csv, .parquet, .xlsx).")
-    ] = None,
-    key_file: Annotated[
-        Path | None, typer.Option(help="Key file of the draw.", show_default="draw.key")
-    ] = None,
-    sheet: Sheet = None,
-    again: Annotated[
-        bool,
-        typer.Option("--again", help="Release even though something was released before; losses add up."),
-    ] = False,
-    accept_response: Annotated[
-        bool,
-        typer.Option(
-            "--accept-response",
-            help="Release even though too few people answered to keep the promise; the ledger counts the "
-            "loss.",
-        ),
-    ] = False,
-) -> None:
-    """Noise answers: one at a time on the respondent's side, or a batch at the office.
-
-    Will the office see raw answers? If not, noise each answer on the respondent's device (--stratum-value).
-    If it will, design with --release sums and use publish: noising the sum of each stratum once is far more
-    precise than noising every answer, and promises everyone else the same.
-    """
-    from dpstrata.errors import InputError, option
-
-    batch = {"sample": sample, "id": id, "stratum": stratum, "answer": answer, "out": out}
-    others = {
-        "key_file": key_file,
-        "sheet": sheet,
-        "again": again or None,
-        "accept_response": accept_response or None,
-    }
-    given = ["a table of answers"] * (answers is not None) + [
-        option(name) for name, value in (batch | others).items() if value is not None
-    ]
-    if stratum_value is not None:
-        if given:
-            raise InputError(f"{option('stratum_value')} is for one respondent only, got {given[0]} too.")
-        _one_by_one(design, stratum_value)
-        return
-    if answers is None:
-        raise InputError(
-            f"privatize needs a table of answers, or {option('stratum_value')} for one respondent."
-        )
-    missing = [name for name in batch if batch[name] is None]
-    if missing:
-        raise InputError(f"a batch of answers needs {', '.join(map(option, missing))}.")
-    assert sample is not None and id is not None and stratum is not None  # noqa: PT018
-    assert answer is not None and out is not None  # noqa: PT018
-    _batch(
-        (design, answers, sample, out, key_file or Path("draw.key")),
-        (id, stratum, answer),
-        sheet=sheet,
-        again=again,
-        accept_response=accept_response,
-    )
-
-
-def _one_by_one(design: Path, stratum: str) -> None:
-    import sys
-
-    from dpstrata.designs.record import Design
-    from dpstrata.errors import InputError
-    from dpstrata.fielding.noise import noise_answer, noise_answers
-
-    plan = Design.read(design)
-    noise_answers(plan, stratum, [])  # says at once if there is no such stratum
-    for line in sys.stdin:
-        if line.strip():
-            answer = plan.inputs.answers.from_cell(line)
-            if answer is None:
-                raise InputError(f"every answer must be {plan.inputs.answers.written}, got something else.")
-            typer.echo(repr(noise_answer(plan, stratum, answer)))
-
-
-def _batch(
-    files: tuple[Path, Path, Path, Path, Path],
-    columns: tuple[str, list[str], str],
-    *,
-    sheet: str | None,
-    again: bool,
-    accept_response: bool,
-) -> None:
-    from dpstrata.cli.refusals import in_flags
-    from dpstrata.cli.screen import progress_of
-    from dpstrata.fielding.privatize import privatize
-    from dpstrata.words.released import privatized_sentences
-
-    design, answers, sample, out, key_file = files
-    id, stratum, answer = columns
-    with progress_of("answers") as progress:
-        release = privatize(
-            design,
-            answers,
-            sample=sample,
-            id=id,
-            stratum=stratum,
-            answer=answer,
-            out=out,
-            key_file=key_file,
-            sheet=sheet,
-            again=again,
-            accept_response=accept_response,
-            progress=progress,
-        )
-    for sentence in privatized_sentences(release, out):
-        typer.echo(in_flags(sentence))
-
-
 def estimate_command(
-    design: Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)],
+    design: DesignFile,
     noised: Annotated[str, typer.Argument(help="Table of noised answers.", show_default=False)],
     stratum: Annotated[str, typer.Option(help="Column with the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",

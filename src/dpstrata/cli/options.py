@@ -39,6 +39,7 @@ StrataFile = Annotated[
         show_default=False,
     ),
 ]
+DesignFile = Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)]
 Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file; by default, the first.")]
 Json = Annotated[bool, typer.Option(help="Print only JSON on standard output.", rich_help_panel=OUTPUT)]
 Full = Annotated[

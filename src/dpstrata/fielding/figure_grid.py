@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpstrata.allocation.domains import WHOLE, Partition, find_partitions
+from dpstrata.allocation.figures import published
 from dpstrata.allocation.one_draw import OneDraw
 from dpstrata.allocation.one_draw_turnout import strengths_after_field
 from dpstrata.designs.record import Design
@@ -90,18 +91,14 @@ def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
     per_step = plan.inputs.answers.range * plan.inputs.release_form.stretch / K
     grids: list[FigureGrid] = []
     spent = np.zeros(len(answers))
-    for part, strengths in zip(_published(plan), planned, strict=True):
+    parts = published(find_partitions(plan.strata, plan.inputs))
+    for part, strengths in zip(parts, planned, strict=True):
         for g, group in enumerate(part.groups):
             rows, steps = np.flatnonzero(part.codes == g), 1.0 / (float(strengths[g]) * per_step)
             grid = _grid(plan, part, group, rows, answers, steps, K, float(allowed[rows].min()))
             spent[rows] += np.array([float(w) for w in grid.weights]) * K / grid.scale
             grids.append(grid)
     return _within(grids, spent / allowed, together=len(planned) > 1)
-
-
-def _published(plan: Design) -> list[Partition]:
-    parts = find_partitions(plan.strata, plan.inputs)
-    return [part for part in parts if part.column is not None] or list(parts)
 
 
 def _grid(

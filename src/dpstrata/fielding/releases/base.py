@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.fielding.estimators import Estimation
+from dpstrata.fielding.grid_noise import check_answers, noise_at, on_grid
 from dpstrata.numerics.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 class Fielding(ABC):
     """How answers are noised, what is published of them, and how it is estimated from."""
 
-    @abstractmethod
     def noise_answers(self, plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
         """Noise answers of different people of one stratum before anyone sees them, if it is done at all.
 
@@ -29,6 +29,9 @@ class Fielding(ABC):
         InputError
             If single answers are not noised.
         """
+        noise = noise_at(plan, stratum)
+        k = on_grid(plan, check_answers(plan, stratum, answers), noise)
+        return plan.inputs.answers.at_shares(noise.shares(noise.draw(k)))
 
     @abstractmethod
     def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpstrata.allocation.domains import WHOLE, Partition, find_partitions
+from dpstrata.allocation.figures import published
 from dpstrata.allocation.one_draw import OneDraw
 from dpstrata.allocation.one_draw_turnout import strengths_after_field
 from dpstrata.designs.record import Design
@@ -29,10 +30,14 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_numbers, read_people, read_present_numbers
 from dpstrata.fielding.estimators import Estimates, Estimation, estimation_of, with_intervals
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
-from dpstrata.fielding.grid_noise import check_answers, noise_at, require_invited
-from dpstrata.fielding.releases.sums import SumsFielding, scale_of, steps_of_reports
+from dpstrata.fielding.releases.sums import (
+    SumsFielding,
+    answer_counts,
+    require_noise_for,
+    scale_of_reports,
+    sum_of_steps,
+)
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.privacy.mechanisms.grid import to_grid
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,21 +65,23 @@ class MeanFielding(SumsFielding):
         progress: Callable[[int], None],
     ) -> dict[str, list[Any]]:
         """Make the table that is published: the figures, then the number of answers of every stratum."""
-        sums, counts = [], []
+        sums, counts, raw_steps = [], [], report_steps(plan)
         for name in plan.strata.names:
-            sums.append(_sum_of_steps(plan, name, reports[name]))
+            sums.append(sum_of_steps(plan, name, reports[name], raw_steps))
             counts.append(len(reports[name]))
             progress(counts[-1])
         answers = plan.inputs.answers
         columns: dict[str, list[Any]] = {COLUMN: [], GROUP: [], MEAN: [], COUNT: []}
-        start, step = _scale(plan)
+        start, step = scale_of_reports(plan, raw_steps)
 
         def row(column: str, group: str, mean: float | None, count: int) -> None:
             for name, cell in zip(columns, (column, group, mean, count), strict=True):
                 columns[name].append(cell)
 
         m = np.array(counts, dtype=np.int64)
-        for each in figure_grids(plan, m):
+        grids = figure_grids(plan, m)
+        require_noise_for(noise, [_label(each.column, each.group) for each in grids])
+        for each in grids:
             share = start + step * each.noised_steps(sums, noise[_label(each.column, each.group)])
             row(
                 each.column,
@@ -106,24 +113,6 @@ def _label(column: str, group: str) -> str:
     return f"{column}={group}"
 
 
-def _sum_of_steps(plan: Design, stratum: str, reports: Sequence[float]) -> int:
-    """Add reports up in whole steps."""
-    if plan.inputs.release_form.device is None:
-        values = check_answers(plan, stratum, reports)
-        steps = to_grid(plan.inputs.answers.shares(values), report_steps(plan))
-    else:
-        require_invited(plan, stratum, len(reports))
-        steps = steps_of_reports(plan, stratum, reports)
-    return int(sum(steps.tolist()))
-
-
-def _scale(plan: Design) -> tuple[float, float]:
-    """Return the share that a report of no step stands for, and what one step adds."""
-    if plan.inputs.release_form.device is None:
-        return 0.0, 1.0 / report_steps(plan)
-    return scale_of(noise_at(plan, plan.strata.name(0)))
-
-
 def estimate_from_figures(
     plan: Design,
     columns: Sequence[str],
@@ -149,14 +138,14 @@ def estimate_from_figures(
     strata = [(STRATUM, name) for name in plan.strata.names]
     if len(rows) < len(columns) or set(rows) != {*wanted, *strata}:
         raise InputError("there must be one row for every figure and every stratum of the design.")
-    counts = _counts(plan, [answers[rows[key]] for key in strata])
+    counts = answer_counts(plan, [answers[rows[key]] for key in strata])
     values = np.array([_number(means[rows[key]]) for key in wanted])
     if not np.all(np.isfinite(values)):
         raise InputError("every published figure must be a number.")
     one = OneDraw.of(plan.problem)
     strengths = strengths_after_field(one, one.strengths_at(plan.sample_sizes), counts)
     partitions = find_partitions(plan.strata, plan.inputs)
-    parts = partitions[1:] or partitions
+    parts = published(partitions)
     noise = [2.0 / strength**2 for strength in strengths]
     means_of = np.split(values, np.cumsum([len(part.groups) for part in parts])[:-1])
     sampling = _variances_of_means(plan, counts)
@@ -203,12 +192,3 @@ def _estimates(
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
-
-
-def _counts(plan: Design, given: Sequence[float]) -> IntArray:
-    values = np.asarray(given, dtype=float)
-    whole = np.isfinite(values) & (values == np.floor(values)) & (values >= 1)
-    counts = np.where(whole, values, 0).astype(np.int64)
-    if not np.all((counts >= 1) & (counts <= plan.sample_sizes)):
-        raise InputError("every stratum must have at least one answer, and at most one for each invitation.")
-    return counts

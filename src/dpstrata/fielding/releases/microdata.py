@@ -21,7 +21,6 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.answer_files import ANSWER, STRATUM, read_noised
 from dpstrata.fielding.estimators import FEW, Estimation, StratumParts, combine, places
-from dpstrata.fielding.grid_noise import check_answers, noise_at, on_grid
 from dpstrata.fielding.releases.base import Fielding
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.releases import OPTION
@@ -35,12 +34,6 @@ CHUNK = 50_000
 
 class MicrodataFielding(Fielding):
     """Noise every answer, publish all of them, and take the noise off their spread."""
-
-    def noise_answers(self, plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
-        """Noise answers at the budget of their stratum."""
-        noise = noise_at(plan, stratum)
-        k = on_grid(plan, check_answers(plan, stratum, answers), noise)
-        return plan.inputs.answers.at_shares(noise.shares(noise.draw(k)))
 
     def noised(
         self, plan: Design, answers: Mapping[str, Sequence[Any]], progress: Callable[[int], None]

@@ -12,7 +12,7 @@ A sum shows no spread, so S is that of the design; but the share of yes shows th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +28,11 @@ from dpstrata.fielding.grid_noise import (
     check_answers,
     noise_at,
     office_noise_at,
-    on_grid,
     require_invited,
 )
 from dpstrata.fielding.releases.base import Fielding
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.privacy.mechanisms.grid import GridNoise
+from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
 from dpstrata.survey.releases import OPTION
 
 if TYPE_CHECKING:
@@ -52,9 +51,7 @@ class SumsFielding(Fielding):
                 f"with {option(OPTION, plan.inputs.release)} and no {option('device_epsilon')} the office "
                 "sees raw answers and noises what it publishes, not single answers."
             )
-        noise = noise_at(plan, stratum)
-        k = on_grid(plan, check_answers(plan, stratum, answers), noise)
-        return plan.inputs.answers.at_shares(noise.shares(noise.draw(k)))
+        return super().noise_answers(plan, stratum, answers)
 
     def check_reports(self, plan: Design, reports: Mapping[str, Sequence[float]]) -> None:
         """Refuse what devices of this design cannot send, or raw answers that it does not allow."""
@@ -84,8 +81,7 @@ class SumsFielding(Fielding):
         progress: Callable[[int], None],
     ) -> dict[str, list[Any]]:
         """Make the table that is published: a sum with the number of its answers in every stratum."""
-        if set(noise) != set(plan.strata.names):
-            raise InputError("the office's noise must be kept for every stratum of the design, got others.")
+        require_noise_for(noise, plan.strata.names)
         columns: dict[str, list[Any]] = {STRATUM: [], SUM: [], COUNT: []}
         for name in plan.strata.names:
             given = reports[name]
@@ -135,17 +131,29 @@ def noised_sum(plan: Design, stratum: str, reports: Sequence[float], noise: int)
     """
     if not len(reports):
         raise InputError(f"stratum {stratum!r} has no answer.")
+    layer, m = office_noise_at(plan, stratum), len(reports)
+    raw_steps = 0 if layer is None else layer.steps  # raw answers always get noise
+    start, step = scale_of_reports(plan, raw_steps)
+    steps = sum_of_steps(plan, stratum, reports, raw_steps) + noise + _shift(layer)
+    return float(m * plan.inputs.answers.lower + plan.inputs.answers.range * (steps * step + m * start))
+
+
+def sum_of_steps(plan: Design, stratum: str, reports: Sequence[float], raw_steps: int) -> int:
+    """Add up what devices sent, or raw answers put on a grid of so many steps."""
     if plan.inputs.release_form.device is None:
-        layer = office_noise_at(plan, stratum)
-        assert layer is not None
-        steps = on_grid(plan, check_answers(plan, stratum, reports), layer)
-        start, step = 0.0, 1.0 / layer.steps
+        values = check_answers(plan, stratum, reports)
+        steps = to_grid(plan.inputs.answers.shares(values), raw_steps)
     else:
         require_invited(plan, stratum, len(reports))
         steps = steps_of_reports(plan, stratum, reports)
-        start, step = scale_of(noise_at(plan, stratum))
-    share = (int(sum(steps.tolist())) + noise) * step + len(steps) * start + _shift(plan, stratum) * step
-    return float(len(steps) * plan.inputs.answers.lower + plan.inputs.answers.range * share)
+    return int(sum(steps.tolist()))
+
+
+def scale_of_reports(plan: Design, raw_steps: int) -> tuple[float, float]:
+    """Return the share that a report of no step stands for, and what one step adds."""
+    if plan.inputs.release_form.device is None:
+        return 0.0, 1.0 / raw_steps
+    return _scale_of(noise_at(plan, plan.strata.name(0)))
 
 
 def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntArray:
@@ -155,13 +163,13 @@ def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntA
     """
     values, answers = np.asarray(reports, dtype=float), plan.inputs.answers
     noise = noise_at(plan, stratum)
-    start, step = scale_of(noise)
+    start, step = _scale_of(noise)
     with np.errstate(over="ignore", invalid="ignore"):
         rough = np.rint((answers.shares(values) - start) / step)
     known = np.isfinite(rough) & (np.abs(rough) < 2.0**53)
     steps = np.where(known, rough, 0.0).astype(np.int64)
     known &= answers.at_shares(noise.shares(steps)) == values
-    if not noise_is_added(plan):
+    if not plan.mechanism.additive:  # an answer is kept or turned
         known &= (steps == 0) | (steps == 1)
     if not known.all():
         raise InputError(
@@ -171,21 +179,30 @@ def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntA
     return steps
 
 
-def noise_is_added(plan: Design) -> bool:
-    """Whether reports are answers with noise added, and not turned or kept."""
-    return plan.mechanism.additive
-
-
-def scale_of(noise: GridNoise) -> tuple[float, float]:
+def _scale_of(noise: GridNoise) -> tuple[float, float]:
     """Return the share that no step stands for, and what one step adds."""
     zero, one = noise.shares(np.array([0, 1])).tolist()
     return zero, one - zero
 
 
-def _shift(plan: Design, stratum: str) -> float:
+def _shift(noise: AdditiveGridNoise | None) -> float:
     """Return the half step by which the office's noise is off where a grid has no middle, in steps."""
-    noise = office_noise_at(plan, stratum)
     return 0.0 if noise is None else float(noise.shares(np.zeros(1, dtype=np.int64))[0]) * noise.steps
+
+
+def require_noise_for(noise: Mapping[str, int], labels: Iterable[str]) -> None:
+    """Require that noise that was kept is that of what is published."""
+    if set(noise) != set(labels):
+        raise InputError("the office's noise that was kept must be that of this design, got others.")
+
+
+def answer_counts(plan: Design, given: npt.ArrayLike) -> IntArray:
+    """Check how many answers each stratum has."""
+    numbers = np.asarray(given, dtype=float)
+    whole = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (numbers >= 1)
+    if not np.all(whole & (numbers <= plan.sample_sizes)):
+        raise InputError("every stratum must have at least one answer, and at most one for each invitation.")
+    return numbers.astype(np.int64)
 
 
 def _means(sums: Sequence[float], counts: Sequence[float]) -> list[float]:
@@ -213,13 +230,9 @@ def estimate_from_means(
     place = {name: i for i, name in enumerate(strata)}
     order = np.array([place[name] for name in plan.strata.names])
     values = np.asarray(means, dtype=float)[order]
-    given = np.asarray(answers, dtype=float)[order]
-    whole = np.isfinite(given) & (given == np.floor(given)) & (given >= 0) & (given <= 1e12)
-    counts = np.where(whole, given, 0).astype(np.int64)
-    if not (np.all(np.isfinite(values)) and np.all((counts >= 1) & (counts <= plan.sample_sizes))):
-        raise InputError(
-            "every noised sum must be a number, of at least one answer and at most one for each invitation."
-        )
+    counts = answer_counts(plan, np.asarray(answers, dtype=float)[order])
+    if not np.all(np.isfinite(values)):
+        raise InputError("every noised sum must be a number.")
     terms = plan.problem.terms
     office = terms.credited_variances(plan.sample_sizes.astype(float)) / counts**2
     noise = office + terms.release.device_variance / counts

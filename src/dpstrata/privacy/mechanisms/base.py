@@ -198,3 +198,24 @@ class Mechanism(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.title} for answers in {self.answers}>"
+
+
+class NoRemainder(Mechanism):
+    """Noise whose variance is a multiple of s(e), and nothing else."""
+
+    constant_remainder = 0.0
+
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """Zero."""
+        return np.zeros_like(at.e)
+
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Zero."""
+        zero = np.zeros_like(at.e)
+        return zero, zero, zero
+
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Zero."""
+        return np.zeros_like(step.d)

@@ -11,19 +11,17 @@ import numpy as np
 
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.base import NoRemainder
 from dpstrata.privacy.mechanisms.grid import GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
 from dpstrata.privacy.randomness import Chance
 
 
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(NoRemainder):
     """v(e) = R²·b/(1−b)² with b = exp(−e), for answers of two values; half of s(e)."""
 
     name = "randomized_response"
     title = "Randomized response"
     weight = 0.5
-    constant_remainder = 0.0
     additive = False
 
     def check(self) -> None:
@@ -41,21 +39,6 @@ class RandomizedResponse(Mechanism):
     def in_words(self, what: str) -> str:
         """Say that nothing is added."""
         return "Each answer is kept or flipped by randomized response"
-
-    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """Zero: all of the variance is half of s."""
-        return np.zeros_like(at.e)
-
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Zero."""
-        zero = np.zeros_like(at.e)
-        return zero, zero, zero
-
-    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
-        """Zero."""
-        return np.zeros_like(step.d)
 
     def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
         """Flip shares of 0 and 1 now and then, and debias; for simulations only."""
