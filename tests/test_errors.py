@@ -86,7 +86,7 @@ def test_a_sentence_can_be_part_of_another():
 def test_problems_of_strata_mention_the_arguments():
     with pytest.raises(dps.StrataError) as caught:
         dps.Strata([10, 20], [0.1], extra={"my region": ["a"]})
-    assert caught.value.problems == (
+    assert caught.value.mistakes == (
         "sds must have one entry per stratum (2), got 1.",
         "extra['my region'] must have one entry per stratum (2), got 1.",
     )

@@ -12,7 +12,7 @@ _TITLES: dict[Group, str] = {
     "goal": "The question",
     "privacy": "The promise and the noise",
     "survey": "The survey",
-    "bounds": "Bounds of every stratum",
+    "limits": "Limits of every stratum",
 }
 _SHOWN = 15  # powers of ten; bounds beyond only keep numbers within what a computer can hold
 

@@ -4,7 +4,7 @@
 
     DpstrataError
     ├── InputError (ValueError)            an argument, a file or a table that cannot be used
-    │   ├── StrataError                    problems of the strata, all of them at once
+    │   ├── StrataError                    mistakes in the strata, all of them at once
     │   └── InfeasibleError                requests that contradict each other
     ├── PrecisionError (ArithmeticError)   an answer that could not be proven, so is not given
     ├── NotAvailableError (NotImplementedError)   understood, but not part of this version
@@ -240,12 +240,12 @@ class InputError(DpstrataError, ValueError):
 
 
 class StrataError(InputError):
-    """One or more problems with the strata.
+    """One or more mistakes in the strata.
 
     Attributes
     ----------
-    problems : tuple of str
-        Every problem found, each with its place.
+    mistakes : tuple of str
+        Every mistake found, each with its place.
     cells : tuple of CellProblem
         The same by cell, where they came from a table.
     """
@@ -254,30 +254,30 @@ class StrataError(InputError):
 
     def __init__(
         self,
-        problems: Sequence[str],
+        mistakes: Sequence[str],
         *,
         source: str = "the strata",
         cells: Sequence[CellProblem] = (),
         kinds: Sequence[tuple[str, int]] = (),
     ) -> None:
-        """Put problems into one message.
+        """Put mistakes into one message.
 
         Parameters
         ----------
-        problems : sequence of str
-            Every problem.
+        mistakes : sequence of str
+            Every mistake.
         source : str
             Where they were found.
         cells : sequence of CellProblem
             The same by cell.
         kinds : sequence of (str, int), optional
-            What the message says instead, where many problems are alike: a sentence for each kind, and how
-            many problems it stands for.
+            What the message says instead, where many mistakes are alike: a sentence for each kind, and how
+            many mistakes it stands for.
         """
-        self.problems = tuple(map(Sentence, problems))
+        self.mistakes = tuple(map(Sentence, mistakes))
         self.cells = tuple(cells)
         said = [
-            (Sentence(words).marked, number) for words, number in kinds or ((each, 1) for each in problems)
+            (Sentence(words).marked, number) for words, number in kinds or ((each, 1) for each in mistakes)
         ]
         if len(said) == 1:
             message = f"{source}: {said[0][0]}"
@@ -285,7 +285,7 @@ class StrataError(InputError):
             lines = [f"  - {words}" for words, _ in said[: self.SHOWN]]
             if len(said) > self.SHOWN:
                 lines.append(f"  - and {sum(number for _, number in said[self.SHOWN :]):,} more")
-            message = f"{source}: {len(self.problems):,} problems.\n" + "\n".join(lines)
+            message = f"{source}: {len(self.mistakes):,} mistakes.\n" + "\n".join(lines)
         super().__init__(message)
 
 

@@ -140,7 +140,7 @@ class Asked:
             yield f
 
     def table(self, **how):
-        """f at every size within the bounds."""
+        """f at every size within the limits."""
         return [
             [f(n) for n in range(low, high + 1)]
             for f, low, high in zip(self.terms(**how), self.lower, self.upper, strict=True)

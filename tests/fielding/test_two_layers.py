@@ -71,7 +71,7 @@ def means(plan, name, answers, repeats, rng):
     if plan.inputs.device_epsilon is None:
         shares = steps / device.steps
     else:
-        shares = device.shares(device.draw(steps))
+        shares = device.shares(device.randomize(steps))
     one = 1 / device.steps if plan.mechanism.additive else float(np.diff(device.shares(np.array([0, 1])))[0])
     sums = shares.reshape(repeats, n).sum(axis=1)
     if office is not None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpstrata as dps
-from dpstrata.pilots.spreads import Moments, noised_moments, pilot_spreads
+from dpstrata.pilots.spreads import PilotMoments, noised_moments, pilot_spreads
 
 SIZES = [2000, 3000, 500]
 
@@ -29,7 +29,7 @@ def first_wave(
 def moments(means, variances, counts=(20, 30, 10), noise=0.05, kurtosis=3.0):
     counts, means, variances = (np.array(each, dtype=float) for each in (counts, means, variances))
     central = variances * (counts - 1) / counts
-    return Moments(counts, means, variances, np.full(len(counts), noise), kurtosis * counts * central**2)
+    return PilotMoments(counts, means, variances, np.full(len(counts), noise), kurtosis * counts * central**2)
 
 
 @settings(max_examples=200, deadline=None)

@@ -107,7 +107,7 @@ def test_a_stratum_that_may_stay_empty_is_warned_about_with_the_minimum_that_avo
 def test_where_no_minimum_avoids_empty_strata_the_smallest_is_named():
     strata = dps.Strata([12, 2000, 3000], names=["tiny", "b", "c"])
     with pytest.warns(
-        dps.DpstrataWarning, match=r"No minimum within the bounds lowers it to 1%.* such as 'tiny'"
+        dps.DpstrataWarning, match=r"No minimum within the limits lowers it to 1%.* such as 'tiny'"
     ):
         plan = dps.design(strata, epsilon=1, answers="binary", proportion=0.3, response_rate=0.3, total=400)
     assert plan.minimum_against_empty() is None

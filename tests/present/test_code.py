@@ -45,7 +45,7 @@ QUESTIONS = {
     "zcdp": {"zcdp": 0.3, "total": 300, "mechanism": "gaussian", "questions": 2},
     "gdp": {"gdp": 1.25, "total": 300, "mechanism": "gaussian", "release": "sums"},
     "cap": {"epsilon": 1, "total": 300, "local_epsilon_cap": 4.5, "questions": 3, "finite_population": False},
-    "bounds": {
+    "limits": {
         "epsilon": 1,
         "total": 900,
         "min_per_stratum": 5,

@@ -9,10 +9,10 @@ from dpstrata.designs.neyman_equivalent import Match, match_neyman
 from dpstrata.present.report.cautions import cautions
 from dpstrata.present.report.tables import beliefs_table
 from dpstrata.present.report.words import (
+    goal_in_words,
     headline,
     neyman_cost_in_words,
     odds_in_words,
-    question_in_words,
     three_digits,
 )
 from dpstrata.privacy.promises.pure import beliefs
@@ -113,7 +113,7 @@ def test_what_neyman_would_cost():
     ],
 )
 def test_every_question_has_its_words(question, words):
-    assert words in question_in_words(Inputs(epsilon=1.0, **question))
+    assert words in goal_in_words(Inputs(epsilon=1.0, **question))
 
 
 def test_beliefs_are_rounded_outwards():

@@ -110,7 +110,7 @@ def test_the_grid_is_fine_enough_at_any_budget(name, e):
     noise = mechanism.on_grid(e, mechanism.grid_steps(e))
     assert noise.variance(noise.steps) == pytest.approx(float(mechanism.variance(e)), rel=3e-3)
     assert 0.25 / noise.steps**2 < 2e-6 * noise.variance(noise.steps)
-    shares = noise.shares(noise.draw(to_grid(np.full(2000, 0.37), noise.steps)))
+    shares = noise.shares(noise.randomize(to_grid(np.full(2000, 0.37), noise.steps)))
     assert np.all(np.isfinite(shares))
     assert shares.mean() == pytest.approx(0.37, abs=6.5 * math.sqrt(noise.variance(noise.steps) / 2000))
 
@@ -173,7 +173,7 @@ def too_far(noise, judge, k, draws):
     """Whether draws from one distribution are rejected by another's probabilities (chi-square)."""
     first, mass = judge.mass(k)
     counts = np.bincount(
-        np.clip(noise.draw(np.full(draws, k)) - first, 0, len(mass) - 1), minlength=len(mass)
+        np.clip(noise.randomize(np.full(draws, k)) - first, 0, len(mass) - 1), minlength=len(mass)
     )
     order = np.argsort(-mass)
     expected, seen = draws * mass[order], counts[order]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.survey.goals import QUESTIONS, TARGETS, AtMost, Budget, Precision, Total
+from dpstrata.survey.goals import GOAL_OPTIONS, TARGETS, AtMost, Budget, Precision, Total
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OPTIONS
 
@@ -39,9 +39,9 @@ def strata():
 
 
 def test_there_is_a_case_for_every_question():
-    assert set(QUESTIONS) <= set(CASES)
+    assert set(GOAL_OPTIONS) <= set(CASES)
     goals = {name for name, each in OPTIONS.items() if each.group == "goal"}
-    assert goals == {*QUESTIONS, "expected_mean", "domains"}
+    assert goals == {*GOAL_OPTIONS, "expected_mean", "domains"}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -91,7 +91,7 @@ def test_what_was_forgotten_is_named(monkeypatch):
 
 # release and device budget; where one goes with the other, every mechanism that fits
 FORMS = [("microdata", None), ("sums", None), ("sums", 3.0), ("sums", 0.2)]
-ONCE = [("mean", None), ("mean", 3.0)]  # no noise in the terms: see allocation/solvers/test_one_draw.py
+ONCE = [("mean", None), ("mean", 3.0)]  # no noise in the terms: see allocation/solvers/test_noised_once.py
 
 
 def fits(release, device, mechanism, steps):

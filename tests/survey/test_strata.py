@@ -30,7 +30,7 @@ def test_every_problem_is_reported_at_once():
             response_rates=[1, 0, 1, 1.5],
             costs=[1, 1, 0, 1],
         )
-    text = "\n".join(caught.value.problems)  # the message has the first five
+    text = "\n".join(caught.value.mistakes)  # the message has the first five
     for part in (
         "size must be a whole number from 1 to 10^12, got 10.5 in stratum 'a'",
         "size must be a whole number from 1 to 10^12, got 0 in stratum 'b'",
@@ -43,7 +43,7 @@ def test_every_problem_is_reported_at_once():
         "stratum names must be unique, got 'a' again in stratum 'a'",
     ):
         assert part in text
-    assert len(caught.value.problems) >= 9
+    assert len(caught.value.mistakes) >= 9
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_spread_beyond_the_answer_range():
     strata = dps.Strata([1000, 1, 50], [0.6, 0.1, 0.2], names=["north", "alone", "south"])
     with pytest.raises(dps.StrataError) as caught:
         dps.design(strata, epsilon=1, total=10)
-    assert len(caught.value.problems) == 2
-    assert "sd must be at most 0.50025" in caught.value.problems[0]
-    assert "got sd=0.6 in stratum 'north'" in caught.value.problems[0]
-    assert "sd must be at most 0, " in caught.value.problems[1]
+    assert len(caught.value.mistakes) == 2
+    assert "sd must be at most 0.50025" in caught.value.mistakes[0]
+    assert "got sd=0.6 in stratum 'north'" in caught.value.mistakes[0]
+    assert "sd must be at most 0, " in caught.value.mistakes[1]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "polars lazy", "pyarrow"])
@@ -102,7 +102,7 @@ def test_from_frame_with_missing_values_and_wrong_types():
     frame = pd.DataFrame({"stratum": ["a", None], "size": [10, None], "sd": ["much", 0.2], "max": [None, 4]})
     with pytest.raises(dps.StrataError) as caught:
         dps.Strata.from_frame(frame)
-    assert caught.value.problems == (
+    assert caught.value.mistakes == (
         "row 1, column 'sd': sd must be a number, got 'much'.",
         "row 2, column 'size': size must be a number, got nothing.",
         "row 2, column 'stratum': stratum must not be empty.",

@@ -28,12 +28,12 @@ def test_a_range_that_was_not_given_is_one_sentence():
     dps.design(strata, epsilon=1, total=100, answers=(0, 20000))
 
 
-def test_a_file_says_it_once_too_beside_its_other_problems(tmp_path):
+def test_a_file_says_it_once_too_beside_its_other_mistakes(tmp_path):
     path = tmp_path / "strata.csv"
     path.write_text("stratum,size,variance\na,100,1e6\nb,200,4e6\nb,300,9e6\n")
     with pytest.raises(dps.StrataError) as caught:
         dps.Strata.from_file(path, answers=(0, 1))
-    assert caught.value.problems == (
+    assert caught.value.mistakes == (
         "column 'variance': 3 standard deviations are too large for answers from 0 to 1; give the range of the "
         "answers, for example answers=(0, 20000).",
         "line 4, column 'stratum': stratum names must be unique, got 'b' again.",

@@ -116,7 +116,7 @@ def test_every_problem_with_its_line_and_column(tmp_path):
     path = write(tmp_path, text)
     with pytest.raises(dps.StrataError) as caught:
         dps.Strata.from_file(path, answers=Answers(0, 1))
-    assert sorted(caught.value.problems) == sorted(
+    assert sorted(caught.value.mistakes) == sorted(
         [
             "line 2, column 'size': size must be written without thousands separators, got '7.000'.",
             "line 3, column 'size': size must be a number, got 'many'.",
@@ -208,11 +208,11 @@ def test_the_same_problem_in_many_rows_is_one_line(tmp_path):
     rows = "".join(f"s{i},-1\n" for i in range(60))
     with pytest.raises(dps.StrataError) as caught:
         dps.Strata.from_file(write(tmp_path, f"stratum,size\n{rows}"))
-    assert len(caught.value.problems) == len(caught.value.cells) == 60
+    assert len(caught.value.mistakes) == len(caught.value.cells) == 60
     assert str(caught.value).endswith(
         "strata.csv: column 'size', lines 2 to 61: size must be a whole number from 1 to 10^12, got -1."
     )
-    with pytest.raises(dps.StrataError, match="4 problems") as caught:
+    with pytest.raises(dps.StrataError, match="4 mistakes") as caught:
         dps.Strata.from_file(write(tmp_path, "stratum,size\na,-1\nb,5\nc,-2\n,5\n,5\n"))
     assert str(caught.value).splitlines()[1:] == [
         "  - column 'size', lines 2 and 4: size must be a whole number from 1 to 10^12, got -1 and others.",
@@ -224,15 +224,15 @@ def test_rows_of_another_length_are_one_line(tmp_path):
     rows = "".join(f"s{i},9,9\n" for i in range(7)) + "a,9\n" + "b,9,9\n"
     with pytest.raises(dps.StrataError) as caught:
         dps.Strata.from_file(write(tmp_path, f"stratum,size\n{rows}"))
-    assert len(caught.value.problems) == 8
+    assert len(caught.value.mistakes) == 8
     assert str(caught.value).endswith(
         "strata.csv: lines 2, 3, 4, 5, 6 and 3 more: a row must have 2 cells like the header, got 3."
     )
 
 
-def test_many_kinds_of_problems_are_cut_short(tmp_path):
+def test_many_kinds_of_mistakes_are_cut_short(tmp_path):
     text = "stratum,size,sd,min,max,cost\na,-1,-1,-1,-1,-1\na,-1,-1,-1,-1,-1\n"
-    with pytest.raises(dps.StrataError, match="11 problems") as caught:
+    with pytest.raises(dps.StrataError, match="11 mistakes") as caught:
         dps.Strata.from_file(write(tmp_path, text))
     assert len(str(caught.value).splitlines()) == 7
     assert str(caught.value).endswith("and 1 more")

@@ -108,7 +108,7 @@ def test_a_wrong_cell_is_reported_at_its_place(client, four, column, row, cell, 
 def test_all_wrong_cells_are_reported_at_once(client, four):
     four["strata"]["size"][0] = "many"
     four["strata"]["sd"][3] = "-1"
-    error = refused(client.post("/api/design", json=four), 422, "2 problems")
+    error = refused(client.post("/api/design", json=four), 422, "2 mistakes")
     assert [(cell["row"], cell["column"]) for cell in error["cells"]] == [(0, "size"), (3, "sd")]
 
 

@@ -18,7 +18,7 @@ class Capped(NamedTuple):
     weight: FloatArray
     origin: float
     kinks: FloatArray
-    """Within the bounds."""
+    """Within the limits."""
 
 
 def balance(
@@ -36,7 +36,7 @@ def balance(
     r"""Find shares that add up to ``total``.
 
     The shares are :math:`x_i = \mathrm{clip}(u_i + g_i (\lambda + s_i)^{-1/p},\ l_i,\ h_i)`, which rise as
-    the price λ > 0 falls; a share with :math:`\lambda + s_i \le 0` is at its upper bound.
+    the price λ > 0 falls; a share with :math:`\lambda + s_i \le 0` is at its upper limit.
 
     Parameters
     ----------

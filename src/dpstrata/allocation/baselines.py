@@ -13,7 +13,7 @@ _NEGLIGIBLE = 1e-12  # of the largest weight: no share of it is a person, and su
 
 
 def baseline_sizes(problem: Problem, name: str) -> IntArray:
-    """Sample sizes of a classical allocation for the problem's total and bounds.
+    """Sample sizes of a classical allocation for the problem's total and limits.
 
     ``neyman`` is what is optimal without noise for the same objective, n ∝ a·S/√r (for the population mean
     N·S where everyone answers; if no stratum has any spread, n ∝ N); ``proportional`` is n ∝ N; ``equal`` the
@@ -32,7 +32,7 @@ def baseline_sizes_at_cost(problem: Problem, name: str, costs: FloatArray, most:
     Parameters
     ----------
     problem : Problem
-        Terms and bounds; its total is not used.
+        Terms and limits; its total is not used.
     name : str
         One of the classical allocations.
     costs : array
@@ -87,7 +87,7 @@ def neyman_weights(terms: Terms) -> FloatArray:
 def largest_remainders(weights: FloatArray, lower: IntArray, upper: IntArray, total: int) -> IntArray:
     """Round shares proportional to ``weights`` to whole numbers that add up to ``total``.
 
-    Shares are clipped to the bounds and rescaled until they add up; then each is rounded down, and the
+    Shares are clipped to the limits and rescaled until they add up; then each is rounded down, and the
     people left over go to the largest fractions, the earlier stratum first.
 
     Examples

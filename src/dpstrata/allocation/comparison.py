@@ -24,7 +24,7 @@ class Comparison:
     design : str
         ``this_design``, ``neyman``, ``proportional`` or ``equal``.
     sample_sizes : array of int
-        Its sample sizes, within the design's bounds, with its total or for its cost.
+        Its sample sizes, within the design's limits, with its total or for its cost.
     variance : float
         Of the estimator (for objectives other than ``mean`` the objective's value).
     ratio : float

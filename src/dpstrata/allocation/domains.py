@@ -179,9 +179,9 @@ def describe_domains(
         found = part.variances(*variances) + (once[part.column] if once else 0.0)
         for i, variance in enumerate(found.tolist()):
             limit = float(part.limits[i])
-            bound = math.isfinite(limit)
+            targeted = math.isfinite(limit)
             # V = se², so 1% of the standard error is 2% of the variance.
-            price = 0.02 * limit * next(costs) if bound and prices is not None else None
+            price = 0.02 * limit * next(costs) if targeted and prices is not None else None
             described.append(
                 Domain(
                     column=part.column or WHOLE,
@@ -190,7 +190,7 @@ def describe_domains(
                     population=int(part.populations[i]),
                     sample_size=int(invited[i]),
                     standard_error=math.sqrt(variance),
-                    target=math.sqrt(limit) if bound else None,
+                    target=math.sqrt(limit) if targeted else None,
                     shadow_price=price,
                 )
             )

@@ -1,4 +1,4 @@
-"""From what was asked for to the optimisation problem: its terms, bounds and total."""
+"""From what was asked for to the optimisation problem: its terms, limits and total."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
     strata : Strata
         The population.
     total : int, optional
-        Where the inputs do not fix it; by default the least that the bounds allow.
+        Where the inputs do not fix it; by default the least that the limits allow.
     """
     terms = terms_of(inputs, strata)
-    lower, upper = bounds_of(inputs, strata)
+    lower, upper = size_limits(inputs, strata)
     if total is None:
         total = int(lower.sum()) if inputs.total is None else inputs.total
     if inputs.promise.least_rate > 0 and total < int(lower.sum()):
@@ -80,7 +80,7 @@ def figures_in(inputs: Inputs, strata: Strata, terms: Terms) -> tuple[Family, ..
     return families_of(terms, find_partitions(strata, inputs))
 
 
-def bounds_of(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
+def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
     """Fewest and most people to invite in each stratum, from all that binds them."""
     sizes = strata.sizes
     if strata.response_rates is not None:

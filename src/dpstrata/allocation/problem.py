@@ -1,4 +1,4 @@
-"""The optimisation problem: minimise Σ f_i(n_i) over whole numbers within bounds that add up to a total."""
+"""The optimisation problem: minimise Σ f_i(n_i) over whole numbers within limits that add up to a total."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Problem:
     total : int
         Σ n_i, from Σ lower to Σ upper.
     families : tuple of Family
-        The published figures, where each has one draw of noise besides; see ``one_draw``.
+        The published figures, where each has one draw of noise besides; see ``noised_once``.
     scales : tuple of array
         Of several families, the scales of the noise of their figures at the sizes of a design. Other sizes
         keep their proportions. Those of a single family follow from the sizes.
@@ -33,7 +33,7 @@ class Problem:
     Raises
     ------
     InfeasibleError
-        If no sample sizes meet bounds and total together.
+        If no sample sizes meet limits and total together.
     """
 
     terms: Terms
@@ -47,7 +47,7 @@ class Problem:
         if not np.all(self.lower <= self.upper):
             i = int(np.argmax(self.lower > self.upper))
             raise InfeasibleError(
-                f"the lower bound of a stratum must be at most its upper bound, "
+                f"the minimum of a stratum must be at most its maximum, "
                 f"got {self.lower[i]} and {self.upper[i]} in stratum {i + 1}.",
                 where=f"stratum {i + 1}",
             )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstrata.allocation.one_draw import OneDraw
-from dpstrata.allocation.one_draw_turnout import figure_variances
+from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.noised_once_turnout import figure_variances
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
 from dpstrata.allocation.turnout import expected_inverse, planning_decay
@@ -55,7 +55,7 @@ def noise_of_figures(problem: Problem, sizes: IntArray) -> tuple[FloatArray, ...
     """Variance of the one draw of noise of each published figure, by family; nothing where there is none."""
     if not problem.families:
         return ()
-    one = OneDraw.of(problem)
+    one = NoisedOnce.of(problem)
     return figure_variances(one, sizes, one.strengths_at(sizes))
 
 
@@ -159,6 +159,6 @@ def planned_variance(problem: Problem, sizes: IntArray, *, finite_population: bo
     variances = mean_variances(problem, sizes, finite_population=finite_population)
     noise = 0.0
     if problem.families:
-        one = OneDraw.of(problem)
+        one = NoisedOnce.of(problem)
         noise = one.noise(one.strengths_at(sizes))
     return float((problem.terms.coefficients**2 * variances).sum()) + noise

@@ -1,4 +1,4 @@
-"""``dpstrata design`` and ``dpstrata compare``: the same question, shown in two ways."""
+"""``dpstrata design`` and ``dpstrata compare``: the same design, shown in two ways."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def _design(path: Path, options: dict[str, Any], out: Path | None, plot: Path | 
     if out is not None:
         plan.save(out)
     if plot is not None:
-        from dpstrata.present.charts.plot import plot as draw
+        from dpstrata.present.charts.plot import plot as plot_design
 
-        draw(plan).save(plot)
+        plot_design(plan).save(plot)
     return plan
 
 

@@ -117,7 +117,7 @@ def draw_command(
     record = draw(design, everyone, out=out, key_file=key_file)
     people = sum(row["sample_size"] for row in record["strata"])
     typer.echo(
-        f"{people:,} {'person' if people == 1 else 'people'} drawn. Written to {out} and draw.json; the key "
+        f"{counted(people, 'person')} drawn. Written to {out} and draw.json; the key "
         f"is in {key_file}. Keep it secret."
     )
 

@@ -26,7 +26,7 @@ _PANELS: dict[Group, str] = {
     "goal": QUESTION,
     "survey": "Survey",
     "privacy": PRIVACY,
-    "bounds": "Bounds",
+    "limits": "Limits",
 }
 _TYPED: dict[str, Any] = {"answers": str, "domains": list[str]}  # those that are typed in a form of their own
 QUESTION_NAMES = tuple(name for name, each in OPTIONS.items() if each.group == "goal" and each.number)

@@ -23,14 +23,14 @@ BEST = "best"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What one mechanism that was solved gives for the same question.
+    """What one mechanism that was solved gives for the same goal.
 
     Attributes
     ----------
     mechanism : str
         Its name.
     total : int or None
-        People to invite; ``None`` where no design meets the question.
+        People to invite; ``None`` where no design reaches the goal.
     variance : float or None
         Of the estimate, or the objective.
     cost : float or None

@@ -60,7 +60,7 @@ def match_neyman(plan: Design) -> Match:
     >>> match_neyman(dps.design(strata, epsilon=1.0, total=200))
     Match(total=276, proven=True)
     """
-    return _fewest_by_halving(plan) if plan.problem.families else _Search(plan).fewest()
+    return _fewest_by_halving(plan) if plan.problem.families else _NeymanVariance(plan).fewest()
 
 
 def _fewest_by_halving(plan: Design) -> Match:
@@ -75,7 +75,7 @@ def _fewest_by_halving(plan: Design) -> Match:
     return Match(high, proven=False)
 
 
-class _Shares:
+class _NeymanShares:
     """Neyman's shares clip(w·μ, lower, upper) for any totals at once; they grow with the total.
 
     Their sum is piecewise linear in μ, with a corner wherever a share leaves a bound.
@@ -116,14 +116,14 @@ class _Shares:
         return shares
 
 
-class _Search:
+class _NeymanVariance:
     """Neyman's variance at any totals, and bounds on it."""
 
     def __init__(self, plan: Design) -> None:
         self.problem: Problem = plan.problem
         # Without the finite population correction, which is the same for all sizes.
         self.goal = self.problem.objective(plan.sample_sizes) * (1 + _ROUNDING)
-        self.shares = _Shares(self.problem)
+        self.shares = _NeymanShares(self.problem)
         self.rows = np.arange(len(plan.strata))
         self.least, self.most = int(self.problem.lower.sum()), int(self.problem.upper.sum())
         self.looks = _LOOKS // len(plan.strata)

@@ -35,7 +35,7 @@ _PRIVACY_FACTS = ("central", "local", "spent_on_deviations", "central_in_all", O
 
 
 def read_design(path: str | Path, kind: type[Design]) -> Design:
-    """Read a design document and check its proof again, without answering its question anew.
+    """Read a design document and check its proof again, without searching for the best again.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _strata(rows: Sequence[StratumPart]) -> Strata:
 
 
 def _check_sizes(plan: Design, path: Path) -> None:
-    """Require sizes that add up and are proven, and relaxed ones that fit the bounds and the total."""
+    """Require sizes that add up and are proven, and relaxed ones that fit the limits and the total."""
     problem, bounded = plan.problem, isinstance(plan.certificate, Bound)
     if plan.total != problem.total:
         raise InputError(
@@ -170,7 +170,7 @@ def _check_sizes(plan: Design, path: Path) -> None:
     off = 0.0 if bounded else abs(relaxed.sum() - problem.total)
     if not inside.all() or off > 1e-6 * problem.total:
         raise InputError(
-            f"{path}: the relaxed sizes do not fit the bounds and the total; the file was changed."
+            f"{path}: the relaxed sizes do not fit the limits and the total; the file was changed."
         )
 
 

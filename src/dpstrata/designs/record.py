@@ -13,11 +13,11 @@ import numpy as np
 from dpstrata.allocation.comparison import Comparison, compare_designs
 from dpstrata.allocation.domains import Domain, describe_domains, find_partitions
 from dpstrata.allocation.figures import Figure, figures_of
-from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, certify_budget, certify_targets
 from dpstrata.allocation.proof.certificate import Certificate, certify
-from dpstrata.allocation.proof.one_draw import certify_figures
+from dpstrata.allocation.proof.noised_once import certify_figures
 from dpstrata.allocation.turnout import (
     chance_of_empty_stratum,
     chance_of_no_answer,
@@ -182,11 +182,11 @@ class Design:
         """
         if not self.scaled_by_answers:
             return self.local_epsilons
-        return read_only(OneDraw.of(self.problem).budgets_given(answers))
+        return read_only(NoisedOnce.of(self.problem).budgets_given(answers))
 
     def _budgets(self, rows: Rows) -> FloatArray:
         if self.problem.families:
-            return OneDraw.of(self.problem).budgets_at(self.sample_sizes)[rows]
+            return NoisedOnce.of(self.problem).budgets_at(self.sample_sizes)[rows]
         budgets = self.problem.terms.budgets(self.sample_sizes[rows].astype(float), rows).e
         cap = self.problem.terms.cap
         return budgets if cap is None else np.minimum(budgets, cap)
@@ -230,7 +230,7 @@ class Design:
         Returns
         -------
         (int, int) or None
-            That minimum and how many invitations it takes in all; ``None`` if none within the bounds does.
+            That minimum and how many invitations it takes in all; ``None`` if none within the limits does.
         """
         lower, upper = self.problem.lower, self.problem.upper
         least = minimum_against_empty(self.strata.sizes, self._response_rates, upper)
@@ -240,7 +240,7 @@ class Design:
 
     @property
     def emptiest_stratum(self) -> str:
-        """The stratum likeliest to be left without an answer if everyone is invited whom the bounds allow."""
+        """The stratum likeliest to be left without an answer if everyone is invited whom the limits allow."""
         chances = chance_of_no_answer(self.strata.sizes, self._response_rates, self.problem.upper)
         return self.strata.name(int(np.argmax(chances)))
 
@@ -295,7 +295,7 @@ class Design:
         """
         if not self.problem.families:
             return ()
-        scales = OneDraw.of(self.problem).scales_at(self.sample_sizes)
+        scales = NoisedOnce.of(self.problem).scales_at(self.sample_sizes)
         return figures_of(find_partitions(self.strata, self.inputs), scales)
 
     @property
@@ -344,7 +344,7 @@ class Design:
     def compares_costs(self) -> bool:
         """Whether other allocations are compared at the same cost, and not with as many people.
 
-        That is so where people cost differently and the question leaves their number open.
+        That is so where people cost differently and the goal leaves their number open.
         """
         inputs = self.inputs
         return inputs.formulas > 1 and not inputs.goal.counts_people and self.strata.costs_differ
@@ -352,7 +352,7 @@ class Design:
     def compare(self) -> tuple[Comparison, ...]:
         """Score this design, Neyman, proportional and equal allocation under the same privacy.
 
-        The others invite as many people, or cost as much where people cost differently and the question is
+        The others invite as many people, or cost as much where people cost differently and the goal is
         not about their number.
         """
         return compare_designs(

@@ -10,7 +10,7 @@ from typing import Any
 from dpstrata.designs.document import FORMAT
 from dpstrata.designs.document_shape import DesignDocument
 from dpstrata.survey.inputs import FORMULAS
-from dpstrata.survey.option_models import bounds_of
+from dpstrata.survey.option_models import range_of
 from dpstrata.survey.options import OPTIONS
 
 _TYPES: dict[type, str] = {int: "integer", float: "number", bool: "boolean", str: "string"}
@@ -26,12 +26,12 @@ def design_schema() -> str:
 
 
 def options_json() -> str:
-    """Return every option of a design with its type, default and bounds, as JSON text."""
+    """Return every option of a design with its type, default and limits, as JSON text."""
     options: dict[str, dict[str, Any]] = {
         name: {
             **({"type": _TYPES[each.kind]} if each.kind in _TYPES else {}),
             "default": each.default,
-            **bounds_of(each),
+            **range_of(each),
         }
         for name, each in OPTIONS.items()
     }

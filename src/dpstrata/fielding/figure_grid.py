@@ -16,8 +16,8 @@ import numpy as np
 
 from dpstrata.allocation.domains import WHOLE, Partition, find_partitions
 from dpstrata.allocation.figures import published
-from dpstrata.allocation.one_draw import OneDraw
-from dpstrata.allocation.one_draw_turnout import strengths_after_field
+from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
 from dpstrata.fielding.grid_noise import noise_at
 from dpstrata.numerics.arrays import FloatArray, IntArray
@@ -84,7 +84,7 @@ def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
     answers : array of int
         How many people answered in each stratum, at least one; these numbers are public.
     """
-    one, K = OneDraw.of(plan.problem), report_steps(plan)
+    one, K = NoisedOnce.of(plan.problem), report_steps(plan)
     planned = strengths_after_field(one, one.strengths_at(plan.sample_sizes), answers)
     allowed = one.room_of_answers(answers.astype(float)) / answers * _DOWN
     # from a scale of a mean to one in steps of reports

@@ -23,7 +23,7 @@ from dpstrata.fielding.frames.base import Frame
 from dpstrata.fielding.sieve import NO_ID, NO_STRATUM, Sieve, is_whole
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
-Method = Literal["aes-256", "blake2b"]
+Ranking = Literal["aes-256", "blake2b"]
 _FAILURE = 1e-9
 _SHOWN = 5
 
@@ -47,7 +47,7 @@ class Sample:
 
     ids: list[Any]
     strata: list[str]
-    method: Method
+    method: Ranking
     frame_digest: str
 
 
@@ -81,7 +81,7 @@ def draw_sample(plan: Design, frame: Frame, key: bytes) -> Sample:
     if len(set(ids)) < len(ids):
         raise InputError("the frame lists someone more than once, who would lose more than promised.")
     strata = [names[i] for i in kept.column("place").to_numpy()[rows].tolist()]
-    method: Method = "aes-256" if is_whole(kept.schema.field("id").type) else "blake2b"
+    method: Ranking = "aes-256" if is_whole(kept.schema.field("id").type) else "blake2b"
     return Sample(ids, strata, method, _digest(counted, names, key))
 
 

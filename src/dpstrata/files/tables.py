@@ -311,8 +311,8 @@ def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place_in_file: Ca
     while header and not header[-1]:
         header.pop()
     doubles = {name for name in header if header.count(name) > 1}
-    problems = [f"column {name!r} appears twice in the header." for name in sorted(doubles)]
-    kinds = [(problem, 1) for problem in problems]
+    mistakes = [f"column {name!r} appears twice in the header." for name in sorted(doubles)]
+    kinds = [(mistake, 1) for mistake in mistakes]
     width = len(header)
     rule = f"a row must have {counted(width, 'cell')} like the header, got"
     wrong: dict[int, list[int]] = {}
@@ -320,9 +320,9 @@ def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place_in_file: Ca
         if len(row) < width or any(cell not in (None, "") for cell in row[width:]):
             wrong.setdefault(len(row), []).append(index)
     for cells, where in wrong.items():
-        problems += [f"{place(index)}: {rule} {cells}." for index in where]
+        mistakes += [f"{place(index)}: {rule} {cells}." for index in where]
         kinds.append((f"{_places(place, where)}: {rule} {cells}.", len(where)))
-    if problems:
-        raise StrataError(problems, source=source, kinds=kinds)
+    if mistakes:
+        raise StrataError(mistakes, source=source, kinds=kinds)
     columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(header) if name}
     return Table(source, columns, place)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.allocation.posing import bounds_of
+from dpstrata.allocation.posing import size_limits
 from dpstrata.designs.record import Design
 from dpstrata.designs.waves import Waves, what_is_left
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, option
@@ -27,7 +27,7 @@ from dpstrata.planning.best import design_as_asked
 from dpstrata.planning.design import read_survey
 from dpstrata.planning.goal_search import warn_beyond_the_best, warn_of_empty_strata
 from dpstrata.privacy.promises import OTHER_THAN_EPSILON
-from dpstrata.survey.goals import QUESTIONS
+from dpstrata.survey.goals import GOAL_OPTIONS
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.releases import OPTION, RELEASES, kind_of
 from dpstrata.survey.strata import Strata
@@ -99,7 +99,7 @@ def pilot(
     if not pilot_total < both.total:
         left = f"be below {option('total', both.total, ',')}, so that someone is left for the main wave"
         raise InputError.must("pilot_total", left, pilot_total, ",")
-    least = int(bounds_of(inputs, strata)[0].sum())
+    least = int(size_limits(inputs, strata)[0].sum())
     if pilot_total < least:
         minimums = f"be at least the sum of the minimums ({least:,})"
         raise InfeasibleError.must("pilot_total", minimums, pilot_total, ",")
@@ -298,7 +298,7 @@ def _require_first(first: object) -> None:
 
 def _require_pure(strata: object, options: dict[str, Any]) -> None:
     """Refuse what a pilot is not worked out for."""
-    for name in (*QUESTIONS, *OTHER_THAN_EPSILON):
+    for name in (*GOAL_OPTIONS, *OTHER_THAN_EPSILON):
         if options.get(name):
             raise NotAvailableError(
                 f"a pilot supports only a total and a promise of epsilon, got {option(name, options[name])}.",

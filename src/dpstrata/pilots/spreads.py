@@ -35,7 +35,7 @@ _LEAST_TOLD = 1e-3  # share of the range below which nothing that is told is bel
 _SMALLEST = 1e-200  # where one person leaves no room, so that logarithms exist
 
 
-class Moments(NamedTuple):
+class PilotMoments(NamedTuple):
     """What the noised answers of each stratum show, as shares of the answer range.
 
     The last axis is that of the strata; before it there may be repeats.
@@ -49,7 +49,7 @@ class Moments(NamedTuple):
     """Sum of the fourth powers of the deviations from the mean."""
 
 
-def noised_moments(plan: Design, codes: IntArray, values: FloatArray) -> Moments:
+def noised_moments(plan: Design, codes: IntArray, values: FloatArray) -> PilotMoments:
     """Summarise noised answers, stratum by stratum.
 
     Parameters
@@ -72,17 +72,17 @@ def noised_moments(plan: Design, codes: IntArray, values: FloatArray) -> Moments
     if plan.mechanism.worst_case:
         mean_square = (2 * means - 1) ** 2 + 4 * np.bincount(codes, weights=off**2, minlength=strata) / counts
         noise = np.maximum(plan.mechanism.estimated_variance(mean_square, plan.local_epsilons), 0.0)
-    return Moments(counts, means, variances, noise, fourths)
+    return PilotMoments(counts, means, variances, noise, fourths)
 
 
-def pilot_spreads(plan: Design, moments: Moments) -> FloatArray:
+def pilot_spreads(plan: Design, moments: PilotMoments) -> FloatArray:
     """Return the standard deviations to plan the main wave with.
 
     Parameters
     ----------
     plan : Design
         The design of the pilot, with what was known of the spreads before.
-    moments : Moments
+    moments : PilotMoments
         What its noised answers show.
 
     Returns
@@ -110,7 +110,7 @@ def pilot_spreads(plan: Design, moments: Moments) -> FloatArray:
     return read_only(spreads)
 
 
-def _kurtosis(moments: Moments) -> FloatArray:
+def _kurtosis(moments: PilotMoments) -> FloatArray:
     """Kurtosis of the noised answers of all strata together, each in units of its own variance."""
     central = moments.variances * (moments.counts - 1) / moments.counts
     scale = (moments.counts * central**2).sum(axis=-1)

@@ -19,10 +19,10 @@ from dpstrata.survey.strata import Strata
 
 
 def design_with_best(strata: Strata, inputs: Inputs, posed: dict[str, Problem] | None = None) -> Design:
-    """Answer the question with the valid mechanism that does best.
+    """Reach the goal with the valid mechanism that does best.
 
     That is the least variance, as it is minimised; for a precision target the least cost or the fewest
-    people, then the least variance. Ties go to the mechanism that comes first. If none meets the question,
+    people, then the least variance. Ties go to the mechanism that comes first. If none reaches the goal,
     the reason is that of the one that comes closest. Only mechanisms that can be the best are tried.
     ``posed`` holds the problems that they pose, but for the total, and is filled.
     """
@@ -47,7 +47,7 @@ def design_with_best(strata: Strata, inputs: Inputs, posed: dict[str, Problem] |
 
 
 def _considered(strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> list[str]:
-    """Name the mechanisms that can be the best at some budget that the bounds and the question allow."""
+    """Name the mechanisms that can be the best at some budget that the limits and the goal allow."""
     names = contenders(inputs)
     if len(names) == 1:
         return names
@@ -67,7 +67,7 @@ def _posed(inputs: Inputs, strata: Strata, posed: dict[str, Problem]) -> Problem
 
 
 def _rank(plan: Design, figures: Choice) -> tuple[float, ...]:
-    """Order designs of one question with different mechanisms, the best first."""
+    """Order designs for one goal with different mechanisms, the best first."""
     variance = figures.variance or 0.0
     if plan.problem.terms.random_answers:
         correct = plan.inputs.finite_population
@@ -79,7 +79,7 @@ def _rank(plan: Design, figures: Choice) -> tuple[float, ...]:
 def design_as_asked(
     strata: Strata, inputs: Inputs, posed: dict[str, Problem] | None = None, *, warn: bool = True
 ) -> Design:
-    """Answer the question, with the best mechanism if that is asked for.
+    """Reach the goal, with the best mechanism if that is asked for.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.planning.goal_search import design_for
 from dpstrata.privacy.promises import never_amplified
-from dpstrata.survey.goals import QUESTIONS
+from dpstrata.survey.goals import GOAL_OPTIONS
 from dpstrata.survey.inputs import Inputs
 from dpstrata.words.designs import TITLES
 
@@ -96,19 +96,19 @@ def epsilon_rows(plan: Design, *, points: int = POINTS) -> list[dict[str, Any]]:
 
 
 def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) -> list[dict[str, Any]]:
-    """Design for each question, beside Neyman's allocation."""
+    """Design for each goal, beside Neyman's allocation."""
     rows = []
-    for question in asked:
-        inputs = _ask(plan.inputs, **question)
+    for goal in asked:
+        inputs = _ask(plan.inputs, **goal)
         same = inputs.promise == plan.inputs.promise
-        posed = replace(plan.problem, total=question["total"]) if same else None
+        posed = replace(plan.problem, total=goal["total"]) if same else None
         try:
             found = design_for(plan.strata, inputs, posed)
         except InfeasibleError:
             continue
         rows += [
             {
-                **{name: question[name] for name in varied},
+                **{name: goal[name] for name in varied},
                 "design": TITLES[row.design],
                 "variance": row.variance,
                 "standard_error": row.standard_error,
@@ -119,11 +119,11 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
     return rows
 
 
-def _ask(inputs: Inputs, **question: Any) -> Inputs:
+def _ask(inputs: Inputs, **goal: Any) -> Inputs:
     """Ask something else of the same survey; domains and their targets are left out.
 
     Unless figures of the domains are what is published; those have no targets.
     """
     domains = () if inputs.release_form.noised_once else ("domains",)
-    none = dict.fromkeys((*QUESTIONS, "expected_mean", *domains))
-    return replace(inputs, **{**none, **question})
+    none = dict.fromkeys((*GOAL_OPTIONS, "expected_mean", *domains))
+    return replace(inputs, **{**none, **goal})

@@ -1,4 +1,4 @@
-"""The one question everyone asks: how many people to invite in each stratum."""
+"""`design`: how many people to invite in each stratum."""
 
 from __future__ import annotations
 

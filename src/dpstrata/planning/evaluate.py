@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.allocation.one_draw import OneDraw
-from dpstrata.allocation.posing import bounds_of
+from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.posing import size_limits
 from dpstrata.allocation.proof.bound import Bound, certify_budget
 from dpstrata.allocation.proof.certificate import Certificate, certify
-from dpstrata.allocation.proof.one_draw import certify_figures
+from dpstrata.allocation.proof.noised_once import certify_figures
 from dpstrata.allocation.variances import VarianceParts, planned_variance, release_variances, variance_parts
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
@@ -22,7 +22,7 @@ from dpstrata.planning.best import design_as_asked
 from dpstrata.planning.design import read_survey
 from dpstrata.planning.goal_search import require_costs
 from dpstrata.survey.costs import fits_budget, total_cost
-from dpstrata.survey.goals import QUESTIONS, has_targets
+from dpstrata.survey.goals import GOAL_OPTIONS, has_targets
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata import Strata
 from dpstrata.words.evaluations import evaluation_sentences, evaluation_table
@@ -117,7 +117,7 @@ class Evaluation:
     def _budgets(self) -> FloatArray:
         problem, n = self.best.problem, self.sample_sizes.astype(float)
         if problem.families:
-            return OneDraw.of(problem).budgets_at(n)
+            return NoisedOnce.of(problem).budgets_at(n)
         amplified = self.best.inputs.promise.amplified
         return problem.terms.budgets(n).e if amplified else np.full(len(n), math.nan)
 
@@ -162,7 +162,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     strata : Strata
         The population.
     sample_sizes : array of int
-        People to invite in each stratum, within the bounds of the options.
+        People to invite in each stratum, within the limits of the options.
     **options
         As for :func:`design`, without ``total`` and the other goals. A ``budget`` is compared with the cost
         of the allocation.
@@ -175,7 +175,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     Raises
     ------
     InputError
-        If the sizes do not fit the strata and bounds.
+        If the sizes do not fit the strata and limits.
 
     Examples
     --------
@@ -185,9 +185,9 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     1.186
     """
     sizes = _as_sizes(sample_sizes, strata)
-    questions = ({*QUESTIONS, "expected_mean"} - {"budget"}) & set(options)
-    if questions:
-        name = min(questions)
+    chosen = ({*GOAL_OPTIONS, "expected_mean"} - {"budget"}) & set(options)
+    if chosen:
+        name = min(chosen)
         raise InputError(
             f"evaluate takes the total from {option('sample_sizes')}, got {option(name)} too.",
             argument=name,
@@ -203,7 +203,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     if budget is not None:
         require_costs(strata)
         budget = replace(inputs, total=None, budget=budget).budget
-    _require_inside(sizes, strata, *bounds_of(inputs, strata))
+    _require_inside(sizes, strata, *size_limits(inputs, strata))
     if strata.costs_differ and strata.costs is not None:
         inputs = replace(inputs, total=None, budget=total_cost(strata.costs, sizes))
     best = design_as_asked(strata, inputs, warn=False)

@@ -1,4 +1,4 @@
-"""The questions of someone who plans a survey, each a search over the same solvers."""
+"""The goals of someone who plans a survey, each a search over the same solvers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpstrata.allocation.domains import Partition, find_partitions
-from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
@@ -20,8 +20,8 @@ from dpstrata.allocation.proof.certificate import Certificate
 from dpstrata.allocation.solvers.budget import solve_budget
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.free import best_sizes
-from dpstrata.allocation.solvers.one_draw.solve import solve_one_draw
-from dpstrata.allocation.solvers.solution import Bounded, OneDrawSolution, Solution
+from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
+from dpstrata.allocation.solvers.solution import Bounded, NoisedOnceSolution, Solution
 from dpstrata.allocation.solvers.spending import solve_spending
 from dpstrata.allocation.solvers.targets import solve_targets
 from dpstrata.allocation.variances import stratum_variances, variance_parts
@@ -39,12 +39,12 @@ _NEWTON_STEPS = 3
 
 
 def design_for(strata: Strata, inputs: Inputs, problem: Problem | None = None) -> Design:
-    """Answer the question that ``inputs`` ask about ``strata``.
+    """Reach the goal of ``inputs`` with ``strata``.
 
     ``problem`` is what the inputs pose but for its total, where that is known already.
     """
     problem = problem or pose(inputs, strata)
-    search = (_FigureSearch if problem.families else _Search)(strata, inputs, problem)
+    search = (_FigureSearch if problem.families else _Totals)(strata, inputs, problem)
     if inputs.domains is not None:
         find_partitions(strata, inputs)  # says what is wrong with them before any work
     match inputs.goal:
@@ -112,7 +112,7 @@ def _beyond(cost: float, budget: float) -> str:
     return money(cost) if money(cost) != money(budget) else f"{cost:,.10g}"
 
 
-class _Search:
+class _Totals:
     """Designs of one survey for any total, solved at most once each."""
 
     def __init__(self, strata: Strata, inputs: Inputs, problem: Problem) -> None:
@@ -124,7 +124,7 @@ class _Search:
         self.variances: dict[int, float] = {}
 
     def problem(self, total: int) -> Problem:
-        """Pose the problem for ``total``; terms and bounds are shared."""
+        """Pose the problem for ``total``; terms and limits are shared."""
         return self._problem if total == self._problem.total else replace(self._problem, total=total)
 
     def solve(self, total: int) -> Solution:
@@ -358,17 +358,17 @@ class _Search:
         )
 
 
-class _FigureSearch(_Search):
+class _FigureSearch(_Totals):
     """Designs of a survey whose figures have one draw of noise each: more interviews never hurt."""
 
     def __init__(self, strata: Strata, inputs: Inputs, problem: Problem) -> None:
         super().__init__(strata, inputs, problem)
-        self.found: dict[int, OneDrawSolution] = {}
+        self.found: dict[int, NoisedOnceSolution] = {}
 
     def solve(self, total: int) -> Solution:
         """Find sizes and scales for ``total``."""
         if total not in self.found:
-            self.found[total] = solve_one_draw(OneDraw.of(super().problem(total)))
+            self.found[total] = solve_noised_once(NoisedOnce.of(super().problem(total)))
         return Solution(self.found[total].sizes, self.found[total].relaxed_sizes, price=None)
 
     def problem(self, total: int) -> Problem:
@@ -380,7 +380,7 @@ class _FigureSearch(_Search):
         return replace(posed, scales=self.found[total].scales)
 
     def best_sizes(self) -> IntArray:
-        """Return everyone whom the bounds allow."""
+        """Return everyone whom the limits allow."""
         return self._problem.upper
 
     def design(self, total: int, outcome: Outcome | None) -> Design:

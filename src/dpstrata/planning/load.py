@@ -1,4 +1,4 @@
-"""Reading a design document back, with everything in it checked, the answer to its question too."""
+"""Reading a design document back, with everything in it checked: also that it is the best for its goal."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.solvers.exact import solve_exactly
-from dpstrata.allocation.solvers.one_draw.solve import solve_one_draw
+from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
 from dpstrata.allocation.variances import stratum_variances, variance_parts
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
@@ -185,7 +185,7 @@ def _best(problem: Problem) -> tuple[Problem, IntArray]:
     """Solve a problem; figures with one draw of noise each get scales too."""
     if not problem.families:
         return problem, np.asarray(solve_exactly(problem).sizes, dtype=np.int64)
-    found = solve_one_draw(OneDraw.of(problem))
+    found = solve_noised_once(NoisedOnce.of(problem))
     return replace(problem, scales=found.scales), found.sizes
 
 

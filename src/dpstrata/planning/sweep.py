@@ -13,7 +13,7 @@ from dpstrata.allocation.problem import Problem
 from dpstrata.errors import InfeasibleError
 from dpstrata.planning.best import design_as_asked
 from dpstrata.planning.design import read_survey
-from dpstrata.survey.goals import QUESTIONS
+from dpstrata.survey.goals import GOAL_OPTIONS
 from dpstrata.survey.strata import Strata
 
 _RESULTS = ("noise", "total", "variance", "standard_error", "privacy_share", "sample_sizes", "problem")
@@ -64,7 +64,7 @@ def sweep_rows(strata: Strata, options: Mapping[str, Any]) -> Iterator[dict[str,
     posed: dict[tuple[Any, ...], dict[str, Problem]] = {}  # once for all totals, by mechanism
     for chosen in combinations(options):
         survey, inputs = read_survey(strata, {**options, **chosen})
-        key = tuple(str(value) for name, value in chosen.items() if name not in QUESTIONS)
+        key = tuple(str(value) for name, value in chosen.items() if name not in GOAL_OPTIONS)
         try:
             plan = design_as_asked(survey, inputs, posed.setdefault(key, {}), warn=False)
         except InfeasibleError as reason:

@@ -17,7 +17,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.pilots.pilot import design_with, pilot_weight
-from dpstrata.pilots.spreads import Moments, pilot_spreads
+from dpstrata.pilots.spreads import PilotMoments, pilot_spreads
 from dpstrata.planning.best import design_as_asked
 from dpstrata.planning.goal_search import design_for
 from dpstrata.planning.sensitivity import with_sds
@@ -148,7 +148,7 @@ def simulate_pilot(
 
 def _moments(
     first: Design, population: list[FloatArray], replications: int, generator: np.random.Generator
-) -> Moments:
+) -> PilotMoments:
     """Summarise the noised answers of many simulated first waves."""
     allowed, mechanism = first.inputs.answers, first.mechanism
     columns: list[tuple[FloatArray, ...]] = []
@@ -169,4 +169,4 @@ def _moments(
                 (off**4).sum(axis=1),
             )
         )
-    return Moments(*(np.stack(each, axis=1) for each in zip(*columns, strict=True)))
+    return PilotMoments(*(np.stack(each, axis=1) for each in zip(*columns, strict=True)))

@@ -13,8 +13,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.allocation.one_draw import OneDraw
-from dpstrata.allocation.one_draw_turnout import strengths_after_field
+from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.allocation.turnout import willing_people
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
@@ -250,7 +250,7 @@ def _noise_of_figures(plan: Design, numbers: IntArray, generator: np.random.Gene
     """Noise of the population mean in each survey, where figures have one draw each; from the best family."""
     if not plan.problem.families:
         return 0.0
-    one = OneDraw.of(plan.problem)
+    one = NoisedOnce.of(plan.problem)
     shares = [np.sqrt(family.weights * len(one.families)) for family in one.families]
     planned = one.strengths_at(plan.sample_sizes)
     best = min(range(len(planned)), key=lambda i: float(((shares[i] / planned[i]) ** 2).sum()))

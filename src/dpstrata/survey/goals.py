@@ -81,7 +81,7 @@ _MEASURES: dict[str, tuple[type[Measure], tuple[str, ...]]] = {
     "target_cv": (Variation, ("expected_mean",)),
 }
 TARGETS = tuple(_MEASURES)
-QUESTIONS = ("total", "at_most", "budget", *TARGETS)
+GOAL_OPTIONS = ("total", "at_most", "budget", *TARGETS)
 
 
 def normal_quantile(confidence: float) -> float:
@@ -388,14 +388,14 @@ def check_goal(inputs: Inputs) -> None:
     InputError
         If none or several are asked for, or other options do not go with it.
     """
-    asked = [name for name in QUESTIONS if getattr(inputs, name) is not None]
+    asked = [name for name in GOAL_OPTIONS if getattr(inputs, name) is not None]
     targets = [name for name in asked if name in TARGETS]
     alone = [name for name in asked if name != "budget"] if targets else asked
     of_domains = has_targets(inputs.domains)
     if len(alone) > 1 or not (asked or of_domains):
         got = " and ".join(map(option, alone)) or "none of them"
         about: dict[str, Any] = {"argument": alone[0]} if alone else {}
-        raise InputError(f"a design needs one of {', '.join(map(option, QUESTIONS))}, got {got}.", **about)
+        raise InputError(f"a design needs one of {', '.join(map(option, GOAL_OPTIONS))}, got {got}.", **about)
     if of_domains and alone and alone[0] in ("total", "at_most"):
         raise InputError(
             f"targets for {option('domains')} determine how many people are invited, so {option(alone[0])} "

@@ -47,13 +47,13 @@ def model_of(
         about: Any = Field(
             ... if required and each.since == 1 else each.default,
             description=each.sentence,
-            json_schema_extra=bounds_of(each),
+            json_schema_extra=range_of(each),
         )
         parts[each.name] = (kind | None if each.optional else kind, about)
     return create_model(name, __base__=base, __doc__=base.__doc__, **parts)
 
 
-def bounds_of(option: Option) -> dict[str, Any]:
+def range_of(option: Option) -> dict[str, Any]:
     """Return what can be given, in the words of JSON Schema; whoever makes a design requires it."""
     stated = {
         "minimum": option.least,
@@ -61,4 +61,4 @@ def bounds_of(option: Option) -> dict[str, Any]:
         "exclusiveMinimum": option.above,
         "enum": list(option.choices) or None,
     }
-    return {word: bound for word, bound in stated.items() if bound is not None}
+    return {word: end for word, end in stated.items() if end is not None}

@@ -1,4 +1,4 @@
-"""Every option of a design, once: its type, default, bounds and one sentence.
+"""Every option of a design, once: its type, default, range and one sentence.
 
 :class:`Inputs <dpstrata.survey.inputs.Inputs>`, the document's ``inputs``, the JSON API, the flags of the
 command line, the table in the documentation and the page's ``options.json`` are made from here. It is a plain
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dpstrata.privacy.answers.base import Answers
 
-Group = Literal["goal", "survey", "privacy", "bounds"]
+Group = Literal["goal", "survey", "privacy", "limits"]
 Objective = Literal["mean", "trace", "unit_free", "custom"]
 Target = float | Mapping[str, float] | None
 """What the domains of a column must reach: the same for all, one for each that has one, or nothing."""
@@ -51,7 +51,7 @@ class Option(NamedTuple):
     group : str
         Where it is listed.
     least, most, above : float or None
-        Its bounds; ``above`` is not included.
+        Its range; ``above`` is not included.
     choices : tuple of str
         All that it can be, if that is a list.
     typed : str
@@ -92,22 +92,22 @@ class Option(NamedTuple):
         Raises
         ------
         InputError
-            If it is of another kind or out of bounds.
+            If it is of another kind or out of range.
         """
         if self.take is not None:
             return self.take(value)
         if value is None and self.optional:
             return None
         if self.number:
-            return self.bounded(as_number(self.name, value, whole=self.whole))
+            return self.in_range(as_number(self.name, value, whole=self.whole))
         if self.kind is bool and not isinstance(value, bool):
             raise InputError.must(self.name, "be True or False", value)
         if self.choices and not (isinstance(value, str) and value in self.choices):
             raise InputError.must(self.name, f"be one of {', '.join(self.choices)}", value)
         return value
 
-    def bounded(self, value: float) -> float:
-        """Require that a number is within the bounds, and say which one it breaks."""
+    def in_range(self, value: float) -> float:
+        """Require that a number is within its range, and say which end it breaks."""
         if self.above is not None and not value > self.above:
             requirement = f"be above {written(self.above)}"
         elif self.least is not None and not value >= self.least:
@@ -147,17 +147,17 @@ def as_number(name: str, value: object, *, whole: bool = False) -> float:
     return int(number)
 
 
-def written(bound: float) -> str:
-    """Write a bound for people.
+def written(end: float) -> str:
+    """Write the end of a range for people.
 
     Examples
     --------
     >>> written(1000), written(1e-6), written(2**62)
     ('1,000', '1e-6', '2^62')
     """
-    if bound == LARGEST_TOTAL:
+    if end == LARGEST_TOTAL:
         return "2^62"
-    return f"{bound:,}" if isinstance(bound, int) else f"{bound:.12g}".replace("e-0", "e-").replace("e+", "e")
+    return f"{end:,}" if isinstance(end, int) else f"{end:.12g}".replace("e-0", "e-").replace("e+", "e")
 
 
 def _spec(value: float) -> str:
@@ -202,8 +202,8 @@ def _as_target(where: str, target: object) -> Target:
     if not number > 0:
         raise InputError(f"a target of {option('domains')} must be positive, {got}.", value=target)
     if not _SMALLEST <= number <= _LARGEST:
-        bounds = f"between {_SMALLEST:g} and {_LARGEST:g}"
-        raise InputError(f"a target of {option('domains')} must lie {bounds}, {got}.", value=target)
+        ends = f"between {_SMALLEST:g} and {_LARGEST:g}"
+        raise InputError(f"a target of {option('domains')} must lie {ends}, {got}.", value=target)
     return number
 
 
@@ -295,12 +295,12 @@ class Options(PromiseOptions):
     min_per_stratum: int = _option(
         1,
         "Minimum number of people to invite in a stratum; smaller strata are sampled in full.",
-        "bounds",
+        "limits",
         least=1,
         most=LARGEST_TOTAL,
     )
-    min_fraction: float = _option(0.0, "Minimum sampling rate in a stratum.", "bounds", least=0.0, most=1.0)
-    max_fraction: float = _option(1.0, "Maximum sampling rate in a stratum.", "bounds", above=0.0, most=1.0)
+    min_fraction: float = _option(0.0, "Minimum sampling rate in a stratum.", "limits", least=0.0, most=1.0)
+    max_fraction: float = _option(1.0, "Maximum sampling rate in a stratum.", "limits", above=0.0, most=1.0)
     domains: Mapping[str, Target] | None = _option(
         None,
         "Columns whose groups are domains, each with the precision that its groups must reach, if any.",

@@ -68,7 +68,7 @@ class Strata:
     Raises
     ------
     StrataError
-        With every problem found.
+        With every mistake found.
 
     Examples
     --------
@@ -150,14 +150,14 @@ class Strata:
         path : path
             The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``.
         answers : (lower, upper), (lower, upper, step) or "binary", optional
-            If given, spreads that such answers cannot have are reported with the other problems.
+            If given, spreads that such answers cannot have are reported with the other mistakes.
         sheet : str, optional
             Sheet of an Excel file; by default the first. Title rows above its header are left out.
 
         Raises
         ------
         StrataError
-            With every problem of the file, each with its row and column.
+            With every mistake of the file, each with its row and column.
         """
         from dpstrata.files.tables import read_table
 
@@ -360,36 +360,36 @@ def _checked_columns(
     extra: Mapping[str, Sequence[Any]],
 ) -> dict[str, FloatArray]:
     """Take the columns that were given as numbers, and require an entry per stratum in everything."""
-    problems: list[str] = []
+    mistakes: list[str] = []
     columns = {
-        name: _as_floats(name, values, problems) for name, values in given.items() if values is not None
+        name: _as_floats(name, values, mistakes) for name, values in given.items() if values is not None
     }
     count = len(columns["sizes"])
-    if not problems and count == 0:
-        problems.append("there must be at least one stratum, got none.")
+    if not mistakes and count == 0:
+        mistakes.append("there must be at least one stratum, got none.")
     lengths = {option(name): len(values) for name, values in columns.items()}
     if names is not None:
         lengths[option("names")] = len(names)
     if sources is not None and not isinstance(sources, str):
         lengths[option("sd_sources")] = len(sources)
     lengths |= {f"{option('extra')}[{name!r}]": len(values) for name, values in extra.items()}
-    problems += [
+    mistakes += [
         f"{name} must have one entry per stratum ({count}), got {length}."
         for name, length in lengths.items()
         if length != count
     ]
-    if problems:
-        raise StrataError(problems)
+    if mistakes:
+        raise StrataError(mistakes)
     return columns
 
 
-def _as_floats(name: str, values: npt.ArrayLike, problems: list[str]) -> FloatArray:
+def _as_floats(name: str, values: npt.ArrayLike, mistakes: list[str]) -> FloatArray:
     try:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        problems.append(f"{option(name)} must be numbers of moderate size.")
+        mistakes.append(f"{option(name)} must be numbers of moderate size.")
         return np.empty(0)
     if array.ndim != 1:
-        problems.append(f"{option(name)} must be a list of numbers, got {array.ndim} dimensions.")
+        mistakes.append(f"{option(name)} must be a list of numbers, got {array.ndim} dimensions.")
         return np.empty(0)
     return array

@@ -57,7 +57,7 @@ class Finding(NamedTuple):
 def find_problems(
     columns: Mapping[str, FloatArray], *, names: Sequence[str] | None, sources: str | Sequence[str]
 ) -> list[Finding]:
-    """Find every problem of the values; all columns have the same length."""
+    """Find every mistake of the values; all columns have the same length."""
     sizes = columns["sizes"]
     found = _each(
         "size", sizes, "size must be a whole number from 1 to 10^12", _whole(sizes, 1, LARGEST_SIZE)
@@ -79,7 +79,7 @@ def find_problems(
     ):
         if name in columns:
             found += _each(COLUMN_OF[name], columns[name], rule, holds(columns[name]))
-    found += _find_bounds(sizes, columns.get("mins"), columns.get("maxs"))
+    found += _find_limits(sizes, columns.get("mins"), columns.get("maxs"))
     found += _find_doubles(names)
     listed = enumerate([sources] if isinstance(sources, str) else sources)
     found += [
@@ -139,7 +139,7 @@ def _each(column: str, values: FloatArray, rule: str, holds: BoolArray) -> list[
     return [Finding(int(i), column, rule, f"{values[i]:.15g}") for i in np.flatnonzero(~holds)]
 
 
-def _find_bounds(sizes: FloatArray, mins: FloatArray | None, maxs: FloatArray | None) -> list[Finding]:
+def _find_limits(sizes: FloatArray, mins: FloatArray | None, maxs: FloatArray | None) -> list[Finding]:
     found = []
     if mins is not None and maxs is not None:
         found += [

@@ -1,4 +1,4 @@
-"""From the columns of a table to strata, with every problem reported at its row and column."""
+"""From the columns of a table to strata, with every mistake reported at its row and column."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def strata_arguments(
     """
     known = _Columns(table)
     spread = known.spread()
-    if known.problems:
-        raise StrataError(known.problems, source=table.source)
+    if known.mistakes:
+        raise StrataError(known.mistakes, source=table.source)
     columns = _number_columns(known)
     names = known.texts("stratum")
     sources = known.sources(spread)
@@ -65,7 +65,7 @@ def strata_arguments(
 def _number_columns(known: _Columns) -> dict[str, FloatArray]:
     """Read the numbers but the spread, by the arguments of ``Strata`` that they are for."""
     sizes = known.numbers("size")
-    # An empty cell of these columns means: no such bound, everyone answers, nothing was spent.
+    # An empty cell of these columns means: no such limit, everyone answers, nothing was spent.
     zero = np.zeros_like(sizes)
     blanks = {"min": zero, "max": sizes, "response_rate": np.ones_like(sizes), "sd_epsilon": zero}
     return {
@@ -117,7 +117,7 @@ class _Columns:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.problems: list[str] = []
+        self.mistakes: list[str] = []
         self.findings: list[Finding] = []
         self.unreadable: list[tuple[int | None, str]] = []
         self.cells: dict[str, Sequence[Any]] = {}
@@ -125,15 +125,15 @@ class _Columns:
         for name, cells in table.columns.items():
             plain = name.strip().casefold()
             if plain in KNOWN and plain in self.cells:
-                self.problems.append(f"column {plain!r} appears twice in the header.")
+                self.mistakes.append(f"column {plain!r} appears twice in the header.")
             elif plain in KNOWN:
                 self.cells[plain] = cells
             else:
                 self.others[name] = cells
         self._compare_names()
         self.length = len(next(iter(table.columns.values()), []))
-        if not self.length and not self.problems:
-            self.problems.append("there must be at least one stratum, got only a header.")
+        if not self.length and not self.mistakes:
+            self.mistakes.append("there must be at least one stratum, got only a header.")
         self._decimal = self._decimal_sign()
 
     def _compare_names(self) -> None:
@@ -147,7 +147,7 @@ class _Columns:
         for name in ("stratum", "size"):
             if name not in self.cells:
                 hint = f" Did you mean {close.pop(name)!r}?" if name in close else ""
-                self.problems.append(f"column {name!r} is missing; {there}.{hint}")
+                self.mistakes.append(f"column {name!r} is missing; {there}.{hint}")
         for name, other in close.items():
             warnings.warn(
                 DpstrataWarning(
@@ -162,7 +162,7 @@ class _Columns:
         if given in (["sd_low", "sd_high"], []):
             return "sd_high" if given else None
         if len(given) > 1 or given[0] in ("sd_low", "sd_high"):
-            self.problems.append(
+            self.mistakes.append(
                 "the spread must be given by one of sd, variance, proportion, or by sd_low and sd_high, "
                 f"got {' and '.join(given)}."
             )

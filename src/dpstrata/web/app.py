@@ -43,7 +43,7 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
         Route("/", _show_page),
         Route("/api/openapi.json", _show_openapi),
         *(
-            Route(endpoint.path, service.answerer(endpoint), methods=[endpoint.method], name=endpoint.job)
+            Route(endpoint.path, service.replier(endpoint), methods=[endpoint.method], name=endpoint.job)
             for endpoint in ENDPOINTS
         ),
         Mount("/static", _Files(directory=STATIC)),
@@ -74,7 +74,7 @@ class _Service:
         finally:
             await self._pool.stop()
 
-    def answerer(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    def replier(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         """Make the function that answers requests to an endpoint."""
 
         async def answer(request: Request) -> Response:

@@ -23,7 +23,7 @@ class Example:
     title, about : str
         What it is called, and a sentence about it.
     options : dict
-        A question that makes sense for it.
+        A goal that makes sense for it.
     count : str or None
         For a frame of people, the column that says the stratum.
     """
@@ -78,7 +78,7 @@ def list_examples() -> dict[str, Any]:
 
 
 def open_example(name: str) -> dict[str, Any]:
-    """Return the strata of an example, as a request for a design holds them, and a question about them."""
+    """Return the strata of an example, as a request for a design holds them, and a goal."""
     if name not in EXAMPLES:
         raise RefusedError(404, f"there is no example {name!r}; there are {', '.join(EXAMPLES)}.")
     example = EXAMPLES[name]

@@ -69,12 +69,12 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def answer_health(body: bytes, parameters: Parameters) -> Reply:
+def reply_health(body: bytes, parameters: Parameters) -> Reply:
     """Say that a worker answers."""
     return reply_json({"status": "ok", "version": __version__})
 
 
-def answer_design(body: bytes, parameters: Parameters) -> Reply:
+def reply_design(body: bytes, parameters: Parameters) -> Reply:
     """Design, and describe the result in figures, words and charts."""
     plan, warned = plan_of(DesignRequest.model_validate_json(body))
     charts = {"allocation": plot(plan).spec, "parts": parts_chart(plan).spec}
@@ -136,13 +136,13 @@ def describe(plan: Design) -> dict[str, Any]:
     }
 
 
-def answer_headline(body: bytes, parameters: Parameters) -> Reply:
+def reply_headline(body: bytes, parameters: Parameters) -> Reply:
     """Say the headline in full: how many interviews Neyman's allocation would need takes several designs."""
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
     return reply_json({"headline": headline(plan)})
 
 
-def answer_precision(body: bytes, parameters: Parameters) -> Reply:
+def reply_precision(body: bytes, parameters: Parameters) -> Reply:
     """Draw the precision against the number of interviews."""
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
     rows, best = precision_rows(plan)
@@ -156,7 +156,7 @@ def answer_precision(body: bytes, parameters: Parameters) -> Reply:
     )
 
 
-def answer_epsilon(body: bytes, parameters: Parameters) -> Reply:
+def reply_epsilon(body: bytes, parameters: Parameters) -> Reply:
     """Draw the precision against epsilon."""
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
     promise = plan.inputs.promise
@@ -176,7 +176,7 @@ FIGURES = {
 }
 
 
-def answer_compare(body: bytes, parameters: Parameters) -> Reply:
+def reply_compare(body: bytes, parameters: Parameters) -> Reply:
     """Set two plans side by side."""
     request = CompareRequest.model_validate_json(body)
     held, current = (plan_of(each)[0] for each in (request.held, request.current))
@@ -210,53 +210,53 @@ def answer_compare(body: bytes, parameters: Parameters) -> Reply:
     )
 
 
-def answer_table(body: bytes, parameters: Parameters) -> Reply:
+def reply_table(body: bytes, parameters: Parameters) -> Reply:
     """Read a table file into columns of cells, as they stand; nothing is kept."""
     return reply_json(read_upload(parameters.get("name", ""), body))
 
 
-def answer_examples(body: bytes, parameters: Parameters) -> Reply:
+def reply_examples(body: bytes, parameters: Parameters) -> Reply:
     """Name the shipped examples."""
     return reply_json(list_examples())
 
 
-def answer_example(body: bytes, parameters: Parameters) -> Reply:
+def reply_example(body: bytes, parameters: Parameters) -> Reply:
     """Return one of them."""
     return reply_json(open_example(parameters["name"]))
 
 
-def answer_download(body: bytes, parameters: Parameters, *, ending: str, kind: str) -> Reply:
+def reply_download(body: bytes, parameters: Parameters, *, ending: str, kind: str) -> Reply:
     """Write a file of the design, as the library would."""
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
     path = Path(f"design.{ending}")
     return Reply(design_content(plan, path), kind=kind, name=path.name)
 
 
-def answer_strata(body: bytes, parameters: Parameters) -> Reply:
+def reply_strata(body: bytes, parameters: Parameters) -> Reply:
     """Write the strata file that the code reads."""
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
     path = Path("strata.csv")
     return Reply(table_content(strata_columns(plan), path), kind=CSV, name=path.name)
 
 
-def answer_report(body: bytes, parameters: Parameters) -> Reply:
+def reply_report(body: bytes, parameters: Parameters) -> Reply:
     """Write the report."""
     plan, _ = plan_of(DesignRequest.model_validate_json(body))
     return Reply(report_html(plan).encode(), kind="text/html; charset=utf-8", name="report.html")
 
 
 JOBS: dict[str, Job] = {
-    "health": answer_health,
-    "design": answer_design,
-    "headline": answer_headline,
-    "precision": answer_precision,
-    "epsilon": answer_epsilon,
-    "compare": answer_compare,
-    "table": answer_table,
-    "examples": answer_examples,
-    "example": answer_example,
-    "document": partial(answer_download, ending="json", kind="application/json"),
-    "csv": partial(answer_download, ending="csv", kind=CSV),
-    "strata": answer_strata,
-    "report": answer_report,
+    "health": reply_health,
+    "design": reply_design,
+    "headline": reply_headline,
+    "precision": reply_precision,
+    "epsilon": reply_epsilon,
+    "compare": reply_compare,
+    "table": reply_table,
+    "examples": reply_examples,
+    "example": reply_example,
+    "document": partial(reply_download, ending="json", kind="application/json"),
+    "csv": partial(reply_download, ending="csv", kind=CSV),
+    "strata": reply_strata,
+    "report": reply_report,
 }

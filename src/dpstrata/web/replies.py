@@ -124,7 +124,7 @@ def explain(error: Exception) -> Reply | None:
     return None
 
 
-# The kinds of problems that Pydantic finds, in our words.
+# The kinds of mistakes that Pydantic finds, in our words.
 _WANTED = {
     "extra_forbidden": "is not known here",
     "missing": "is missing",

@@ -20,11 +20,11 @@ Cells = Annotated[list[Cell], Field(max_length=LIMITS.rows)]
 ColumnName = Annotated[StrictStr, Field(min_length=1, max_length=200)]
 
 
-class _Part(BaseModel):
+class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class GivenOptions(_Part):
+class GivenOptions(_Request):
     """The arguments of ``dpstrata.design``; those left out have its defaults."""
 
     @model_validator(mode="before")
@@ -60,7 +60,7 @@ else:
     )
 
 
-class DesignRequest(_Part):
+class DesignRequest(_Request):
     """Strata as columns of cells, as in a strata file, and the options of the design."""
 
     strata: dict[ColumnName, Cells] = Field(
@@ -73,7 +73,7 @@ class DesignRequest(_Part):
     options: Options
 
     def read_strata(self) -> Strata:
-        """Check the cells and build the strata; every problem is reported with its cell."""
+        """Check the cells and build the strata; every mistake is reported with its cell."""
         lengths = {len(cells) for cells in self.strata.values()}
         if len(lengths) > 1:
             raise InputError(
@@ -85,7 +85,7 @@ class DesignRequest(_Part):
         return strata_from_table(table, answers=self.options.allowed(), spread_follows=follows)
 
 
-class CompareRequest(_Part):
+class CompareRequest(_Request):
     """Two plans to set side by side."""
 
     held: DesignRequest

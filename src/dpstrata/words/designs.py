@@ -256,7 +256,7 @@ def response_in_words(plan: Design) -> str | None:
     found = plan.minimum_against_empty()
     if found is None:
         return (
-            f"{words} No minimum within the bounds lowers it to 1%; merge small strata, such as "
+            f"{words} No minimum within the limits lowers it to 1%; merge small strata, such as "
             f"{plan.emptiest_stratum!r}, with others."
         )
     least, needed = found

@@ -49,7 +49,7 @@ def relax(problem: Problem) -> Relaxation:
     for bound, extreme in ((problem.lower, np.max), (problem.upper, np.min)):
         if problem.total == int(bound.sum()):
             return _at_the_bounds(terms, bound.astype(float), extreme)
-    search = _Search(problem)
+    search = _Balancing(problem)
     weight = terms.core_weights(problem.total)
     x = search.balance(None, weight)
     if terms.falls_like_inverse:
@@ -71,7 +71,7 @@ def _at_the_bounds(terms: Terms, x: FloatArray, extreme: Callable[[FloatArray], 
     return Relaxation(x, float(extreme(terms.marginal(x))), terms)
 
 
-class _Search:
+class _Balancing:
     """Balances shares to the total, and remembers price and origin from one step to the next."""
 
     def __init__(self, problem: Problem) -> None:

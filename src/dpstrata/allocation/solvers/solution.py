@@ -37,7 +37,7 @@ class Bounded(NamedTuple):
     bound: Bound
 
 
-class OneDrawSolution(NamedTuple):
+class NoisedOnceSolution(NamedTuple):
     """Sizes, scales and their proof.
 
     Attributes

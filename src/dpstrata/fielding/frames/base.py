@@ -12,6 +12,7 @@ from typing import Any
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.spelling import warn_of_spellings
 from dpstrata.files.tables import require_columns
+from dpstrata.words.numbers import counted
 
 BETWEEN = " | "  # of the values of several stratum columns
 WHITESPACE = "".join(
@@ -115,7 +116,7 @@ class FrameSummary:
     spellings: dict[str, int] = field(default_factory=dict)
 
     @property
-    def problems(self) -> list[str]:
+    def mistakes(self) -> list[str]:
         """What is wrong, a phrase each."""
         return [
             f"{number:,} {words}"
@@ -130,11 +131,11 @@ class FrameSummary:
 
     def require_sound(self, source: str) -> None:
         """Raise if anything is wrong, and warn if someone may be listed under two spellings."""
-        if not self.sizes and not self.problems:
+        if not self.sizes and not self.mistakes:
             raise InputError(f"{source} lists nobody.", where=source)
-        if self.problems:
+        if self.mistakes:
             raise InputError(
-                f"{source} must list everyone once, with id and stratum, got {' and '.join(self.problems)}.",
+                f"{source} must list everyone once, with id and stratum, got {' and '.join(self.mistakes)}.",
                 where=source,
             )
         warn_of_spellings(self.spellings, source, stacklevel=3)
@@ -162,6 +163,5 @@ def require_numbers(column: str, unreadable: int) -> None:
     """Require that a column holds a number for everyone."""
     if unreadable:
         raise InputError(
-            f"column {column!r} must be a number for everyone, got none for {unreadable:,} "
-            f"{'person' if unreadable == 1 else 'people'}."
+            f"column {column!r} must be a number for everyone, got none for {counted(unreadable, 'person')}."
         )

@@ -23,8 +23,8 @@ import numpy as np
 
 from dpstrata.allocation.domains import WHOLE, Partition, find_partitions
 from dpstrata.allocation.figures import published
-from dpstrata.allocation.one_draw import OneDraw
-from dpstrata.allocation.one_draw_turnout import strengths_after_field
+from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_numbers, read_people, read_present_numbers
@@ -142,7 +142,7 @@ def estimate_from_figures(
     values = np.array([_number(means[rows[key]]) for key in wanted])
     if not np.all(np.isfinite(values)):
         raise InputError("every published figure must be a number.")
-    one = OneDraw.of(plan.problem)
+    one = NoisedOnce.of(plan.problem)
     strengths = strengths_after_field(one, one.strengths_at(plan.sample_sizes), counts)
     partitions = find_partitions(plan.strata, plan.inputs)
     parts = published(partitions)

@@ -102,7 +102,7 @@ def lines(
     if panels is not None:
         encoding["column"] = {"field": panels[0], "type": "nominal", "sort": None, "title": panels[1]}
         width = 560 // len({row[panels[0]] for row in rows})
-    return draw(rows, mark, encoding, titled(title, subtitle), width=width)
+    return make_chart(rows, mark, encoding, titled(title, subtitle), width=width)
 
 
 def number_axis(
@@ -165,7 +165,7 @@ def layered(
     return Chart({**spec, "layer": [*below, layer, *above]})
 
 
-def draw(
+def make_chart(
     rows: Sequence[dict[str, Any]],
     mark: dict[str, Any],
     encoding: dict[str, Any],

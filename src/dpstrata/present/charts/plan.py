@@ -21,9 +21,9 @@ from dpstrata.present.charts.parts import (
     FILLS,
     STRATUM,
     colour_scale,
-    draw,
     layered,
     lines,
+    make_chart,
     names_lie_down,
     titled,
 )
@@ -180,7 +180,7 @@ def parts_chart(plan: Design) -> Chart:
     colours = colour_scale(["sampling", "privacy"], "caused by", field="cause", colours=FILLS)
     order = {"field": "cause", "type": "nominal", "sort": "descending"}  # sampling first
     what = f"A cost of {money(plan.cost)}" if plan.compares_costs and plan.cost is not None else None
-    chart = draw(
+    chart = make_chart(
         _parts_by_cause(compared),
         BARS,
         {"y": place, "x": amount, "color": colours, "order": order},
@@ -261,11 +261,13 @@ def budgets_chart(plan: Design) -> Chart:
         amount["axis"] = {"tickCount": 6}
         if names_lie_down(names):
             axis = "x"
-            chart = draw(rows, BARS, {"y": STRATUM, axis: amount}, heading, height=max(120, 24 * len(names)))
+            chart = make_chart(
+                rows, BARS, {"y": STRATUM, axis: amount}, heading, height=max(120, 24 * len(names))
+            )
         else:
             axis = "y"
             across = {**STRATUM, "axis": {"labelAngle": 0}}
-            chart = draw(rows, BARS, {"x": across, axis: amount}, heading, height=240)
+            chart = make_chart(rows, BARS, {"x": across, axis: amount}, heading, height=240)
     chart.spec["mark"] = {**BARS, "color": FILLS[0]}
     above = []
     if cap is not None:
@@ -301,7 +303,7 @@ def _budget_classes(budgets: FloatArray, heading: dict[str, Any]) -> tuple[Chart
         "x2": {"field": "end"},
         "y": {"field": "strata", "type": "quantitative", "title": "strata"},
     }
-    return draw(rows, BARS, encoding, heading, height=240), "x", amount
+    return make_chart(rows, BARS, encoding, heading, height=240), "x", amount
 
 
 def _measured(rows: Sequence[Mapping[str, Any]], x: str) -> tuple[list[dict[str, Any]], str]:

@@ -22,8 +22,8 @@ from dpstrata.present.charts.parts import (
     FILLS,
     STRATUM,
     colour_scale,
-    draw,
     lines,
+    make_chart,
     names_lie_down,
     number_axis,
     titled,
@@ -100,9 +100,9 @@ def allocations(
     colours = colour_scale(series, "allocation", colours=FILLS)
     if names_lie_down(names):
         encoding = {"y": STRATUM, "yOffset": offset, "x": people, "color": colours}
-        return draw(rows, BARS, encoding, title, height=max(320, 42 * len(names)))
+        return make_chart(rows, BARS, encoding, title, height=max(320, 42 * len(names)))
     across = {**STRATUM, "axis": {"labelAngle": 0}}
-    return draw(rows, BARS, {"x": across, "xOffset": offset, "y": people, "color": colours}, title)
+    return make_chart(rows, BARS, {"x": across, "xOffset": offset, "y": people, "color": colours}, title)
 
 
 def _by_size(
@@ -127,7 +127,7 @@ def _by_size(
             "scale": {"domain": list(series), "range": ["circle", "triangle-up", "square"]},
         },
     }
-    return draw(rows, mark, encoding, title)
+    return make_chart(rows, mark, encoding, title)
 
 
 def _averages(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

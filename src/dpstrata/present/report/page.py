@@ -18,11 +18,11 @@ from dpstrata.present.report.cautions import cautions
 from dpstrata.present.report.code import MOST_INLINE, command_line, python_code_with_strata
 from dpstrata.present.report.markup import bullets, code, figure, long_text, paragraphs, section, table, text
 from dpstrata.present.report.words import (
+    goal_in_words,
     headline,
     neyman_cost_in_words,
     neyman_in_words,
     odds_in_words,
-    question_in_words,
     why_a_proof,
 )
 from dpstrata.words.designs import comparison_table, domain_table, figures_table, outcome_sentences
@@ -62,7 +62,7 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
         f'<p class="under">{long_text(under)}</p>',
         f'<p class="headline">{long_text(headline(plan, match))}</p>',
         f"{paragraphs(cautions(plan), kind='caution')}</header><main>",
-        section("question", "The question", _question(plan)),
+        section("goal", "The goal", _goal(plan)),
         section("allocation", "The allocation", _allocation(plan)),
         section("proof", "The certificate", _proof(plan)),
         section("neyman", "What Neyman's allocation would have given", _neyman(plan, match)),
@@ -84,8 +84,8 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
     )
 
 
-def _question(plan: Design) -> str:
-    return paragraphs([question_in_words(plan.inputs, plan.strata.unit)]) + table(
+def _goal(plan: Design) -> str:
+    return paragraphs([goal_in_words(plan.inputs, plan.strata.unit)]) + table(
         tables.options_table(plan), columns_of_text=2
     )
 

@@ -60,13 +60,13 @@ def options_table(plan: Design) -> TextTable:
         ("questions per person", f"{inputs.questions:,}"),
         ("minimised", OBJECTIVES[inputs.objective]),
     ]
-    bounds = {
+    limits = {
         "largest local epsilon of one noised answer": inputs.local_epsilon_cap,
         "minimum per stratum": inputs.min_per_stratum if inputs.min_per_stratum > 1 else None,
         "minimum sampling rate": inputs.min_fraction or None,
         "maximum sampling rate": inputs.max_fraction if inputs.max_fraction < 1 else None,
     }
-    rows += [(what, plain_number(float(value))) for what, value in bounds.items() if value is not None]
+    rows += [(what, plain_number(float(value))) for what, value in limits.items() if value is not None]
     rows.append(("finite population correction", "yes" if inputs.finite_population else "no"))
     others = (each for each in RECORDED.values() if each.group != "goal" and each.name not in _IN_WORDS)
     rows += [
@@ -114,7 +114,7 @@ def noise_table(plan: Design) -> TextTable:
     inputs = plan.inputs
     capped, several = inputs.local_epsilon_cap is not None, inputs.questions > 1 and inputs.promise.amplified
     local, noise, central = plan.local_epsilons, plan.noise_sds, plan.central_epsilons
-    bound = plan.capped
+    is_capped = plan.capped
     rows = [
         (
             plan.strata.name(i),
@@ -122,7 +122,7 @@ def noise_table(plan: Design) -> TextTable:
             *((round_up(float(local[i]), 3),) if inputs.promise.amplified else ()),
             *((round_up(float(local[i]) / inputs.questions, 3),) if several else ()),
             noise_in_table(plan, float(noise[i])),
-            *(("yes" if bound[i] else "no", round_up(float(central[i]), 3)) if capped else ()),
+            *(("yes" if is_capped[i] else "no", round_up(float(central[i]), 3)) if capped else ()),
         )
         for i in range(min(len(plan.strata), SHOWN))
     ]
@@ -195,7 +195,7 @@ def beliefs_table(plan: Design) -> TextTable | None:
 
     Only for a promise that bounds them for certain: pure epsilon.
     """
-    if not plan.inputs.promise.bounds_odds:
+    if not plan.inputs.promise.limits_odds:
         return None
     largest = plan.inputs.release_form.worst_epsilon(float(np.max(plan.local_epsilons)))
     after, seen = beliefs(plan.privacy["central_in_all"]["epsilon"]), beliefs(largest)

@@ -126,7 +126,7 @@ def _drawbacks(plan: Design, neyman: Comparison) -> str:
         found.append(f"cost {money(neyman.cost)} instead of {money(plan.cost)}")
     missed = missed_targets(plan, neyman)
     if missed:
-        found.append(f"miss {'1 target' if missed == 1 else f'{missed:,} targets'}")
+        found.append(f"miss {counted(missed, 'target')}")
     if not found and neyman.ratio > 1:
         found.append(f"have {neyman.ratio:.3f} times the planned variance, which counts few answers as worse")
     return f", but would {' and '.join(found)}" if found else ""
@@ -191,12 +191,12 @@ def why_a_proof(plan: Design) -> str:
     )
 
 
-def question_in_words(inputs: Inputs, unit: str = "interview") -> str:
-    """Write the question that the planner was asked, where sample sizes count ``unit``.
+def goal_in_words(inputs: Inputs, unit: str = "interview") -> str:
+    """Write the goal of the planner, where sample sizes count ``unit``.
 
     Examples
     --------
-    >>> question_in_words(Inputs(epsilon=1.0, total=200))
+    >>> goal_in_words(Inputs(epsilon=1.0, total=200))
     'Which allocation of exactly 200 interviews makes the variance of the estimated population mean smallest?'
     """
     return inputs.goal.in_words(unit, f"makes {OBJECTIVES[inputs.objective]} smallest")

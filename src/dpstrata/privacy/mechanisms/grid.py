@@ -33,7 +33,7 @@ class GridNoise(ABC):
         self.steps = steps
 
     @abstractmethod
-    def draw(self, k: IntArray) -> IntArray:
+    def randomize(self, k: IntArray) -> IntArray:
         """Draw an output for each answer of ``k`` steps, 0 <= k <= K."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class AdditiveGridNoise(GridNoise):
     def noise_mass(self) -> FloatArray:
         """Probabilities of noise from -m to m steps."""
 
-    def draw(self, k: IntArray) -> IntArray:
+    def randomize(self, k: IntArray) -> IntArray:
         """Add noise."""
         return k + self.noise(len(k))
 

@@ -105,7 +105,7 @@ class _Window(GridNoise):
         super().__init__(e, steps)
         self.width = max(1, round(steps * float(np.exp(-e / 2.0))))
 
-    def draw(self, k: IntArray) -> IntArray:
+    def randomize(self, k: IntArray) -> IntArray:
         """Draw inside the window or anywhere else."""
         K, w = self.steps, self.width
         inside = self._inside.happens(len(k))

@@ -73,7 +73,7 @@ class RandomizedResponse(NoRemainder):
 class _Flips(GridNoise):
     """0 and 1, flipped with probability 1/(1 + exp(e))."""
 
-    def draw(self, k: IntArray) -> IntArray:
+    def randomize(self, k: IntArray) -> IntArray:
         """Flip now and then."""
         return np.where(self._flips.happens(len(k)), 1 - k, k)
 

@@ -33,7 +33,7 @@ class ApproximateEpsilon(PureEpsilon):
 
     title: ClassVar[str] = "epsilon with delta"
     symbols: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon", "delta": "delta"}
-    bounds_odds: ClassVar[bool] = False
+    limits_odds: ClassVar[bool] = False
     any_mechanism: ClassVar[bool] = False
 
     delta: float

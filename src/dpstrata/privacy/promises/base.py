@@ -44,7 +44,7 @@ class Promise(ABC):
     """What each of its options is called in words, by the name of the option."""
     amplified: ClassVar[bool]
     """Whether a secret sample strengthens it, so that there are local budgets."""
-    bounds_odds: ClassVar[bool] = False
+    limits_odds: ClassVar[bool] = False
     """Whether it bounds what any belief can become, for certain."""
     any_mechanism: ClassVar[bool] = False
     """Whether every mechanism that fits the answers keeps it; the others are kept by Gaussian noise alone."""

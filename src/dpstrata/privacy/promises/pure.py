@@ -39,7 +39,7 @@ class PureEpsilon(Promise):
     title: ClassVar[str] = "pure epsilon"
     symbols: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
     amplified: ClassVar[bool] = True
-    bounds_odds: ClassVar[bool] = True
+    limits_odds: ClassVar[bool] = True
     any_mechanism: ClassVar[bool] = True
 
     epsilon: float

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dpstrata.allocation.one_draw import OneDraw
-from dpstrata.allocation.solvers.one_draw.one_family import solve_one_family
-from dpstrata.allocation.solvers.one_draw.shared_room import solve_shared_room
-from dpstrata.allocation.solvers.solution import OneDrawSolution
+from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.solvers.noised_once.one_family import solve_one_family
+from dpstrata.allocation.solvers.noised_once.shared_room import solve_shared_room
+from dpstrata.allocation.solvers.solution import NoisedOnceSolution
 
 
-def solve_one_draw(problem: OneDraw) -> OneDrawSolution:
+def solve_noised_once(problem: NoisedOnce) -> NoisedOnceSolution:
     r"""Find the sample sizes and scales with the least variance, and prove how close they come to the best.
 
     Parameters
     ----------
-    problem : OneDraw
+    problem : NoisedOnce
         Terms without noise, bounds, total and figures.
 
     Returns
     -------
-    OneDrawSolution
+    NoisedOnceSolution
         Sizes that add up to the total, the scale of every figure, and the bound.
 
     Notes

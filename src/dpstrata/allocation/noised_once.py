@@ -40,7 +40,7 @@ def without_noise(terms: Terms) -> Terms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneDraw:
+class NoisedOnce:
     """Minimise the variance from sampling and from one draw of noise for each figure.
 
     Parameters
@@ -62,7 +62,7 @@ class OneDraw:
         object.__setattr__(self, "_rates", terms.response_rates)
 
     @classmethod
-    def of(cls, problem: Problem) -> OneDraw:
+    def of(cls, problem: Problem) -> NoisedOnce:
         """Pose the problem of the figures that a problem has."""
         return cls(problem, problem.families)
 
@@ -195,7 +195,7 @@ class OneDraw:
         return x
 
     def least_sizes(self, needed: FloatArray, guess: FloatArray) -> IntArray:
-        """Return the fewest people, within the bounds, whose room is at least ``needed``.
+        """Return the fewest people, within the limits, whose room is at least ``needed``.
 
         The maximum where even that has less. What a room is, is decided by :meth:`room` at whole numbers.
         """
@@ -209,7 +209,7 @@ class OneDraw:
         return n
 
     def sizes_for(self, strengths: Sequence[FloatArray], guess: FloatArray) -> IntArray:
-        """Return the fewest people, within the bounds, who keep the promise, but for rounding."""
+        """Return the fewest people, within the limits, who keep the promise, but for rounding."""
         return self.least_sizes(self.use(strengths) * _SAFE, guess)
 
     def noise(self, strengths: Sequence[FloatArray]) -> float:

@@ -12,17 +12,17 @@ import pytest
 from scipy.optimize import minimize
 
 from dpstrata.allocation.figures import Family, families_of
-from dpstrata.allocation.one_draw import OneDraw, without_noise
-from dpstrata.allocation.proof.one_draw import certify_one_draw
+from dpstrata.allocation.noised_once import NoisedOnce, without_noise
+from dpstrata.allocation.proof.noised_once import certify_noised_once
 from dpstrata.allocation.solvers.candidates import every_composition
-from dpstrata.allocation.solvers.one_draw.solve import solve_one_draw
+from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
 from dpstrata.errors import InputError
 from dpstrata.files.tables import read_table
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import PAPER_SDS, PAPER_SIZES, answers_of, make_problem
 
 
-def one_draw(sizes: Any, sds: Any, *codes: Any, **options: Any) -> OneDraw:
+def noised_once(sizes: Any, sds: Any, *codes: Any, **options: Any) -> NoisedOnce:
     """Figures of the groups that each of ``codes`` makes; of the population without any."""
     problem = make_problem(sizes, sds, **options)
     problem = replace(problem, terms=without_noise(problem.terms))
@@ -32,10 +32,10 @@ def one_draw(sizes: Any, sds: Any, *codes: Any, **options: Any) -> OneDraw:
         group = np.asarray(each, dtype=np.int64)
         people = np.bincount(group, weights=N)
         families.append(Family(group, N / people[group], (people / N.sum()) ** 2 / len(codes)))
-    return OneDraw(problem, tuple(families) or families_of(problem.terms, ()))
+    return NoisedOnce(problem, tuple(families) or families_of(problem.terms, ()))
 
 
-def random_one_draw(rng: np.random.Generator, *, groups: bool) -> OneDraw:
+def random_noised_once(rng: np.random.Generator, *, groups: bool) -> NoisedOnce:
     """A tiny problem with bounds, ties, zeros, response rates and unequal coefficients."""
     k = int(rng.integers(1, 6))
     sizes = np.floor(10 ** rng.uniform(0.5, rng.choice([1, 2, 4, 8]), k)).astype(np.int64) + 1
@@ -67,27 +67,27 @@ def random_one_draw(rng: np.random.Generator, *, groups: bool) -> OneDraw:
     )
     problem = replace(problem, terms=without_noise(problem.terms))
     if not groups:
-        return OneDraw(problem, families_of(problem.terms, ()))
+        return NoisedOnce(problem, families_of(problem.terms, ()))
     codes = np.unique(rng.integers(0, 3, k), return_inverse=True)[1].astype(np.int64)
     family = Family(codes, rng.uniform(0.1, 1.0, k), rng.uniform(0.1, 1.0, int(codes.max()) + 1))
-    return OneDraw(problem, (family,))
+    return NoisedOnce(problem, (family,))
 
 
-def plain_rooms(problem: OneDraw, n: Any) -> Any:
+def plain_rooms(problem: NoisedOnce, n: Any) -> Any:
     """n·r·ln(1 + cN/n) for sizes in the last axis, from the definition."""
     terms = problem.problem.terms
     r = 1.0 if terms.response_rates is None else terms.response_rates
     return r * n * np.log1p(math.expm1(terms.promise.epsilon) * terms.sizes / n)
 
 
-def plain_sampling(problem: OneDraw, n: Any) -> Any:
+def plain_sampling(problem: NoisedOnce, n: Any) -> Any:
     terms = problem.problem.terms
     if terms.response_rates is None:
         return (terms.coefficients**2 * terms.sds**2 / n).sum(axis=-1)
     return np.array([terms.values(row).sum() for row in n])
 
 
-def best_by_exhaustion(problem: OneDraw) -> float:
+def best_by_exhaustion(problem: NoisedOnce) -> float:
     """Least value over all sizes, the scale of each figure being the smallest that keeps the promise."""
     inner, (family,) = problem.problem, problem.families
     n = np.vstack(list(every_composition(inner.lower, inner.upper, inner.total))).astype(float)
@@ -100,7 +100,7 @@ def best_by_exhaustion(problem: OneDraw) -> float:
     return float(value.min())
 
 
-def check(problem: OneDraw, solution: Any) -> None:
+def check(problem: NoisedOnce, solution: Any) -> None:
     inner = problem.problem
     n = solution.sizes
     assert n.sum() == inner.total
@@ -111,7 +111,7 @@ def check(problem: OneDraw, solution: Any) -> None:
     rooms = plain_rooms(problem, n.astype(float))
     assert np.all(used <= rooms)
     assert used.max(initial=0) > 0
-    again = certify_one_draw(
+    again = certify_noised_once(
         problem, n, solution.strengths, solution.bound.prices, room_prices=solution.room_prices
     )
     assert again.value == solution.bound.value
@@ -122,8 +122,8 @@ def check(problem: OneDraw, solution: Any) -> None:
 def test_one_figure_is_as_good_as_exhaustive_search(seed: int) -> None:
     rng = np.random.default_rng([16, seed])
     for _ in range(300):
-        problem = random_one_draw(rng, groups=False)
-        solution, best = solve_one_draw(problem), best_by_exhaustion(problem)
+        problem = random_noised_once(rng, groups=False)
+        solution, best = solve_noised_once(problem), best_by_exhaustion(problem)
         assert solution.bound.lower_bound <= best * (1 + 1e-10)
         assert best * (1 - 1e-10) <= solution.bound.value <= best * (1 + 1.1e-6)
         assert solution.bound.relative_gap <= 1.1e-6
@@ -134,8 +134,8 @@ def test_figures_that_do_not_overlap_are_within_the_gap(seed: int) -> None:
     rng = np.random.default_rng([17, seed])
     missed = 0
     for _ in range(200):
-        problem = random_one_draw(rng, groups=True)
-        solution, best = solve_one_draw(problem), best_by_exhaustion(problem)
+        problem = random_noised_once(rng, groups=True)
+        solution, best = solve_noised_once(problem), best_by_exhaustion(problem)
         assert solution.bound.lower_bound <= best * (1 + 1e-10)
         assert best * (1 - 1e-10) <= solution.bound.value
         missed += solution.bound.value > best * (1 + 1e-6)
@@ -150,7 +150,7 @@ def test_the_gap_is_small_from_a_thousand_interviews_on(groups: bool) -> None:
         sizes = np.floor(10 ** rng.uniform(2.5, 5, k)).astype(np.int64)
         number = int(rng.integers(1, min(k, 12) + 1)) if groups else 1
         codes = np.concatenate([np.arange(number), rng.integers(0, number, k - number)])
-        problem = one_draw(
+        problem = noised_once(
             sizes,
             10 ** rng.uniform(-2.5, -0.31, k),
             codes,
@@ -158,12 +158,12 @@ def test_the_gap_is_small_from_a_thousand_interviews_on(groups: bool) -> None:
             total=int(rng.integers(1000, 3000)),
             lower=np.minimum(sizes, rng.integers(1, 8, k)),
         )
-        solution = solve_one_draw(problem)
+        solution = solve_noised_once(problem)
         check(problem, solution)
         assert solution.bound.relative_gap < (1e-4 if groups else 1.1e-6)
 
 
-def relaxed_by_slsqp(problem: OneDraw) -> float:
+def relaxed_by_slsqp(problem: NoisedOnce) -> float:
     """Least value over real sizes, by a solver that knows nothing of ours."""
     inner = problem.problem
     k, R = len(inner.lower), problem.answer_range
@@ -203,14 +203,14 @@ def test_an_independent_solver_agrees_on_the_relaxation(families: int) -> None:
     for _ in range(8):
         k = int(rng.integers(4, 9))
         codes = [np.arange(k) % (1 + (f + int(rng.integers(2))) % 3) for f in range(families)]
-        problem = one_draw(
+        problem = noised_once(
             rng.integers(2000, 20000, k),
             10 ** rng.uniform(-1.5, -0.31, k),
             *codes,
             epsilon=float(10 ** rng.uniform(-1.5, 0.5)),
             total=3000,
         )
-        solution = solve_one_draw(problem)
+        solution = solve_noised_once(problem)
         check(problem, solution)
         relaxed = relaxed_by_slsqp(problem)
         # Whole people are dearer, and the bound knows a part of that.
@@ -223,7 +223,7 @@ def test_several_families_are_within_the_gap_of_exhaustive_search() -> None:
     for _ in range(6):
         sizes = rng.integers(8, 60, 3)
         codes = ([0, 0, 1], [0, 1, 1])
-        problem = one_draw(
+        problem = noised_once(
             sizes, rng.uniform(0.05, 0.5, 3), *codes, epsilon=float(rng.uniform(0.1, 1.0)), total=9
         )
         best = math.inf
@@ -231,13 +231,13 @@ def test_several_families_are_within_the_gap_of_exhaustive_search() -> None:
             room = plain_rooms(problem, n) / problem.answer_range
             shares = [family.coefficients for family in problem.families]
             best = min(best, plain_sampling(problem, n) + _least_noise(problem, room, shares, codes))
-        solution = solve_one_draw(problem)
+        solution = solve_noised_once(problem)
         check(problem, solution)
         assert solution.bound.lower_bound <= best * (1 + 1e-6)
         assert best * (1 - 1e-6) <= solution.bound.value <= best * 1.05
 
 
-def _least_noise(problem: OneDraw, room: Any, shares: Any, codes: Any) -> float:
+def _least_noise(problem: NoisedOnce, room: Any, shares: Any, codes: Any) -> float:
     """Best noise of two families of two figures at fixed sizes."""
     weights = np.concatenate([2 * family.weights for family in problem.families])
     B = np.zeros((3, 4))
@@ -259,14 +259,14 @@ def _least_noise(problem: OneDraw, room: Any, shares: Any, codes: Any) -> float:
 def test_any_prices_give_a_valid_bound() -> None:
     rng = np.random.default_rng(20)
     for _ in range(100):
-        problem = random_one_draw(rng, groups=bool(rng.integers(2)))
+        problem = random_noised_once(rng, groups=bool(rng.integers(2)))
         best = best_by_exhaustion(problem)
-        solution = solve_one_draw(problem)
+        solution = solve_noised_once(problem)
         prices = solution.bound.prices[0] * 10 ** rng.uniform(-2, 2, 2)
-        wrong = certify_one_draw(problem, solution.sizes, solution.strengths, prices)
+        wrong = certify_noised_once(problem, solution.sizes, solution.strengths, prices)
         assert wrong.lower_bound <= best * (1 + 1e-10)
         room_prices = rng.exponential(size=len(solution.sizes)) * best / problem.room(solution.sizes * 1.0)
-        shared = certify_one_draw(problem, solution.sizes, solution.strengths, prices, room_prices)
+        shared = certify_noised_once(problem, solution.sizes, solution.strengths, prices, room_prices)
         assert shared.lower_bound <= best * (1 + 1e-10)
 
 
@@ -279,8 +279,8 @@ def test_any_prices_give_a_valid_bound() -> None:
     ],
 )
 def test_the_four_strata_of_the_paper(total: int, sizes: list[int], deviation: float) -> None:
-    problem = one_draw(PAPER_SIZES, PAPER_SDS, epsilon=0.1, total=total)
-    solution = solve_one_draw(problem)
+    problem = noised_once(PAPER_SIZES, PAPER_SDS, epsilon=0.1, total=total)
+    solution = solve_noised_once(problem)
     assert solution.sizes.tolist() == sizes
     assert math.sqrt(solution.bound.value) == pytest.approx(deviation, rel=1e-9)
 
@@ -292,8 +292,8 @@ def test_the_schools_of_california() -> None:
         counties = Counter(read_table(path).columns["county"])
     sizes = np.array(list(counties.values()))
     assert len(sizes) == 57
-    problem = one_draw(sizes, np.full(57, 0.5), epsilon=0.1, total=int(sizes.sum()))
-    solution = solve_one_draw(problem)
+    problem = noised_once(sizes, np.full(57, 0.5), epsilon=0.1, total=int(sizes.sum()))
+    solution = solve_noised_once(problem)
     # Everyone is asked, so that sampling adds nothing: one number against 57 sums, without and with devices.
     one = problem.noise(solution.strengths)
     sums = 57 * 2 / (0.1 * sizes.sum()) ** 2
@@ -304,8 +304,8 @@ def test_the_schools_of_california() -> None:
 
 def test_figures_that_do_not_overlap_cost_nothing_more() -> None:
     sizes, sds = [5000] * 4, [0.3] * 4
-    whole = solve_one_draw(one_draw(sizes, sds, epsilon=0.2, total=2000))
-    halves = solve_one_draw(one_draw(sizes, sds, [0, 0, 1, 1], epsilon=0.2, total=2000))
+    whole = solve_noised_once(noised_once(sizes, sds, epsilon=0.2, total=2000))
+    halves = solve_noised_once(noised_once(sizes, sds, [0, 0, 1, 1], epsilon=0.2, total=2000))
     assert halves.scales[0] == pytest.approx(2 * whole.scales[0][0])
 
 

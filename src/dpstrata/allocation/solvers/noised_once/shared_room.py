@@ -18,10 +18,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpstrata.allocation.one_draw import OneDraw
-from dpstrata.allocation.proof.one_draw import certify_one_draw
+from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.proof.noised_once import certify_noised_once
 from dpstrata.allocation.solvers.exact import solve_exactly
-from dpstrata.allocation.solvers.solution import OneDrawSolution
+from dpstrata.allocation.solvers.solution import NoisedOnceSolution
 from dpstrata.errors import PrecisionError
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -33,7 +33,7 @@ _SHRINKS = (1.0, 0.9995, 0.999, 0.998, 0.996, 0.992, 0.984, 0.97)
 _ROUNDS = 6
 
 
-def solve_shared_room(problem: OneDraw) -> OneDrawSolution:
+def solve_shared_room(problem: NoisedOnce) -> NoisedOnceSolution:
     """Find sizes and strengths where figures overlap."""
     inner = problem.problem
     barrier = _Barrier(problem, inner.lower, inner.upper)
@@ -45,14 +45,14 @@ def solve_shared_room(problem: OneDraw) -> OneDrawSolution:
         if not best.improve():
             break
     strengths = tuple(problem.split(best.strengths))
-    bound = certify_one_draw(problem, best.sizes, strengths, [barrier.price], barrier.room_prices)
-    return OneDrawSolution(best.sizes, strengths, bound, barrier.n, barrier.room_prices)
+    bound = certify_noised_once(problem, best.sizes, strengths, [barrier.price], barrier.room_prices)
+    return NoisedOnceSolution(best.sizes, strengths, bound, barrier.n, barrier.room_prices)
 
 
 class _Best:
     """The best sizes so far, with their strengths."""
 
-    def __init__(self, problem: OneDraw) -> None:
+    def __init__(self, problem: NoisedOnce) -> None:
         self.problem = problem
         self.value = np.inf
         self.sizes: IntArray
@@ -81,7 +81,7 @@ class _Best:
         return self.value < before * (1.0 - 1e-9)
 
 
-def _feasible(problem: OneDraw, s: FloatArray, guess: FloatArray) -> FloatArray:
+def _feasible(problem: NoisedOnce, s: FloatArray, guess: FloatArray) -> FloatArray:
     """Lower strengths together until there are enough people for them."""
     inner = problem.problem
 
@@ -102,7 +102,7 @@ def _feasible(problem: OneDraw, s: FloatArray, guess: FloatArray) -> FloatArray:
 class _Barrier:
     """The relaxation between bounds; equal bounds fix a size."""
 
-    def __init__(self, problem: OneDraw, lower: IntArray, upper: IntArray) -> None:
+    def __init__(self, problem: NoisedOnce, lower: IntArray, upper: IntArray) -> None:
         self.problem = problem
         self.terms = problem.problem.terms
         total = problem.problem.total

@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import hypergeom
 
 from dpstrata.allocation.figures import Family, families_of
-from dpstrata.allocation.one_draw import OneDraw, without_noise
-from dpstrata.allocation.one_draw_turnout import figure_variances, strengths_after_field
-from dpstrata.allocation.solvers.one_draw.solve import solve_one_draw
+from dpstrata.allocation.noised_once import NoisedOnce, without_noise
+from dpstrata.allocation.noised_once_turnout import figure_variances, strengths_after_field
+from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
 from dpstrata.errors import InputError
 from problems import make_problem
 
@@ -24,7 +24,7 @@ def expected_noise(problem, sizes, strengths):
     return float(sum(family.weights @ each for family, each in zip(problem.families, noise, strict=True)))
 
 
-def one_draw(sizes: Any, rates: Any, *codes: Any, total: int, epsilon: float = 0.5) -> OneDraw:
+def noised_once(sizes: Any, rates: Any, *codes: Any, total: int, epsilon: float = 0.5) -> NoisedOnce:
     problem = make_problem(sizes, [0.3] * len(sizes), epsilon=epsilon, total=total, response_rates=rates)
     problem = replace(problem, terms=without_noise(problem.terms))
     N = problem.terms.sizes
@@ -33,12 +33,12 @@ def one_draw(sizes: Any, rates: Any, *codes: Any, total: int, epsilon: float = 0
         group = np.array(each)
         people = np.bincount(group, weights=N)
         families.append(Family(group, N / people[group], (people / N.sum()) ** 2 / len(codes)))
-    return OneDraw(problem, tuple(families) or families_of(problem.terms, ()))
+    return NoisedOnce(problem, tuple(families) or families_of(problem.terms, ()))
 
 
 def test_the_scale_follows_from_the_answers() -> None:
-    problem = one_draw([100, 200], [0.5, 0.8], total=60)
-    solution = solve_one_draw(problem)
+    problem = noised_once([100, 200], [0.5, 0.8], total=60)
+    solution = solve_noised_once(problem)
     m = np.array([7, 30])
     (strengths,) = strengths_after_field(problem, solution.strengths, m)
     c = math.expm1(0.5)
@@ -57,8 +57,8 @@ def test_the_scale_follows_from_the_answers() -> None:
 @pytest.mark.parametrize("codes", [(), ([0, 0, 1],), ([0, 0, 1], [0, 1, 1])])
 def test_expected_noise_is_that_of_enumeration(codes: Any) -> None:
     sizes, rates = np.array([20, 30, 24]), np.array([0.5, 0.6, 0.75])
-    problem = one_draw(sizes, rates, *codes, total=30)
-    solution = solve_one_draw(problem)
+    problem = noised_once(sizes, rates, *codes, total=30)
+    solution = solve_noised_once(problem)
     n, A = solution.sizes, np.array([10, 18, 18])
     total = weight = 0.0
     for m in product(*(range(1, each + 1) for each in n)):
@@ -73,8 +73,8 @@ def test_expected_noise_is_that_of_enumeration(codes: Any) -> None:
 def test_expected_noise_of_many_strata_is_that_of_a_simulation() -> None:
     rng = np.random.default_rng(4)
     sizes, rates = rng.integers(50, 5000, 40), rng.choice([0.4, 0.6, 1.0], 40)
-    problem = one_draw(sizes, rates, total=900)
-    solution = solve_one_draw(problem)
+    problem = noised_once(sizes, rates, total=900)
+    solution = solve_noised_once(problem)
     A = np.floor(sizes * rates + 1e-9).astype(np.int64)
     m = rng.hypergeometric(A, sizes - A, solution.sizes, size=(6000, 40))
     m = m[np.all(m >= 1, axis=1)]
@@ -85,8 +85,8 @@ def test_expected_noise_of_many_strata_is_that_of_a_simulation() -> None:
 
 
 def test_where_everyone_answers_nothing_is_left_to_chance() -> None:
-    problem = one_draw([100, 200], None, total=60)
-    solution = solve_one_draw(problem)
+    problem = noised_once([100, 200], None, total=60)
+    solution = solve_noised_once(problem)
     assert expected_noise(problem, solution.sizes, solution.strengths) == problem.noise(solution.strengths)
     after = strengths_after_field(problem, solution.strengths, solution.sizes)
     assert after[0] == pytest.approx(solution.strengths[0], rel=1e-13)

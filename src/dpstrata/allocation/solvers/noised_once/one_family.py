@@ -4,8 +4,8 @@ r"""Figures that do not overlap, with one draw of noise each: sizes and strength
    which their people add up to the total is found around it.
 2. Round: at given strengths the problem is that of the sampling variance with higher minimums, which the
    exact solver solves. The strengths are then raised to what those sizes allow.
-3. Improve: the proof (``proof.one_draw``) bounds every strength; try the one with the lowest bound, and add
-   the price that belongs to it, until no bound is left below what was found.
+3. Improve: the proof (``proof.noised_once``) bounds each strength; try the one with the lowest bound, and
+   add the price that belongs to it, until no bound is left below what was found.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.one_draw import Minimisers, Walk, stated_bound
+from dpstrata.allocation.proof.noised_once import Minimisers, Walk, stated_bound
 from dpstrata.allocation.solvers.exact import solve_exactly
-from dpstrata.allocation.solvers.solution import OneDrawSolution
+from dpstrata.allocation.solvers.solution import NoisedOnceSolution
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _CLOSE = 1e-6  # relative gap at which the search ends
@@ -33,13 +33,13 @@ _PRICE_TOLERANCE = 3e-4  # what is lost is of the order of its square
 _STRENGTH_TOLERANCE = 1e-4
 
 
-def solve_one_family(problem: OneDraw) -> OneDrawSolution:
+def solve_one_family(problem: NoisedOnce) -> NoisedOnceSolution:
     """Find sizes and strengths where no figures overlap."""
-    search = _Search(problem)
+    search = _BestSoFar(problem)
     search.run()
     strengths = (search.strengths,)
     bound = stated_bound(problem, search.sizes, strengths, search.lower_bound, search.prices)
-    return OneDrawSolution(search.sizes, strengths, bound, search.guess)
+    return NoisedOnceSolution(search.sizes, strengths, bound, search.guess)
 
 
 class Relaxed(NamedTuple):
@@ -50,7 +50,7 @@ class Relaxed(NamedTuple):
     sizes: FloatArray
 
 
-def relax_one_draw(problem: OneDraw) -> Relaxed:
+def relax_noised_once(problem: NoisedOnce) -> Relaxed:
     """Solve the relaxation of one family well enough to start from."""
     return _Relaxation(problem).run()
 
@@ -58,7 +58,7 @@ def relax_one_draw(problem: OneDraw) -> Relaxed:
 class _Relaxation:
     """Searches price and strengths; what was found last is where the next search starts."""
 
-    def __init__(self, problem: OneDraw) -> None:
+    def __init__(self, problem: NoisedOnce) -> None:
         self.problem = problem
         (self.family,) = problem.families
         (self.weights,) = problem.noise_weights
@@ -156,10 +156,10 @@ def _falling_root(function: Callable[[float], float], start: float, tolerance: f
     return x
 
 
-class _Search:
+class _BestSoFar:
     """The best sizes so far, and the prices that bound all others."""
 
-    def __init__(self, problem: OneDraw) -> None:
+    def __init__(self, problem: NoisedOnce) -> None:
         self.problem = problem
         (self.family,) = problem.families
         self.value, self.lower_bound = np.inf, -np.inf
@@ -167,7 +167,7 @@ class _Search:
 
     def run(self) -> None:
         """Search until the bound is close."""
-        relaxed = relax_one_draw(self.problem)
+        relaxed = relax_noised_once(self.problem)
         self.guess = relaxed.sizes
         strengths = relaxed.strengths
         while (price := self.try_strengths(strengths)) is None:  # whole people need a few more than there are

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.turnout import willing_people
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray, IntArray
@@ -23,13 +23,13 @@ _NEVER = -800.0  # logarithm of a chance that is none
 
 
 def strengths_after_field(
-    problem: OneDraw, strengths: Sequence[FloatArray], answers: IntArray
+    problem: NoisedOnce, strengths: Sequence[FloatArray], answers: IntArray
 ) -> tuple[FloatArray, ...]:
     """Return the strengths with which figures are published, from how many answers came.
 
     Parameters
     ----------
-    problem : OneDraw
+    problem : NoisedOnce
         Sizes, response rates and figures.
     strengths : sequence of array
         As planned, by family. Figures that do not overlap each get the largest strength that keeps the
@@ -48,13 +48,13 @@ def strengths_after_field(
 
 
 def figure_variances(
-    problem: OneDraw, sizes: IntArray, strengths: Sequence[FloatArray]
+    problem: NoisedOnce, sizes: IntArray, strengths: Sequence[FloatArray]
 ) -> tuple[FloatArray, ...]:
     r"""Return the variance :math:`2 b_g^2` of the noise of every figure, expected over how many answer.
 
     Parameters
     ----------
-    problem : OneDraw
+    problem : NoisedOnce
         Sizes, response rates and figures.
     sizes : array of int
         People invited.
@@ -107,7 +107,9 @@ def _largest(square: FloatArray, rows: IntArray, chance: FloatArray, codes: IntA
     return np.asarray(np.bincount(figure, weights=square * (above - below)), dtype=float)
 
 
-def _chances(problem: OneDraw, sizes: IntArray, rates: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+def _chances(
+    problem: NoisedOnce, sizes: IntArray, rates: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
     """List every number of answers that may come, with log P(m' > m) − log P(m' >= m)."""
     N, n = problem.problem.terms.sizes.astype(float), sizes.astype(float)
     A = np.maximum(willing_people(problem.problem.terms.sizes, rates)[0], 1.0)

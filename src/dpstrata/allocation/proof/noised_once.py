@@ -35,7 +35,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.one_draw import OneDraw
+from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, best_at_prices, first_not_worth
 from dpstrata.numerics.arrays import FloatArray, IntArray
@@ -48,8 +48,8 @@ _LEAST_LEVELS = 20_000
 _NEWTON = 8
 
 
-def certify_one_draw(
-    problem: OneDraw,
+def certify_noised_once(
+    problem: NoisedOnce,
     sizes: IntArray,
     strengths: Sequence[FloatArray],
     prices: Sequence[float],
@@ -59,7 +59,7 @@ def certify_one_draw(
 
     Parameters
     ----------
-    problem : OneDraw
+    problem : NoisedOnce
         Terms, bounds, total and figures.
     sizes : array of int
         Sample sizes within the bounds that add up to the total.
@@ -94,10 +94,10 @@ def certify_figures(
     finite_population : bool
         Whether variances have the correction, which is the same for all designs.
     """
-    one = OneDraw.of(problem)
+    one = NoisedOnce.of(problem)
     shared = len(one.families) > 1
     rooms = np.asarray(prices[1:], dtype=float) if shared else None
-    bound = certify_one_draw(one, sizes, one.strengths_at(sizes), prices[:1] if shared else prices, rooms)
+    bound = certify_noised_once(one, sizes, one.strengths_at(sizes), prices[:1] if shared else prices, rooms)
     terms = problem.terms
     off = float((terms.coefficients**2 * terms.sds**2 / terms.sizes).sum()) if finite_population else 0.0
     return replace(
@@ -109,7 +109,7 @@ def certify_figures(
 
 
 def stated_bound(
-    problem: OneDraw,
+    problem: NoisedOnce,
     sizes: IntArray,
     strengths: Sequence[FloatArray],
     lower_bound: float,
@@ -130,7 +130,7 @@ class Walk:
 
     Parameters
     ----------
-    problem : OneDraw
+    problem : NoisedOnce
         With one family.
     sizes : array of int
         A design; only strengths at which another one might be better need be walked.
@@ -140,7 +140,7 @@ class Walk:
         λ, a price near the best one.
     """
 
-    def __init__(self, problem: OneDraw, sizes: IntArray, strengths: FloatArray, price: float) -> None:
+    def __init__(self, problem: NoisedOnce, sizes: IntArray, strengths: FloatArray, price: float) -> None:
         self.problem, self.sizes = problem, sizes
         (self.family,) = problem.families
         (self.weights,) = problem.noise_weights
@@ -319,14 +319,14 @@ def _roots(excess: FloatArray) -> tuple[FloatArray, FloatArray]:
     return low, high
 
 
-def _best(problem: OneDraw, price: float, lower: IntArray, guess: IntArray) -> IntArray:
+def _best(problem: NoisedOnce, price: float, lower: IntArray, guess: IntArray) -> IntArray:
     """Minimise f(n) + λn from ``lower`` on."""
     inner = problem.problem
     every = np.ones(len(lower))
     return best_at_prices(inner.terms, every, price * every, lower, inner.upper, np.maximum(guess, lower))
 
 
-def shared_bound(problem: OneDraw, sizes: IntArray, price: float, room_prices: FloatArray) -> float:
+def shared_bound(problem: NoisedOnce, sizes: IntArray, price: float, room_prices: FloatArray) -> float:
     """Evaluate the bound of several families at prices of people and of room."""
     bound = float(_priced_costs(problem, price, room_prices, sizes, sizes).sum())
     for family, W in zip(problem.families, problem.noise_weights, strict=True):
@@ -336,7 +336,7 @@ def shared_bound(problem: OneDraw, sizes: IntArray, price: float, room_prices: F
 
 
 def _priced_costs(
-    problem: OneDraw, price: float, room_prices: FloatArray, guess: IntArray, sizes: IntArray
+    problem: NoisedOnce, price: float, room_prices: FloatArray, guess: IntArray, sizes: IntArray
 ) -> FloatArray:
     """Minimise f(n) + λ·(n − sizes) − μ·room(n) in every stratum, less what rounding may have added."""
     n = _best_with_room(problem, price, room_prices, guess)
@@ -349,7 +349,7 @@ def _priced_costs(
     return np.asarray(cost - _ROUNDING * (np.abs(parts[0]) + np.abs(parts[1]) + np.abs(parts[2])))
 
 
-def _best_with_room(problem: OneDraw, price: float, room_prices: FloatArray, guess: IntArray) -> IntArray:
+def _best_with_room(problem: NoisedOnce, price: float, room_prices: FloatArray, guess: IntArray) -> IntArray:
     """Minimise f(n) + λn − μ·room(n) in every stratum."""
     inner = problem.problem
 
