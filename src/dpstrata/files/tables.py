@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +24,7 @@ EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
 DATA_FRAME = "the data frame"  # what messages call one
 _MOST_LISTED = 20  # columns in a message
 _MOST_PLACES = 5  # rows in a message
+_MOST_TITLES = 50  # lines at the beginning of a large file among which its header is looked for
 # A scheme (one letter is a drive), someone at a place (unless the path starts at a folder), a password.
 _SCHEME = r"(?!file:)[a-z][\w+.-]+:"
 _ELSEWHERE = rf"(?![/.~]|[a-z]:[/\\]).*@|.*{SECRET_OPTION}"
@@ -238,10 +240,22 @@ def _delimiter(text: str) -> str:
     """Find the sign between cells in the first line that has several: titles above the header have one."""
     lines = [line for line in text.splitlines() if line.strip()]
     for line in lines:
-        delimiter = max(",;\t", key=line.count)
-        if sum(bool(cell.strip()) for cell in line.split(delimiter)) > 1:
+        cells = {each: next(csv.reader([line], delimiter=each), []) for each in ",;\t"}
+        delimiter = max(cells, key=lambda each: len(cells[each]))
+        if sum(bool(cell.strip()) for cell in cells[delimiter]) > 1:
             return delimiter
     return max(",;\t", key=lines[0].count) if lines else ","
+
+
+def lines_above_header(path: Path) -> tuple[int, str]:
+    """Count the title lines of a text file, looking at its beginning only, and return its header line."""
+    with open(path, newline="", encoding="utf-8-sig", errors="replace") as file:
+        lines = list(itertools.islice(file, _MOST_TITLES))
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    delimiter = _delimiter("".join(lines))
+    rows = [next(csv.reader([lines[number]], delimiter=delimiter), []) for number in filled]
+    above = filled[_header_row(rows)] if rows else 0
+    return above, lines[above] if lines else ""
 
 
 def _read_parquet(path: Path, name: str) -> Table:

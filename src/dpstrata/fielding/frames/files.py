@@ -23,7 +23,14 @@ from dpstrata.fielding.frames.base import (
     summarize,
 )
 from dpstrata.fielding.frames.spelling import find_repeats, plain_ids
-from dpstrata.files.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table, text_of
+from dpstrata.files.tables import (
+    EXCEL_ENDINGS,
+    TEXT_ENDINGS,
+    lines_above_header,
+    read_table,
+    require_columns,
+    text_of,
+)
 
 DATABASE_ENDINGS = (".duckdb", ".db", ".sqlite", ".sqlite3")  # SQLite is known, to say what to do
 _SQLITE = b"SQLite format 3\0"
@@ -184,15 +191,17 @@ class FileFrame(DuckFrame):
         ending = self.path.suffix.lower()
         path = str(self.path).replace("'", "''")
         if ending in TEXT_ENDINGS:
-            self._require_single_columns()
-            options = "all_varchar = true, header = true, quote = '\"', escape = '\"'"
+            titles = self._titles_above_single_columns()
+            options = f"all_varchar = true, header = true, skip = {titles}, quote = '\"', escape = '\"'"
             connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_csv('{path}', {options})")
         elif ending == ".parquet":
             connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_parquet('{path}')")
         elif ending in EXCEL_ENDINGS:
             import pyarrow
 
-            cells = read_table(self.path, sheet=self.sheet).columns
+            table = read_table(self.path, sheet=self.sheet)
+            cells = table.columns
+            require_columns(self.source, cells, *columns, sheets=table.sheets)
             for name in (self.id, *self.stratum):
                 if any(isinstance(cell, float) and cell % 1 for cell in cells.get(name, ())):
                     raise InputError(
@@ -236,11 +245,10 @@ class FileFrame(DuckFrame):
             raise InputError(f"{self.path} has no table {self.table!r}; {there}.", where=str(self.path))
         connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{_quote(self.table)}")
 
-    def _require_single_columns(self) -> None:
-        """Refuse a CSV file in which a column that is needed stands twice; DuckDB would rename one."""
+    def _titles_above_single_columns(self) -> int:
+        """Count title lines; refuse a column that is needed and appears twice: DuckDB would rename one."""
         try:
-            with open(self.path, newline="", encoding="utf-8-sig", errors="replace") as file:
-                header = file.readline()
+            titles, header = lines_above_header(self.path)
         except OSError as error:
             raise InputError(
                 f"{self.path} cannot be read: {error.strerror or error}.", where=str(self.path)
@@ -252,6 +260,7 @@ class FileFrame(DuckFrame):
                     raise InputError(
                         f"{self.path} has several columns named {column!r}.", where=str(self.path)
                     )
+        return titles
 
 
 def file_digest(path: str | Path) -> str:
