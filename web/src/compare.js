@@ -51,7 +51,7 @@ export function Compare({ plan, held, ready, failed, onHold, onSwap, onLetGo }) 
 }
 
 function Figures({ answer, held, plan }) {
-  const show = (name, value) => (WHOLE.has(name) ? count(value) : name === "largest_local_epsilon" ? budget(value) : significant(value));
+  const show = (name, value) => (WHOLE.has(name) ? count(value) : name === "office_epsilon" ? budget(value) : significant(value));
   const sign = (name, value) => (value === null ? "" : value === 0 ? "same" : `${value > 0 ? "+" : "−"}${show(name, Math.abs(value))}`);
   const alike = sameObjective(held, plan);
   const title = (row) => (row.name !== "variance" ? row.title : alike && plan.options.objective === "mean" ? "Variance" : "Objective");

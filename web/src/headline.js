@@ -39,7 +39,8 @@ function Tiles({ result }) {
       : ["Standard error", significant(result.standard_error, 3), `margin ±${significant(result.margin, 3)}`],
     ["From privacy", percent(share), "of the variance"],
     ["Neyman instead", `${significant(neyman.ratio, 3)}×`, "the variance"],
-    ...(result.largest_local_epsilon === null ? [] : [["Largest local ε", budget(result.largest_local_epsilon), "of one person's answers"]]),
+    ...(result.office_epsilon === null ? [] : [["Against the office", budget(result.office_epsilon), "ε of one person's answers"]]),
+    ...(result.office_sees_raw_answers ? [["Against the office", "none", "it sees raw answers"]] : []),
     ...(result.cost === null ? [] : [["Cost", significant(result.cost, 6), "of all invitations"]]),
   ];
   return html`<dl class="tiles">${tiles.map(([title, value, note]) => html`<div class="tile"><dt>${title}</dt><dd><span class="value">${value}</span> <span class="soft">${note}</span></dd></div>`)}</dl>`;

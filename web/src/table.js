@@ -60,7 +60,7 @@ export function StrataTable({ plan, result, stale, opened, cells, examples, over
           <thead><tr>
             ${plan.columns.map((name) => html`<th scope="col" class=${plans.NUMBERS.has(name) ? "number" : ""}>${TITLES[name] ?? name}${UNITS[name] && html` <span class="unit">${UNITS[name]}</span>`}</th>`)}
             <th scope="col" class="number out">invite <span class="unit">people</span></th>
-            <th scope="col" class="number out">local ε</th>
+            <th scope="col" class="number out">${(result?.budget_of ?? "local epsilon").replace("epsilon", "ε")}</th>
             <th scope="col" class="number out">noise sd</th>
             <th scope="col"><span class="hidden">Remove</span></th>
           </tr></thead>

@@ -14,6 +14,7 @@ from dpstrata.designs.record import Design
 from dpstrata.designs.saving import design_content
 from dpstrata.errors import DpstrataWarning
 from dpstrata.files.writing import plain_cell, table_content
+from dpstrata.planning.compare_releases import ReleaseOption
 from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.planning.design import design
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
@@ -120,6 +121,7 @@ def _notes(plan: Design) -> list[str]:
 def describe(plan: Design) -> dict[str, Any]:
     """Return the figures of a design."""
     parts = plan.variance_parts
+    seen = ReleaseOption(plan.inputs.release, plan.inputs.device_epsilon, plan)
     return {
         "total": plan.total,
         "population": plan.strata.population,
@@ -130,7 +132,9 @@ def describe(plan: Design) -> dict[str, Any]:
         "margin": None if plan.standard_error is None else plan.inputs.z * plan.standard_error,
         "variance_parts": asdict(parts),
         "mechanism": {"name": plan.inputs.mechanism, "title": plan.mechanism.title},
-        "largest_local_epsilon": float(plan.local_epsilons.max()) if plan.inputs.promise.amplified else None,
+        "budget_of": plan.inputs.release_form.budget_of,
+        "office_epsilon": seen.office_epsilon,
+        "office_sees_raw_answers": seen.raw_answers,
         "best_total": None if plan.outcome is None else plan.outcome.best_total,
         "cost": plan.cost,
     }
@@ -171,7 +175,7 @@ FIGURES = {
     "standard_error": "Standard error",
     "margin": "Margin of error",
     "variance": "Variance",
-    "largest_local_epsilon": "Largest local epsilon",
+    "office_epsilon": "Epsilon against the office",
     "cost": "Cost",
 }
 
