@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from dpstrata.allocation.cap import Cap
-from dpstrata.allocation.turnout import Decay, exact_planning_bound, planning_decay
+from dpstrata.allocation.turnout import WHOLE, Decay, exact_planning_bound, planning_decay
 from dpstrata.numerics.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, blockwise
 from dpstrata.numerics.twofold import difference_of_products
 from dpstrata.privacy.mechanisms.base import Mechanism
@@ -78,6 +78,8 @@ class Terms:
         What is released, and so what the noise is added to.
     certain_answers : bool
         Whether r·n people are taken to answer for certain, as the first version of the documents did.
+    series_factors : tuple of float
+        How much larger the terms of the planning bound are where only part of the people get a question.
     """
 
     sizes: IntArray
@@ -90,6 +92,7 @@ class Terms:
     cap: float | None = None
     release: Release = field(default_factory=Microdata)
     certain_answers: bool = False
+    series_factors: tuple[float, ...] = WHOLE
     tilts: FloatArray | None = field(init=False, default=None)
     """t of each stratum, or ``None`` where all are equal."""
     slope: FloatArray | None = field(init=False, default=None)
@@ -151,26 +154,28 @@ class Terms:
     @property
     def _sampling(self) -> Decay:
         """How the sampling variance falls, times r, where P and Q are needed."""
+        return self._decay(squared=False)
+
+    def _decay(self, *, squared: bool) -> Decay:
         rates: FloatArray | float = 1.0 if self.response_rates is None else self.response_rates
-        return planning_decay(rates, squared=False, certain=not self.random_answers)
+        certain = not self.random_answers
+        return planning_decay(rates, squared=squared, certain=certain, factors=self.series_factors)
 
     def _put_polynomials(self) -> None:
         """Write P and Q: V times how the sampling variance falls, and what w·s·Q leaves beside the tilt."""
         sampling = noise = self._sampling
         if self._once:
-            rates: FloatArray | float = 1.0 if self.response_rates is None else self.response_rates
-            noise = planning_decay(rates, squared=True, certain=not self.random_answers)
+            noise = self._decay(squared=True)
         spread = [self._V * c for c in sampling.coefficients]
-        # w(2n/C + 2n²/C²)·Σ c_j n^-(p + j): powers from 1 on, the others being tilt and constant.
+        # (2·w₁·n/C + 2·w·n²/C²)·Σ c_j n^-(p + j): powers from 1 on, the others being tilt and constant.
+        w = self.mechanism.weight
+        line = w if self.mechanism.line_weight is None else self.mechanism.line_weight
         for j, c in enumerate(noise.coefficients):
-            for power, part in ((noise.power + j - 1, 1.0), (noise.power + j - 2, 1.0 / self._C)):
+            for power, part in ((noise.power + j - 1, line), (noise.power + j - 2, w / self._C)):
                 if power >= 1:
-                    spread[power - 1] = spread[power - 1] + (2.0 * self.mechanism.weight) * c * part / self._C
+                    spread[power - 1] = spread[power - 1] + 2.0 * c * part / self._C
         object.__setattr__(self, "_spread", Decay(1, tuple(spread)))
         object.__setattr__(self, "_noise", noise)
-
-    def _rates(self, rows: Rows) -> FloatArray | float:
-        return 1.0 if self.response_rates is None else self.response_rates[rows]
 
     @property
     def _equal_tilts(self) -> bool:
@@ -362,14 +367,10 @@ class Terms:
         One bound for each of ``rows``; for a single gain and equal tilts, one for all.
         """
         if self.slope is None:
-            return np.asarray(self._error * np.abs(gain))
+            return np.asarray(self.mechanism.rounding * _SPACING * np.abs(gain))
         slope = self.slope[rows]
         terms = np.abs(slope) if self._slope_terms is None else self._slope_terms[rows]
-        return np.asarray(self._error * (np.abs(gain + slope) + terms))
-
-    @property
-    def _error(self) -> float:
-        return self.mechanism.rounding * _SPACING
+        return np.asarray(self.mechanism.rounding * _SPACING * (np.abs(gain + slope) + terms))
 
     def is_straight(self, rows: Rows = ALL) -> BoolArray:
         """Whether f is a straight line: each further person is worth exactly the same."""
@@ -464,8 +465,6 @@ class Terms:
         """A = a²R²/r, the factor of every core."""
         return self._A
 
-    # --- exact arithmetic ---------------------------------------------------------------------
-
     def exact_gain(self, row: int, n: int) -> Any:
         """f(n) - f(n + 1) of one stratum in mpmath, to 100 digits; no origin is added."""
         from mpmath import mp
@@ -494,6 +493,7 @@ class Terms:
             v = g**2 * self.mechanism.exact_variance(e)
             if not self.random_answers:
                 return a**2 * (S**2 + d + (v / (r * n) if self._once else v)) / (r * n)
-            sampling = exact_planning_bound(r, n, squared=False)
-            noise = exact_planning_bound(r, n, squared=True) if self._once else sampling
+            factors = self.series_factors
+            sampling = exact_planning_bound(r, n, squared=False, factors=factors)
+            noise = exact_planning_bound(r, n, squared=True, factors=factors) if self._once else sampling
             return a**2 * ((S**2 + d) * sampling + v * noise)

@@ -27,6 +27,7 @@ from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, blocks
 _SUMMED = 64.0
 _HOPELESS = -60.0  # logarithm of a chance that is none
 _HUGE = 1e9  # people, among whom drawing with and without replacement is the same where anything can go wrong
+WHOLE = (1.0, 1.0, 1.0, 1.0)  # factors of the terms of the series where everyone invited is asked
 _EMPTY = 0.01  # how likely a stratum without an answer may be before it is worth a warning
 
 
@@ -82,7 +83,9 @@ class Decay(NamedTuple):
         return value, first, second
 
 
-def planning_decay(rates: FloatArray | float, *, squared: bool, certain: bool = False) -> Decay:
+def planning_decay(
+    rates: FloatArray | float, *, squared: bool, certain: bool = False, factors: tuple[float, ...] = WHOLE
+) -> Decay:
     """Return the planning bound on E[1/m], or on E[1/m²], times r, as a function of n.
 
     Parameters
@@ -93,12 +96,15 @@ def planning_decay(rates: FloatArray | float, *, squared: bool, certain: bool = 
         Whether it is that of 1/m².
     certain : bool
         Whether rn people are sure to answer.
+    factors : tuple of float
+        By how much the terms of the series are larger, where only part of those people are asked.
     """
     series = _planning_series(rates, squared=squared)[: 1 if certain else None]
+    series = tuple(c * factor for c, factor in zip(series, factors, strict=False))
     return Decay(1 + squared, tuple(c / rates ** (j + squared) for j, c in enumerate(series)))
 
 
-def _planning_series(r: Any, *, squared: bool) -> tuple[Any, Any, Any, Any]:
+def _planning_series(r: Any, *, squared: bool) -> tuple[Any, ...]:
     """Coefficients in 1/u; of floats, arrays or mpmath's numbers."""
     q = 1 - r
     if squared:
@@ -106,11 +112,11 @@ def _planning_series(r: Any, *, squared: bool) -> tuple[Any, Any, Any, Any]:
     return 1 + 0 * q, q, q * (1 + q), 2 * q * (1 + 4 * q + q * q)
 
 
-def exact_planning_bound(r: Any, n: int, *, squared: bool) -> Any:
+def exact_planning_bound(r: Any, n: int, *, squared: bool, factors: tuple[float, ...] = WHOLE) -> Any:
     """Evaluate the planning bound in mpmath."""
     u = r * n
-    series = _planning_series(r, squared=squared)
-    return sum(c / u**j for j, c in enumerate(series, start=1 + squared))
+    series = zip(_planning_series(r, squared=squared), factors, strict=True)
+    return sum(c * factor / u**j for j, (c, factor) in enumerate(series, start=1 + squared))
 
 
 def expected_inverse(sizes: IntArray, rates: FloatArray, invited: FloatArray, *, squared: bool) -> FloatArray:

@@ -45,6 +45,8 @@ class Mechanism(ABC):
     title: ClassVar[str]
     weight: float
     """w: how many times s(e) the variance contains, in units of R²."""
+    line_weight: float | None = None
+    """w₁, where v has 2·w₁/y + 2·w/y² instead of w·s(e) = 2·w/y + 2·w/y², with y = expm1(e)."""
     rounding: float = 64.0
     """Bound on the rounding error of a gain, in spacings of doubles; closer gains are settled in mpmath."""
     needs_delta: ClassVar[bool] = False

@@ -194,7 +194,7 @@ def _by_size(
 # A budget split into m parts: s(e/m) − m²·s(e), as m²·r(e) − r(e/m) where both s are huge, plainly elsewhere.
 
 
-def split(at: Point, m: int, *, whole: bool) -> FloatArray:
+def split(at: Point, m: float, *, whole: bool) -> FloatArray:
     """Evaluate s(e/m), less m²·s(e) unless ``whole``."""
     part = point(at.e / m)
     value = s(part)
@@ -203,7 +203,7 @@ def split(at: Point, m: int, *, whole: bool) -> FloatArray:
     return np.where(at.e < SERIES_BELOW, m**2 * r(at) - r(part), value - m**2 * s(at))
 
 
-def split_slopes(at: Point, m: int, *, whole: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+def split_slopes(at: Point, m: float, *, whole: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Evaluate the same with two derivatives in e."""
     part = point(at.e / m)
     value = [slope / m**order for order, slope in enumerate(s_slopes(part))]
@@ -219,7 +219,7 @@ def split_slopes(at: Point, m: int, *, whole: bool) -> tuple[FloatArray, FloatAr
     return value[0], value[1], value[2]
 
 
-def split_step(step: Step, m: int, *, whole: bool) -> FloatArray:
+def split_step(step: Step, m: float, *, whole: bool) -> FloatArray:
     """Evaluate the increase of s(e/m), less m²·s(e) unless ``whole``, without cancellation."""
     part = step.scaled(1.0 / m)
     value = s_step(part)

@@ -1,0 +1,298 @@
+r"""What forms make of the term of a stratum: many questions as one function of the sample size.
+
+Question j stands on form T, which a share x of the n people of a stratum get. With r = K/y for the K cells of
+the form, the mean of its answers has the variance
+
+.. math:: \frac{S_j^2 + \text{noise}_j(r)}{x n} - \frac{S_j^2}{N} + (1 + r)^2 \frac{g\, s(e(n)/q)}{(x n)^2}
+
+in units of the question's range: sampling, the rows that devices replace, and the office's noise on a table
+whose sensitivity is q. A question on several forms is their mean with weights ω that add up to one. Summed up
+with the importance of the questions that is A/n and one noise of n, which :class:`~dpstrata.allocation.terms`
+takes like the spread and the mechanism of a single question. Published rows have no office, and r grows with
+n: then the noise is that of :class:`~dpstrata.privacy.mechanisms.tables.RowNoise`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dpstrata.allocation.turnout import expected_inverse
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.kernels import point, s
+from dpstrata.privacy.mechanisms.tables import RowNoise, TableNoise
+
+
+class QuestionParts(NamedTuple):
+    """Variances of estimated means by cause: of each stratum (rows) and question (columns)."""
+
+    sampling: FloatArray
+    device: FloatArray
+    office: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """All together."""
+        return self.sampling + self.device + self.office
+
+    def of_population(self, coefficients: FloatArray) -> QuestionParts:
+        """Return those of the population mean, an entry for each question."""
+        a2 = coefficients**2
+        return QuestionParts(a2 @ self.sampling, a2 @ self.device, a2 @ self.office)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormTerms:
+    """Questions on forms, for all strata.
+
+    An entry is a question on a form; the arrays below have strata as rows and entries as columns.
+
+    Attributes
+    ----------
+    importances : array
+        w of each question; they add up to 1.
+    spreads : array
+        S² of each stratum (rows) and question (columns).
+    question, form : array of int
+        Of each entry.
+    weights : array
+        ω of each entry; those of a question add up to 1.
+    constant, linear, square : array
+        Variance of one answer as a polynomial in r; the first holds S².
+    cells : array
+        K of each form.
+    shares : array
+        x of each form.
+    factors, sensitivities : array
+        g and q of each entry; empty where rows are published.
+    odds : float or None
+        y = expm1(E) of the devices; ``None`` where rows are published, at the budget that n allows.
+    """
+
+    importances: FloatArray
+    spreads: FloatArray
+    question: IntArray
+    form: IntArray
+    weights: FloatArray
+    constant: FloatArray
+    linear: FloatArray
+    square: FloatArray
+    cells: FloatArray
+    shares: FloatArray
+    factors: FloatArray
+    sensitivities: FloatArray
+    odds: float | None
+
+    @property
+    def publishes_rows(self) -> bool:
+        """Whether rows are published, and not tables."""
+        return self.odds is None
+
+    @property
+    def _entry_weights(self) -> FloatArray:
+        """w·ω²/x of each entry: what its variance of one answer counts for, over n."""
+        return self.importances[self.question] * self.weights**2 / self.shares[self.form]
+
+    def _stretches(self, budgets: FloatArray | None = None) -> FloatArray:
+        """R = K/y of each entry: at the budget of devices, or of rows at those of the strata."""
+        cells = self.cells[self.form]
+        if self.odds is not None:
+            return cells / self.odds
+        assert budgets is not None
+        return np.asarray(cells / np.expm1(budgets)[:, None])
+
+    # --- one function of n --------------------------------------------------------------------
+
+    def core(self) -> FloatArray:
+        """Return A of each stratum: Σ w·ω²·(S² + noise)/x, of rows without the noise that depends on n."""
+        one = self.constant
+        if not self.publishes_rows:
+            r = self._stretches()
+            one = one + r * (self.linear + r * self.square)
+        return np.asarray(one @ self._entry_weights)
+
+    def noise(self) -> Mechanism:
+        """Return the noise whose variance depends on n."""
+        if self.publishes_rows:
+            K = self.cells[self.form]
+            entry = self._entry_weights
+            # a known spread lowers the linear part of its stratum; what is the same for all n decides nothing
+            linear = self.linear.max(axis=0)
+            return RowNoise(float((entry * K * linear).sum()), float((entry * K**2 * self.square[0]).sum()))
+        r = self._stretches()
+        scaled = self.importances[self.question] * (self.weights * (1.0 + r) / self.shares[self.form]) ** 2
+        factors, kept = scaled * self.factors, self.factors > 0
+        return TableNoise(factors[kept], self.sensitivities[kept])
+
+    def series_factors(self, powers: int) -> tuple[float, ...]:
+        """How much faster than for one question the terms of the series of E[1/m] grow, on average.
+
+        Of u expected answers a form has x·u, so that the term after j others is larger by x^-j.
+        """
+        entry = self._entry_weights * self.constant.mean(axis=0)
+        x = self.shares[self.form]
+        return tuple(float((entry / x**j).sum() / entry.sum()) for j in range(powers))
+
+    # --- every question by itself -------------------------------------------------------------
+
+    def stratum_parts(
+        self,
+        dealt: IntArray | FloatArray,
+        budgets: FloatArray,
+        *,
+        sizes: IntArray,
+        rates: FloatArray | None,
+        finite_population: bool,
+        credited: bool = True,
+    ) -> QuestionParts:
+        """Variance of every question's mean in every stratum.
+
+        Parameters
+        ----------
+        dealt : array
+            People of each stratum (rows) who get each form (columns).
+        budgets : array
+            The budget of a stratum: the office's, or of rows.
+        sizes, rates : array
+            N, and the share who answer where not everyone does.
+        finite_population : bool
+            Whether a stratum sampled in full has no sampling error.
+        credited : bool
+            Whether the office adds no more noise than devices leave to it.
+        """
+        inverse, squared = inverses(dealt, sizes, rates)
+        weights = self.weights_of(dealt)
+        r = self._stretches(budgets)
+        spread = self.spreads[:, self.question]
+        per_answer = weights**2 * inverse[:, self.form]
+        noise = self.constant - spread + r * (self.linear + r * self.square)
+        sampling, device = self._by_question(per_answer * spread), self._by_question(per_answer * noise)
+        if finite_population:
+            sampling = sampling - self.spreads / sizes[:, None]
+        office = np.zeros_like(sampling)
+        if not self.publishes_rows:
+            e = self.office_budgets(budgets)[:, self.form] if credited else budgets[:, None]
+            stretched = (weights * (1.0 + r)) ** 2 * squared[:, self.form]
+            office = self._by_question(stretched * self._table_noise(e))
+        return QuestionParts(sampling, device, office)
+
+    def _table_noise(self, e: FloatArray) -> FloatArray:
+        """g·s(e/q) of every entry; none at an infinite budget."""
+        finite = np.where(np.isinf(e), 1.0, e)
+        return np.where(np.isinf(e), 0.0, self.factors * s(point(finite / self.sensitivities)))
+
+    def office_budgets(self, budgets: FloatArray) -> FloatArray:
+        r"""Raise the office's budgets by what replaced rows give already, for each stratum and form.
+
+        Notes
+        -----
+        With u = expm1(e), y = expm1(E) and r = K/y:
+        :math:`\mathrm{expm1}(e_c) = u (1 + r)/(1 - u/y)`. No noise is needed where e ≥ E.
+        """
+        assert self.odds is not None
+        u, y = np.expm1(budgets)[:, None], self.odds
+        with np.errstate(divide="ignore", invalid="ignore"):
+            raised = np.log1p(u * (1.0 + self.cells / y) / (1.0 - u / y))
+        return np.where(u >= y, np.inf, raised)
+
+    def weights_of(self, dealt: IntArray | FloatArray) -> FloatArray:
+        """ω of each stratum and entry: a question on several forms is the mean of all answers to it."""
+        people = np.asarray(dealt, dtype=float)[:, self.form]
+        return np.asarray(people / self._by_question(people)[:, self.question])
+
+    def _by_question(self, entries: FloatArray) -> FloatArray:
+        """Add up the entries of each question."""
+        return entries @ _sums_to(self.question, len(self.importances))
+
+    def per_form(self, sizes: IntArray, budgets: FloatArray) -> FormVariances:
+        """Return how the variance of each stratum depends on who gets which form."""
+        w = self.importances[self.question]
+        r = self._stretches(budgets)
+        answer = self.constant + r * (self.linear + r * self.square)
+        for_everyone = np.bincount(self.question)[self.question] == len(self.shares) > 1
+        own = np.where(for_everyone, 0.0, w * self.weights**2)
+        two = np.zeros_like(answer)
+        if not self.publishes_rows:
+            two = own * (1.0 + r) ** 2 * self._table_noise(budgets[:, None])
+        line = np.where(for_everyone, w, 0.0) * answer / (sizes.astype(float) ** 2)[:, None]
+        to_forms = _sums_to(self.form, len(self.shares))
+        return FormVariances((own * answer) @ to_forms, two @ to_forms, line @ to_forms)
+
+
+class FormVariances(NamedTuple):
+    """Variance of a stratum whose forms have m people each: Σ one/m + two/m² + line·m over the forms.
+
+    The last part is that of questions for everyone, whose answers are all counted alike.
+    """
+
+    one: FloatArray
+    two: FloatArray
+    line: FloatArray
+
+    def gain(self, m: IntArray) -> FloatArray:
+        """By how much one person more lowers it."""
+        product = m * (m + 1.0)
+        return np.asarray(self.one / product + self.two * (2.0 * m + 1.0) / product**2 - self.line)
+
+
+def _sums_to(groups: IntArray, number: int) -> FloatArray:
+    """Return the matrix that adds up entries by group."""
+    matrix = np.zeros((len(groups), number))
+    matrix[np.arange(len(groups)), groups] = 1.0
+    return matrix
+
+
+def inverses(
+    dealt: IntArray | FloatArray, sizes: IntArray, rates: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """E[1/m] and E[1/m²] of each stratum and form."""
+    people = np.asarray(dealt, dtype=float)
+    if rates is None:
+        return 1.0 / people, 1.0 / people**2
+    forms = people.shape[1]
+    N, share = np.repeat(sizes, forms), np.repeat(rates, forms)
+    flat = people.ravel()
+    one, two = (
+        expected_inverse(N, share, flat, squared=each).reshape(people.shape) for each in (False, True)
+    )
+    return one, two
+
+
+def deal(sizes: IntArray, shares: FloatArray, variances: FormVariances, least: IntArray) -> IntArray:
+    """Deal the people of every stratum to the forms in whole numbers, for the least variance.
+
+    That is a sum of convex functions, so what no exchange of one person improves nothing does.
+
+    Parameters
+    ----------
+    sizes : array of int
+        People of each stratum, at least ``least`` times the number of forms.
+    shares : array
+        Where to start from.
+    variances : FormVariances
+        What is minimised.
+    least : array of int
+        Fewest people of a form, by stratum.
+    """
+    floor, rows = least[:, None], np.arange(len(sizes))
+    dealt = np.maximum(np.floor(sizes[:, None] * shares), floor).astype(np.int64)
+
+    def losses() -> FloatArray:  # of one person fewer
+        return np.where(dealt > floor, variances.gain(np.maximum(dealt - 1, 1)), np.inf)
+
+    while (missing := sizes - dealt.sum(axis=1)).any():
+        more, fewer = missing > 0, missing < 0
+        best, worst = np.argmax(variances.gain(dealt), axis=1), np.argmin(losses(), axis=1)
+        dealt[rows[more], best[more]] += 1
+        dealt[rows[fewer], worst[fewer]] -= 1
+    while True:
+        up, down = variances.gain(dealt), losses()
+        to, off = np.argmax(up, axis=1), np.argmin(down, axis=1)
+        helps = up[rows, to] > down[rows, off] + 1e-12 * np.abs(down[rows, off])
+        if not helps.any():
+            return dealt
+        dealt[rows[helps], to[helps]] += 1
+        dealt[rows[helps], off[helps]] -= 1
