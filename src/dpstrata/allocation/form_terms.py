@@ -68,6 +68,8 @@ class FormTerms:
         x of each form.
     factors, sensitivities : array
         g and q of each entry; empty where rows are published.
+    fewest : array of int
+        Fewest people of a form, by stratum.
     odds : float or None
         y = expm1(E) of the devices; ``None`` where rows are published, at the budget that n allows.
     """
@@ -84,6 +86,7 @@ class FormTerms:
     shares: FloatArray
     factors: FloatArray
     sensitivities: FloatArray
+    fewest: IntArray
     odds: float | None
 
     @property
@@ -212,7 +215,8 @@ class FormTerms:
         w = self.importances[self.question]
         r = self._stretches(budgets)
         answer = self.constant + r * (self.linear + r * self.square)
-        for_everyone = np.bincount(self.question)[self.question] == len(self.shares) > 1
+        forms = len(self.shares)
+        for_everyone = (np.bincount(self.question)[self.question] == forms) & (forms > 1)
         own = np.where(for_everyone, 0.0, w * self.weights**2)
         two = np.zeros_like(answer)
         if not self.publishes_rows:

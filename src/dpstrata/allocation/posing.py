@@ -9,12 +9,17 @@ import numpy as np
 
 from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.figures import Family, families_of
+from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.questions import fewest_per_form, form_terms_of
 from dpstrata.allocation.terms import Terms
+from dpstrata.allocation.turnout import WHOLE
 from dpstrata.errors import InfeasibleError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.objectives import coefficients
+from dpstrata.survey.releases.microdata import Microdata
+from dpstrata.survey.releases.sums import Sums
 from dpstrata.survey.strata import Strata
 
 # No local budget that epsilon and sizes allow comes near this, so a larger cap changes nothing.
@@ -23,8 +28,12 @@ _NO_CAP = 200.0
 
 def terms_of(inputs: Inputs, strata: Strata) -> Terms:
     """State the functions that inputs lead to for ``strata``."""
-    sds = strata.spreads(inputs.answers)
     rates = strata.response_rates
+    if rates is not None and bool(np.all(rates == 1.0)):
+        rates = None
+    if inputs.questionnaire is not None:
+        return _terms_of_forms(form_terms_of(inputs, strata), inputs, strata, rates)
+    sds = strata.spreads(inputs.answers)
     mechanism = inputs.fitted_mechanism()
     cap = math.inf
     if inputs.local_epsilon_cap is not None:  # 3 times 0.8 is 2.4, as written
@@ -36,10 +45,25 @@ def terms_of(inputs: Inputs, strata: Strata) -> Terms:
         objective=inputs.objective,
         promise=inputs.promise,
         mechanism=mechanism,
-        response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
+        response_rates=rates,
         cap=cap if cap < _NO_CAP else None,
         release=inputs.release_form,
         certain_answers=inputs.formulas == 1,
+    )
+
+
+def _terms_of_forms(forms: FormTerms, inputs: Inputs, strata: Strata, rates: FloatArray | None) -> Terms:
+    """State what forms make of all questions together, which have one function of n."""
+    return Terms(
+        sizes=strata.sizes,
+        sds=np.sqrt(forms.core()),
+        coefficients=strata.sizes / strata.population,
+        objective="mean",
+        promise=inputs.promise,
+        mechanism=forms.noise(),
+        response_rates=rates,
+        release=Microdata() if forms.publishes_rows else Sums(),
+        series_factors=forms.series_factors(len(WHOLE)),
     )
 
 
@@ -70,7 +94,8 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
             f"{option('total')} must be at most what the maximums and the people who would answer allow "
             f"({int(upper.sum()):,}), got {option('total', total, ',')}."
         )
-    return Problem(terms, lower, upper, total, figures_in(inputs, strata, terms))
+    forms = None if inputs.questionnaire is None else form_terms_of(inputs, strata)
+    return Problem(terms, lower, upper, total, figures_in(inputs, strata, terms), forms=forms)
 
 
 def figures_in(inputs: Inputs, strata: Strata, terms: Terms) -> tuple[Family, ...]:
@@ -95,6 +120,8 @@ def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
         rates = 1.0 if strata.response_rates is None else strata.response_rates
         needed = np.ceil(least_rate * strata.sizes * rates).astype(np.int64)
         lower = np.maximum(lower, needed)
+    if inputs.questionnaire is not None:
+        lower = np.maximum(lower, _needed_by_forms(inputs, strata, sizes))
     if strata.mins is not None:
         lower = np.maximum(lower, strata.mins)
     if strata.maxs is not None:
@@ -109,6 +136,24 @@ def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
             + (f" (and in {wrong.size - 1:,} more)." if wrong.size > 1 else ".")
         )
     return read_only(lower), read_only(upper)
+
+
+def _needed_by_forms(inputs: Inputs, strata: Strata, most: IntArray) -> IntArray:
+    """Return how many people the forms of a stratum need, or say which strata are too small for them."""
+    forms = len(inputs.chosen_forms)
+    each = fewest_per_form(strata, forms)
+    small = np.flatnonzero(each * forms > most)
+    if small.size:
+        i = int(small[np.argmin(most[small])])
+        carries = max(int(most[i] // each[i]), 1)
+        named = ", ".join(repr(strata.name(int(row))) for row in small[:5])
+        more = f" and {small.size - 5:,} more" if small.size > 5 else ""
+        raise InfeasibleError(
+            f"every form needs at least {each[i]:,} people in every stratum, so {forms} forms need "
+            f"{each[i] * forms:,}, got {most[i]:,} in stratum {strata.name(i)!r}. Merge small strata "
+            f"({named}{more}), or give {option('forms')} with at most {carries} of them."
+        )
+    return each * forms
 
 
 def _would_answer(strata: Strata, rates: FloatArray) -> IntArray:

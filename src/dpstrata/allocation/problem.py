@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstrata.allocation.figures import Family
+from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InfeasibleError
 from dpstrata.numerics.arrays import FloatArray, IntArray
@@ -29,6 +30,8 @@ class Problem:
     scales : tuple of array
         Of several families, the scales of the noise of their figures at the sizes of a design. Other sizes
         keep their proportions. Those of a single family follow from the sizes.
+    forms : FormTerms, optional
+        The questions of a questionnaire, which the terms sum up.
 
     Raises
     ------
@@ -42,6 +45,7 @@ class Problem:
     total: int
     families: tuple[Family, ...] = ()
     scales: tuple[FloatArray, ...] = ()
+    forms: FormTerms | None = None
 
     def __post_init__(self) -> None:
         if not np.all(self.lower <= self.upper):

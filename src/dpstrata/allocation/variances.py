@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpstrata.allocation.form_terms import FormTerms, QuestionParts, deal
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import figure_variances
 from dpstrata.allocation.problem import Problem
@@ -90,12 +91,61 @@ def stratum_variances(
     Unless it is planned, or ``credited`` is off, with as little noise of the office as devices leave it.
     """
     terms, n = problem.terms, sizes.astype(float)
+    if problem.forms is not None:
+        return _variances_of_forms(
+            problem, problem.forms, n, finite_population=finite_population, planned=planned, credited=credited
+        )
     divisors = _divisors(terms, n, planned=planned)
     answers = divisors[0]
     sampling = terms.sds**2 / answers
     if finite_population:
         sampling = sampling * ((terms.sizes - answers) / terms.sizes)
     return sampling, _noise_of_means(terms, n, divisors, credited=credited and not planned)
+
+
+def _variances_of_forms(
+    problem: Problem,
+    forms: FormTerms,
+    n: FloatArray,
+    *,
+    finite_population: bool,
+    planned: bool,
+    credited: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the same for all questions of a questionnaire together, by their importance."""
+    if planned:  # as a share of the people gets each form, not whole numbers
+        coefficients = problem.terms.coefficients
+        total = problem.terms.values(n) / coefficients**2
+        correction = forms.spreads @ forms.importances / problem.terms.sizes
+        return total - correction if finite_population else total, np.zeros_like(total)
+    parts = question_parts(
+        problem, n.astype(np.int64), finite_population=finite_population, credited=credited
+    )
+    w = forms.importances
+    return parts.sampling @ w, (parts.device + parts.office) @ w
+
+
+def dealt_to_forms(problem: Problem, sizes: IntArray) -> IntArray:
+    """Deal the people of every stratum to the forms."""
+    assert problem.forms is not None
+    budgets = problem.terms.budgets(sizes.astype(float)).e
+    return deal(sizes, problem.forms.shares, problem.forms.per_form(sizes, budgets), problem.forms.fewest)
+
+
+def question_parts(
+    problem: Problem, sizes: IntArray, *, finite_population: bool, credited: bool = True
+) -> QuestionParts:
+    """Variance of every question's mean in every stratum, with forms dealt in whole numbers."""
+    assert problem.forms is not None
+    terms = problem.terms
+    return problem.forms.stratum_parts(
+        dealt_to_forms(problem, sizes),
+        terms.budgets(sizes.astype(float)).e,
+        sizes=terms.sizes,
+        rates=terms.response_rates,
+        finite_population=finite_population,
+        credited=credited,
+    )
 
 
 def release_variances(terms: Terms, n: FloatArray) -> FloatArray:

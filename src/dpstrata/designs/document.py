@@ -58,6 +58,29 @@ def design_document(plan: Design) -> dict[str, Any]:
         "privacy": dict(plan.privacy),
         **({"figures": [asdict(figure) for figure in plan.figures]} if plan.figures else {}),
         **({} if plan.waves is None else {"waves": asdict(plan.waves)}),
+        **_questionnaire_parts(plan),
+    }
+
+
+def _questionnaire_parts(plan: Design) -> dict[str, Any]:
+    """Write the forms, the precision of every question, and how close the forms come to the best."""
+    if plan.inputs.questionnaire is None or plan.forms_bound is None:
+        return {}
+    proof = asdict(plan.forms_bound)
+    return {
+        "forms": [
+            {
+                "questions": list(form.questions),
+                "levels": list(form.levels),
+                "cells": form.cells,
+                "replaced": form.replaced,
+                "share": form.share,
+                "sample_sizes": form.sample_sizes.tolist(),
+            }
+            for form in plan.forms
+        ],
+        "questions": [asdict(question) for question in plan.questions],
+        "forms_bound": {**proof, "prices": list(proof["prices"])},
     }
 
 

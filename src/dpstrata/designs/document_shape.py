@@ -25,10 +25,52 @@ class AnswersPart(_Part):
     step: Real | None
 
 
+class QuestionPart(_Part):
+    """One question of a questionnaire."""
+
+    name: str
+    kind: Literal["yes_no", "category", "scale", "number"]
+    lower: Real | None = None
+    upper: Real | None = None
+    step: Real | None = None
+    categories: list[str] = []
+    importance: Real = 1.0
+    target_se: Real | None = None
+    target_margin: Real | None = None
+    together: str | None = None
+    everyone: bool = False
+    text: str = ""
+
+
+class QuestionnairePart(_Part):
+    """A questionnaire."""
+
+    questions: Annotated[list[QuestionPart], Field(min_length=1)]
+
+
+class TablePart(_Part):
+    """What the office publishes of some questions of a form."""
+
+    questions: list[str]
+    budget: Annotated[float, Field(gt=0, le=1)]
+
+
+class FormInputPart(_Part):
+    """A form as it was chosen."""
+
+    questions: list[str]
+    levels: list[Annotated[int, Field(ge=2, le=100)]]
+    share: Annotated[float, Field(gt=0, le=1)]
+    tables: list[TablePart]
+
+
 class InputsBase(_Part):
     """Every argument of the design as given."""
 
     default_answers: bool = False
+    questionnaire: QuestionnairePart | None = None
+    spreads: dict[str, dict[str, list[Real | list[Real | None] | None]]] | None = None
+    forms: Literal["auto"] | list[FormInputPart] = "auto"
 
 
 if TYPE_CHECKING:
@@ -150,6 +192,40 @@ class FigurePart(_Part):
     scale: Real
 
 
+class FormPart(_Part):
+    """A form: who is asked what."""
+
+    questions: list[str]
+    levels: list[Count]
+    cells: Count
+    replaced: Real
+    share: Real
+    sample_sizes: list[Count]
+
+
+class QuestionResultPart(_Part):
+    """The precision of one question."""
+
+    name: str
+    kind: str
+    standard_error: Real
+    margin: Real
+    sampling: Real
+    device: Real
+    office: Real
+    without_privacy: Real
+    if_split: Real
+    target: Real | None
+
+
+class FormsBoundPart(_Part):
+    """How close the forms come to the best there could be."""
+
+    value: Real
+    lower_bound: Real
+    prices: list[Real]
+
+
 class WavesPart(_Part):
     """What a pilot and the main wave spend and invite together."""
 
@@ -179,3 +255,6 @@ class DesignDocument(_Part):
     privacy: dict[str, Any]
     figures: list[FigurePart] | None = None
     waves: WavesPart | None = None
+    forms: list[FormPart] | None = None
+    questions: list[QuestionResultPart] | None = None
+    forms_bound: FormsBoundPart | None = None

@@ -15,15 +15,19 @@ from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
+from dpstrata.allocation.proof.forms import FormsBound, certify_forms
 from dpstrata.designs.choice import Choice
 from dpstrata.designs.document import FORMAT, VERSIONS
 from dpstrata.designs.document_shape import BoundPart, DesignDocument, InputsPart, StratumPart, WavesPart
 from dpstrata.designs.migrations import upgraded
 from dpstrata.designs.outcome import Outcome
+from dpstrata.designs.questions import forms_to_prove
 from dpstrata.designs.waves import Waves
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.privacy.answers.base import parse_answers
 from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.questionnaires.question import Question
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.strata import Strata
 from dpstrata.version import __version__
@@ -87,6 +91,8 @@ def _rebuild(document: DesignDocument, path: Path, kind: type[Design]) -> Design
             plan = replace(plan, choice=tuple(Choice(**row.model_dump()) for row in document.choice))
         if document.waves is not None:
             plan = replace(plan, waves=_waves(document.waves, plan))
+        if plan.inputs.questionnaire is not None:
+            plan = replace(plan, forms_bound=_forms_bound(document, plan, path))
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
     _check_sizes(plan, path)
@@ -185,6 +191,15 @@ def _check_figures(document: DesignDocument, plan: Design, path: Path) -> None:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
 
 
+def _forms_bound(document: DesignDocument, plan: Design, path: Path) -> FormsBound:
+    """Prove again how close the forms come to the best there could be."""
+    problem, forms = forms_to_prove(plan)
+    part = document.forms_bound
+    if part is None or len(part.prices) != len(problem.items) or min(part.prices, default=0.0) < 0:
+        raise InputError(f"{path}: the prices of the forms do not fit the questions; the file was changed.")
+    return certify_forms(problem, forms, part.prices)
+
+
 def _waves(part: WavesPart, plan: Design) -> Waves:
     """Read what two waves share, and require that this one keeps to it."""
     waves = Waves(**part.model_dump())
@@ -205,6 +220,8 @@ def _check_prices(bound: BoundPart, problem: Problem, strata: Strata, inputs: In
     needed = 1 if inputs.goal.spends_budget and strata.costs is not None else 0
     if inputs.targets:
         needed += sum(int(np.isfinite(part.limits).sum()) for part in find_partitions(strata, inputs))
+    if inputs.asks_by_question and inputs.questionnaire is not None:
+        needed = len(inputs.questionnaire)
     if problem.families:
         needed = len(bound.prices) if len(problem.families) == 1 else 1 + len(strata)
     if len(bound.prices) != needed or needed == 0 or min(bound.prices) < 0:
@@ -230,4 +247,7 @@ def first_difference(written: Any, computed: Any, place: str = "") -> str | None
 
 def _inputs(part: InputsPart, version: int) -> Inputs:
     data = part.model_dump()
+    if data["questionnaire"] is not None:
+        questions = data["questionnaire"]["questions"]
+        data["questionnaire"] = Questionnaire([Question(**question) for question in questions])
     return Inputs(**{**data, "answers": parse_answers(data["answers"])}, formulas=version)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, certify_budget, certify_targets
 from dpstrata.allocation.proof.certificate import Certificate, certify
+from dpstrata.allocation.proof.forms import FormsBound
 from dpstrata.allocation.proof.noised_once import certify_figures
+from dpstrata.allocation.proof.questions import certify_questions
 from dpstrata.allocation.turnout import (
     chance_of_empty_stratum,
     chance_of_no_answer,
@@ -35,8 +37,15 @@ from dpstrata.designs.choice import Choice, better_mechanism, better_releases
 from dpstrata.designs.document import design_digest, design_document
 from dpstrata.designs.expected import expected_mean
 from dpstrata.designs.outcome import Outcome
+from dpstrata.designs.questions import (
+    DesignedForm,
+    DesignedQuestion,
+    forms_of,
+    questions_of,
+    variance_targets,
+)
+from dpstrata.designs.tables import FrameLibrary, design_columns, design_frame, design_table
 from dpstrata.designs.waves import Waves
-from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, read_only
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import get_mechanism
@@ -51,8 +60,6 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
     from dpstrata.survey.releases.base import Release
-
-FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +90,8 @@ class Design:
         best are not tried.
     waves : Waves or None
         What it shares with the other wave, if it is one of two.
+    forms_bound : FormsBound or None
+        With a questionnaire, the proof of how close its forms come to the best there could be.
     """
 
     strata: Strata
@@ -94,6 +103,7 @@ class Design:
     outcome: Outcome | None = None
     choice: tuple[Choice, ...] | None = None
     waves: Waves | None = None
+    forms_bound: FormsBound | None = None
 
     @classmethod
     def certified(
@@ -112,7 +122,10 @@ class Design:
         sizes = read_only(np.asarray(sample_sizes, dtype=np.int64))
         proof: Certificate | Bound
         correct = inputs.finite_population
-        if problem.families:
+        if problem.forms is not None and inputs.asks_by_question:
+            targets = variance_targets(inputs)
+            proof = certify_questions(problem, targets, sizes, prices or (), finite_population=correct)
+        elif problem.families:
             proof = certify_figures(problem, sizes, prices or (0.0,), finite_population=correct)
         elif prices is None:
             proof = certify(problem, sizes)
@@ -147,13 +160,17 @@ class Design:
     def mechanism(self) -> Mechanism:
         """What noises an answer."""
         device = self.inputs.release_form.device
-        if device is None and self.problem.families:  # the strata have none of their own
+        several = self.problem.families or self.problem.forms is not None
+        if device is None and several:  # the strata have none of their own
             return get_mechanism(self.inputs.mechanism, self.inputs.answers)
         return self.problem.terms.mechanism if device is None else device
 
     @property
     def sds(self) -> FloatArray:
-        """Standard deviations the design used."""
+        """Standard deviations the design used; of a questionnaire those of all questions on average."""
+        forms = self.problem.forms
+        if forms is not None:
+            return read_only(np.sqrt(forms.spreads @ forms.importances))
         return self.problem.terms.sds
 
     @property
@@ -299,9 +316,22 @@ class Design:
         return figures_of(find_partitions(self.strata, self.inputs), scales)
 
     @property
+    def forms(self) -> tuple[DesignedForm, ...]:
+        """The forms of a questionnaire; empty for a single question."""
+        return forms_of(self)
+
+    @property
+    def questions(self) -> tuple[DesignedQuestion, ...]:
+        """The precision of every question of a questionnaire; empty for a single question."""
+        return questions_of(self)
+
+    @property
     def noise_sds(self) -> FloatArray:
         """Standard deviation, by stratum, of the noise of a published answer, or with sums of the mean."""
-        noise = release_variances(self.problem.terms, self.sample_sizes.astype(float))
+        if self.problem.forms is not None:
+            _, noise = stratum_variances(self.problem, self.sample_sizes, finite_population=False)
+        else:
+            noise = release_variances(self.problem.terms, self.sample_sizes.astype(float))
         return read_only(np.sqrt(noise))
 
     @property
@@ -375,44 +405,14 @@ class Design:
 
     def columns(self) -> dict[str, list[Any]]:
         """One list per column of the table of strata, as in the design document."""
-        strata = self.strata
-        local = self.local_epsilons.tolist() if self.inputs.promise.amplified else [None] * len(strata)
-        columns: dict[str, list[Any]] = {
-            "stratum": list(strata.names),
-            "size": strata.sizes.tolist(),
-            "sd": self.sds.tolist(),
-            "sd_source": [strata.sd_source(row) for row in range(len(strata))],
-            "sample_size": self.sample_sizes.tolist(),
-            "relaxed_size": self.relaxed_sizes.tolist(),
-            "local_epsilon": local,
-            "noise_sd": self.noise_sds.tolist(),
-        }
-        if self.inputs.questions > 1 and self.inputs.promise.amplified:
-            columns["answer_epsilon"] = (self.local_epsilons / self.inputs.questions).tolist()
-        for column, values in (
-            ("coefficient", strata.coefficients),
-            ("cost", strata.costs),
-            ("min", strata.mins),
-            ("max", strata.maxs),
-            ("response_rate", strata.response_rates),
-            ("sd_epsilon", strata.sd_epsilons),
-        ):
-            if values is not None:
-                columns[column] = values.tolist()
-        if self.inputs.local_epsilon_cap is not None:
-            columns["capped"] = self.capped.tolist()
-            columns["central_epsilon"] = self.central_epsilons.tolist()
-        return columns
+        return design_columns(self)
 
     def table(self) -> dict[str, list[Any]]:
         """Return the columns, then those of the strata that dpstrata does not know.
 
         One of those with the name of a column of the design is called ``NAME_given``.
         """
-        columns = self.columns()
-        for name, cells in self.strata.extra.items():
-            columns[f"{name}_given" if name in columns else name] = list(cells)
-        return columns
+        return design_table(self)
 
     def to_frame(self, library: FrameLibrary | None = None) -> IntoDataFrame:
         """Return the table of strata as a data frame.
@@ -422,26 +422,7 @@ class Design:
         library : {"pandas", "polars", "pyarrow"}, optional
             Which kind; by default the first of them that is installed.
         """
-        import importlib.util
-
-        import narwhals as nw
-
-        libraries: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
-        chosen = library or next((name for name in libraries if importlib.util.find_spec(name)), None)
-        if chosen is None or chosen not in libraries:
-            got = "none of them installed" if chosen is None else repr(chosen)
-            raise InputError(
-                f"to_frame needs one of {', '.join(libraries)}, got {got}.", argument="library", value=library
-            )
-        try:
-            frame: IntoDataFrame = nw.from_dict(self.table(), backend=chosen).to_native()
-        except ModuleNotFoundError:
-            raise InputError(
-                f"to_frame({chosen!r}) needs {chosen}: pip install {chosen}.",
-                argument="library",
-                value=library,
-            ) from None
-        return frame
+        return design_frame(self, library)
 
     @classmethod
     def read(cls, path: str | Path) -> Design:

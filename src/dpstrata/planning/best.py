@@ -13,6 +13,7 @@ from dpstrata.allocation.variances import planned_variance
 from dpstrata.designs.choice import BEST, Choice, contenders
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError
+from dpstrata.planning.forms.questionnaire import design_questionnaire
 from dpstrata.planning.goal_search import design_for, warn_beyond_the_best, warn_of_empty_strata
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
@@ -91,7 +92,9 @@ def design_as_asked(
         Whether a total beyond the best one is warned about, to the caller's caller.
     """
     posed = {} if posed is None else posed
-    if inputs.mechanism == BEST:
+    if inputs.questionnaire is not None:
+        plan = design_questionnaire(strata, inputs)
+    elif inputs.mechanism == BEST:
         plan = design_with_best(strata, inputs, posed)
     else:
         plan = design_for(strata, inputs, _posed(inputs, strata, posed))

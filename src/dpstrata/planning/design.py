@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.planning.best import design_as_asked
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective, Target, refuse_gone
+from dpstrata.survey.questionnaires.in_design import told_of
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import ReleaseName
 from dpstrata.survey.strata import Strata
+
+_OF_QUESTIONNAIRES = ("questionnaire", "spreads", "forms")
 
 
 def design(
@@ -39,6 +44,9 @@ def design(
     | Literal["binary"]
     | None = None,
     questions: int = 1,
+    questionnaire: Questionnaire | None = None,
+    spreads: Spreads | None = None,
+    forms: Literal["auto", "one"] | Sequence[Sequence[str]] = "auto",
     release: ReleaseName = "microdata",
     device_epsilon: float | None = None,
     local_epsilon_cap: float | None = None,
@@ -103,6 +111,14 @@ def design(
         only: no file of answers can be noised with it.
     questions : int
         Number of questions asked of the same people; each answer spends its share of the local budget.
+    questionnaire : Questionnaire, optional
+        Many questions instead of one, of every kind: they are divided into forms, and each person gets one.
+        The objective is then the mean of the squared standard errors of all questions, weighted by their
+        importance, each in units of its range. Requires sums with ``device_epsilon``, or microdata.
+    spreads : Spreads, optional
+        What is known of the answers to the questionnaire; the worst case where nothing is.
+    forms : "auto", "one" or lists of question names
+        The forms: the best that are found, all questions on one, or one's own.
     release : {"microdata", "sums", "mean"}
         What is published: every noised answer, shuffled; the sum of each stratum's answers, with one draw
         of noise that the office adds; or one number for the population, or one for each group of ``domains``,
@@ -191,7 +207,7 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
     given = {name: value for name, value in arguments.items() if name != "strata"}
     given |= given.pop("gone", {})
     refuse_gone(given)
-    unknown = set(given) - set(OPTIONS)
+    unknown = set(given) - set(OPTIONS) - set(_OF_QUESTIONNAIRES)
     if unknown:
         name = min(unknown)
         close = difflib.get_close_matches(name, OPTIONS, 1)
@@ -202,4 +218,22 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
         means = strata.expected_means()
         if means is not None:
             given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
-    return strata.filled(**shared), Inputs(**given)
+    filled = strata.filled(**shared)
+    return filled, Inputs(**given | _recorded(filled, given))
+
+
+def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of the answers to a questionnaire as inputs record it."""
+    spreads, questionnaire = given.get("spreads"), given.get("questionnaire")
+    if spreads is None:
+        return {}
+    if questionnaire is None:
+        raise InputError(f"{option('spreads')} requires {option('questionnaire')}.", argument="spreads")
+    if not isinstance(spreads, Spreads):
+        raise InputError.must("spreads", "be Spreads", type(spreads).__name__)
+    if spreads.questionnaire != questionnaire or spreads.strata.names != strata.names:
+        raise InputError(
+            f"{option('spreads')} must be of the same strata and questionnaire as the design.",
+            argument="spreads",
+        )
+    return {"spreads": told_of(spreads)}

@@ -355,6 +355,27 @@ def _shown(mean: bool, *variances: float) -> list[str]:
     return told_apart(*(math.sqrt(variance) if mean else variance for variance in variances))
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionTargets(Goal):
+    """The fewest people with whom every question of a questionnaire reaches its target."""
+
+    asks_for_least: ClassVar[bool] = True
+    budget: float | None = None
+
+    def in_words(self, unit: str, smallest: str) -> str:
+        """Ask how few."""
+        return f"What is the smallest number of {unit}s with which every question reaches its target?"
+
+    def broken_by(self, plan: Design) -> str | None:
+        """Require the targets."""
+        missed = any(question.target_met is False for question in plan.questions)
+        return _beyond(plan, self.budget) or (_MISSED if missed else None)
+
+    def outcome_in_words(self, outcome: Outcome, total: int, *, mean: bool, unit: str) -> str:
+        """Say that they are reached."""
+        return f"{counted(total, unit)} reach every target."
+
+
 # --- from options -----------------------------------------------------------------------------------
 
 
@@ -368,6 +389,8 @@ def targets_of(inputs: Inputs) -> Targets:
 
 def goal_of(inputs: Inputs) -> Goal:
     """Return what someone's options ask for; :func:`check_goal` says whether they ask for one thing."""
+    if inputs.asks_by_question:
+        return QuestionTargets(inputs.budget)
     if inputs.total is not None:
         return Total(inputs.total)
     if inputs.at_most is not None:
@@ -389,6 +412,8 @@ def check_goal(inputs: Inputs) -> None:
         If none or several are asked for, or other options do not go with it.
     """
     asked = [name for name in GOAL_OPTIONS if getattr(inputs, name) is not None]
+    if inputs.questionnaire is not None and _check_targets_of_questions(inputs, asked):
+        return
     targets = [name for name in asked if name in TARGETS]
     alone = [name for name in asked if name != "budget"] if targets else asked
     of_domains = has_targets(inputs.domains)
@@ -407,6 +432,25 @@ def check_goal(inputs: Inputs) -> None:
         got = option("objective", inputs.objective)
         raise InputError(f"{option(name)} requires {option('objective', 'mean')}, got {got}.")
     _check_expected_mean(inputs)
+
+
+def _check_targets_of_questions(inputs: Inputs, asked: list[str]) -> bool:
+    """Whether questions have targets, which then determine how many people are invited."""
+    if has_targets(inputs.domains):
+        raise InputError(
+            f"{option('domains')} with targets cannot be used with {option('questionnaire')}; give targets "
+            "to questions.",
+            argument="domains",
+        )
+    if not inputs.has_question_targets:
+        return False
+    if asked:
+        raise InputError(
+            f"targets of questions determine how many people are invited, so {option(asked[0])} cannot be "
+            "given too; remove it, or the targets.",
+            argument=asked[0],
+        )
+    return True
 
 
 def _check_expected_mean(inputs: Inputs) -> None:

@@ -9,10 +9,15 @@ from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.promises import promise_of
 from dpstrata.privacy.promises.base import Promise
+from dpstrata.survey.forms import AUTO, FormPlan, Forms, are_chosen
 from dpstrata.survey.goals import Goal, Targets, check_goal, goal_of, normal_quantile, targets_of
 from dpstrata.survey.options import Options
+from dpstrata.survey.questionnaires.in_design import Told, take_questionnaire, told_spreads
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import release_of
 from dpstrata.survey.releases.base import Release
+from dpstrata.survey.strata import Strata
 
 FORMULAS = 2  # also the version of the design document
 
@@ -21,17 +26,23 @@ FORMULAS = 2  # also the version of the design document
 class Inputs(Options):
     """The options of a design, each taken as it is meant, and required to go together.
 
-    Two fields are no options. ``default_answers`` says that nobody stated what can be answered, so that no
-    file of answers is noised. ``formulas`` is the version of the design document whose formulas are used, so
-    that a document is checked, and everything derived from it computed, with what held when it was made.
+    Some fields are no options. ``questionnaire``, ``spreads`` and ``forms`` are what many questions take
+    instead of one. ``default_answers`` says that nobody stated what can be answered, so that no file of
+    answers is noised. ``formulas`` is the version of the design document whose formulas are used, so that a
+    document is checked, and everything derived from it computed, with what held when it was made.
     """
 
+    questionnaire: Questionnaire | None = field(default=None, metadata={"since": 2})
+    spreads: Told | None = field(default=None, metadata={"since": 2})
+    forms: Forms = field(default=AUTO, metadata={"since": 2})
     default_answers: bool = field(default=False, metadata={"since": 2})
     formulas: int = FORMULAS
 
     def __post_init__(self) -> None:
         stated: object = self.answers
-        if stated is None:
+        if self.questionnaire is not None:
+            take_questionnaire(self)
+        elif stated is None:
             object.__setattr__(self, "default_answers", True)
         Options.__post_init__(self)
         self.promise.check(mechanism=self.mechanism, delta=self.delta, cap=self.local_epsilon_cap)
@@ -78,6 +89,30 @@ class Inputs(Options):
     def z(self) -> float:
         """Normal quantile of the confidence: a margin of error in standard errors."""
         return normal_quantile(self.confidence)
+
+    @property
+    def has_question_targets(self) -> bool:
+        """Whether some question of the questionnaire has a precision to reach."""
+        return self.questionnaire is not None and any(
+            question.target_se is not None or question.target_margin is not None
+            for question in self.questionnaire
+        )
+
+    @property
+    def asks_by_question(self) -> bool:
+        """Whether these determine how many people are invited."""
+        return self.has_question_targets
+
+    @property
+    def chosen_forms(self) -> tuple[FormPlan, ...]:
+        """The forms, with levels, shares and tables; planning chooses what was left open."""
+        assert are_chosen(self.forms)
+        return self.forms  # type: ignore[return-value]
+
+    def spreads_in(self, strata: Strata) -> Spreads:
+        """Return what is known of the answers to every question in every stratum."""
+        assert self.questionnaire is not None
+        return told_spreads(strata, self.questionnaire, self.spreads)
 
     def _check_together(self) -> None:
         """Require that options go together; each has been checked by itself."""

@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING
 from dpstrata.errors import Sentence, option
 from dpstrata.words.choice import in_words as choice_in_words
 from dpstrata.words.choice import other_releases_in_words
+from dpstrata.words.forms import (
+    forms_bound_in_words,
+    forms_table,
+    in_title,
+    questions_table,
+    result_of_questionnaire,
+)
 from dpstrata.words.numbers import counted, figure, money, percent_up, plain_number, round_up
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown, shown_as_html, shown_as_text
 from dpstrata.words.usefulness import alarm, confidence_in_words
@@ -32,7 +39,8 @@ def tables(plan: Design) -> list[TextTable]:
     """Return every table of a design."""
     domains = [domain_table(plan)] if plan.domains else []
     figures = [figures_table(plan)] if plan.figures else []
-    return [strata_table(plan), *domains, *figures, comparison_table(plan)]
+    questions = [questions_table(plan), forms_table(plan)] if plan.forms else []
+    return [*questions, strata_table(plan), *domains, *figures, comparison_table(plan)]
 
 
 def strata_table(plan: Design) -> TextTable:
@@ -57,7 +65,7 @@ def strata_table(plan: Design) -> TextTable:
     rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
     return TextTable(
         f"{plan.strata.counted(plan.total)} in {counted(len(plan.strata), 'stratum')}, "
-        f"{plan.inputs.promise.in_words}, {plan.mechanism.title} noise{plan.inputs.release_form.in_title}",
+        f"{plan.inputs.promise.in_words}, {_noise_in_title(plan)}",
         (
             *("stratum", "size", "sd", "sample size", "rate", plan.inputs.release_form.budget_of, "noise sd"),
             *(("capped", "central epsilon") if capped else ()),
@@ -65,6 +73,12 @@ def strata_table(plan: Design) -> TextTable:
         rows,
         not_shown(left, "strata"),
     )
+
+
+def _noise_in_title(plan: Design) -> str:
+    if plan.inputs.questionnaire is not None:
+        return in_title(plan.inputs)
+    return f"{plan.mechanism.title} noise{plan.inputs.release_form.in_title}"
 
 
 def noise_in_table(plan: Design, sd: float) -> str:
@@ -179,6 +193,8 @@ def sentences(plan: Design) -> list[str]:
 
 def result_in_words(plan: Design) -> str:
     """State what comes out, how much of its error is due to privacy, and whether that is of any use."""
+    if plan.inputs.questionnaire is not None:
+        return result_of_questionnaire(plan)
     parts = plan.variance_parts
     share = parts.privacy / parts.total if parts.total > 0 else 0.0
     give = "gives" if plan.total == 1 else "give"
@@ -200,7 +216,10 @@ def result_in_words(plan: Design) -> str:
 
 def reasons(plan: Design, *, full: bool = True) -> list[str]:
     """State how the total and the mechanism came about, and the proof, in full or not."""
-    return [*outcome_sentences(plan), plan.certificate.in_words if full else plan.certificate.in_short]
+    proofs = [plan.certificate.in_words if full else plan.certificate.in_short]
+    if plan.forms_bound is not None:
+        proofs.append(forms_bound_in_words(plan.forms_bound))
+    return [*outcome_sentences(plan), *proofs]
 
 
 def promise_in_full(plan: Design) -> list[str]:

@@ -167,3 +167,14 @@ def six_digits_up(value: float) -> str:
     shown = float(f"{value:.6g}")
     digits = 5 - math.floor(math.log10(value))
     return f"{shown if shown >= value * (1 - 1e-12) else shown + 10.0**-digits:.6g}"
+
+
+def per_hundred(share: float) -> str:
+    """Write a share as a number of 100 people, rounded up so that nothing is understated.
+
+    Examples
+    --------
+    >>> per_hundred(0.2954), per_hundred(0.004), per_hundred(0.05)
+    ('30', 'less than 1', '5')
+    """
+    return "less than 1" if share < 0.01 else f"{math.ceil(100.0 * share - 1e-9)}"

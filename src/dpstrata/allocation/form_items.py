@@ -1,0 +1,116 @@
+"""From questions to the items that are divided over forms, each as it counts in a mixture of the strata."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpstrata.allocation.forms import Form, FormItem, Forms, FormsProblem, LevelChoice, polynomial
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.questions import importances
+from dpstrata.errors import InputError
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.survey.forms import FormPlan
+from dpstrata.survey.questionnaires.spreads import Spreads
+
+_MOST_CELLS = 4096  # of one item; more cost more than they tell at any budget that is of use
+
+
+def forms_problem(spreads: Spreads, weights: FloatArray, odds: FloatArray) -> FormsProblem:
+    """State the choice of forms for a mixture of the strata.
+
+    Parameters
+    ----------
+    spreads : Spreads
+        What is known of the answers, and the questionnaire.
+    weights : array
+        What each stratum counts for; they add up to 1.
+    odds : array
+        y of each stratum: the same of all devices, or that of published rows.
+    """
+    # r = K/y of a stratum is (y0/y) times K/y0: its part of the mixture is scaled by that
+    y0 = 1.0 / float((weights / odds).sum())
+    mixture = np.stack([weights, weights * (y0 / odds), weights * (y0 / odds) ** 2])
+    together: dict[str, list[int]] = {}
+    everyone = []
+    for place, question in enumerate(spreads.questionnaire):
+        if question.everyone:
+            everyone.append([place])
+        else:
+            together.setdefault(question.together or f"\0{place}", []).append(place)
+    own, shared = (
+        tuple(_item(spreads, members, mixture) for members in part) for part in (together.values(), everyone)
+    )
+    return FormsProblem(own, shared, y0)
+
+
+def _item(spreads: Spreads, members: Sequence[int], mixture: FloatArray) -> FormItem:
+    """Make an item of a question, or of several that are kept together, with all levels that may be best."""
+    share = importances(spreads.questionnaire)
+    candidates = [spreads.questionnaire[place].candidates for place in members]
+    choices = []
+    for levels in itertools.product(*candidates):
+        cells = math.prod(levels)
+        if cells > _MOST_CELLS and choices:
+            continue
+        parts = np.array(
+            [
+                share[place] * _mixed(spreads, place, number, mixture)
+                for place, number in zip(members, levels, strict=True)
+            ]
+        )
+        constant, linear, square = parts.sum(axis=0).tolist()
+        each = tuple((a, b, c) for a, b, c in parts.tolist())
+        choices.append(LevelChoice(cells, levels, constant, linear, square, parts=each))
+    return FormItem(tuple(members), tuple(choices))
+
+
+def _mixed(spreads: Spreads, place: int, levels: int, mixture: FloatArray) -> FloatArray:
+    curve = spreads.in_row(place, levels)
+    return np.array([(np.broadcast_to(c, w.shape) * w).sum() for c, w in zip(curve, mixture, strict=True)])
+
+
+def mixture_of(problem: Problem, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return what each stratum counts for at given sizes, and its y: those of :func:`forms_problem`."""
+    assert problem.forms is not None
+    weights = problem.terms.coefficients**2 / sizes
+    odds = np.full(len(sizes), problem.forms.odds or 0.0)
+    if problem.forms.publishes_rows:
+        odds = np.expm1(problem.terms.budgets(sizes.astype(float)).e)
+    return np.asarray(weights / weights.sum()), odds
+
+
+def as_items(problem: FormsProblem, spreads: Spreads, plans: Sequence[FormPlan]) -> Forms:
+    """Write forms in terms of items, with the value that their own shares of people give."""
+    place = {question.name: i for i, question in enumerate(spreads.questionnaire)}
+    forms, value = [], 0.0
+    for plan in plans:
+        levels = {place[name]: number for name, number in zip(plan.questions, plan.levels, strict=True)}
+        own = {
+            i: _choice(item, levels) for i, item in enumerate(problem.items) if item.questions[0] in levels
+        }
+        shared = tuple(_choice(item, levels) for item in problem.everyone)
+        forms.append(Form(tuple(own), tuple(own.values()), shared, plan.cells, plan.share))
+        r = np.asarray(plan.cells / problem.y)
+        for i, number in own.items():
+            item = problem.items[i]
+            value += float(polynomial(_curve(item, number), r)) / plan.share
+        for item, number in zip(problem.everyone, shared, strict=True):
+            value += float(polynomial(_curve(item, number), r)) * plan.share
+    return Forms(tuple(forms), value)
+
+
+def _choice(item: FormItem, levels: dict[int, int]) -> int:
+    wanted = tuple(levels[place] for place in item.questions)
+    found = [i for i, choice in enumerate(item.choices) if choice.levels == wanted]
+    if not found:
+        raise InputError(f"a question of this kind cannot have the levels {wanted}.")
+    return found[0]
+
+
+def _curve(item: FormItem, number: int) -> FloatArray:
+    choice = item.choices[number]
+    return np.array([choice.constant, choice.linear, choice.square])

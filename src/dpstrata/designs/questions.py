@@ -1,0 +1,199 @@
+"""What a design says of a questionnaire: its forms, and the precision of every question."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpstrata.allocation.form_items import as_items, forms_problem, mixture_of
+from dpstrata.allocation.forms import Forms, FormsProblem
+from dpstrata.allocation.turnout import expected_inverse
+from dpstrata.allocation.variances import dealt_to_forms, question_parts
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.privacy.mechanisms.kernels import point, s
+from dpstrata.survey.forms import Table
+
+if TYPE_CHECKING:
+    from dpstrata.designs.record import Design
+    from dpstrata.survey.inputs import Inputs
+    from dpstrata.survey.questionnaires.question import Question
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DesignedForm:
+    """One form: who is asked what, and how often a row of answers is replaced.
+
+    Attributes
+    ----------
+    questions : tuple of str
+        What is asked, in the order of the questionnaire.
+    levels : tuple of int
+        How many levels each answer has.
+    cells : int
+        How many different rows of answers there are.
+    replaced : float
+        The probability that a row is replaced by a random one; the largest of any stratum.
+    share : float
+        The share of people who get it.
+    sample_sizes : array of int
+        People who get it, in each stratum.
+    tables : tuple of Table
+        What the office publishes of it; none where rows are published.
+    """
+
+    questions: tuple[str, ...]
+    levels: tuple[int, ...]
+    cells: int
+    replaced: float
+    share: float
+    sample_sizes: IntArray
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DesignedQuestion:
+    """How precisely one question is answered, in its own units.
+
+    Attributes
+    ----------
+    name, kind : str
+        The question.
+    standard_error : float
+        Of the mean, or of the share of yes; of a category the root of half the sum of the variances of its
+        shares.
+    margin : float
+        The margin of error at the design's confidence.
+    sampling, device, office : float
+        Its variance by cause: who is asked, rows that devices replace, and the office's noise.
+    without_privacy : float
+        The standard error if everyone answered every question and nothing were randomised.
+    if_split : float
+        The standard error if everyone answered every question, each with its part of the budgets.
+    target : float or None
+        The standard error to reach.
+    """
+
+    name: str
+    kind: str
+    standard_error: float
+    margin: float
+    sampling: float
+    device: float
+    office: float
+    without_privacy: float
+    if_split: float
+    target: float | None
+
+    @property
+    def target_met(self) -> bool | None:
+        """Whether the target is reached; ``None`` without one."""
+        return None if self.target is None else self.standard_error <= self.target * (1.0 + 1e-12)
+
+
+def forms_of(plan: Design) -> tuple[DesignedForm, ...]:
+    """Describe the forms of a design."""
+    terms = plan.problem.forms
+    if terms is None:
+        return ()
+    dealt = dealt_to_forms(plan.problem, plan.sample_sizes)
+    odds = np.expm1(plan.local_epsilons) if terms.odds is None else np.array([terms.odds])
+    return tuple(
+        DesignedForm(
+            form.questions,
+            form.levels,
+            form.cells,
+            float((form.cells / (form.cells + odds)).max()),
+            float(dealt[:, t].sum() / plan.total),
+            read_only(dealt[:, t].copy()),
+            form.tables,
+        )
+        for t, form in enumerate(plan.inputs.chosen_forms)
+    )
+
+
+def questions_of(plan: Design) -> tuple[DesignedQuestion, ...]:
+    """Describe the precision of every question of a design."""
+    terms, questionnaire = plan.problem.forms, plan.inputs.questionnaire
+    if terms is None or questionnaire is None:
+        return ()
+    correct, z = plan.inputs.finite_population, plan.inputs.z
+    credited = not plan.inputs.asks_for_least  # a target does not count on what devices save the office
+    parts = question_parts(plan.problem, plan.sample_sizes, finite_population=correct, credited=credited)
+    whole = parts.of_population(plan.problem.terms.coefficients)
+    plain, split = _everyone_asked_everything(plan)
+    found = []
+    for j, question in enumerate(questionnaire):
+        error = question.range * math.sqrt(float(whole.total[j]))
+        squared = question.range**2
+        found.append(
+            DesignedQuestion(
+                question.name,
+                question.kind,
+                error,
+                z * error,
+                squared * float(whole.sampling[j]),
+                squared * float(whole.device[j]),
+                squared * float(whole.office[j]),
+                question.range * math.sqrt(float(plain[j])),
+                question.range * math.sqrt(float(split[j])),
+                target_of(question, z),
+            )
+        )
+    return tuple(found)
+
+
+def target_of(question: Question, z: float) -> float | None:
+    """Return the standard error that a question is to reach, if any."""
+    if question.target_margin is not None:
+        return question.target_margin / z
+    return question.target_se
+
+
+def variance_targets(inputs: Inputs) -> FloatArray:
+    """Return the variance that every question may have, in squared ranges; infinite without a target."""
+    assert inputs.questionnaire is not None
+    targets = [
+        (target_of(question, inputs.z) or math.inf) / question.range for question in inputs.questionnaire
+    ]
+    return np.array(targets) ** 2
+
+
+def _everyone_asked_everything(plan: Design) -> tuple[FloatArray, FloatArray]:
+    """Variances if all people answered all questions: without noise, and with split budgets."""
+    problem, inputs = plan.problem, plan.inputs
+    terms, forms = problem.terms, problem.forms
+    assert forms is not None
+    assert inputs.questionnaire is not None
+    rates, n = terms.response_rates, plan.sample_sizes.astype(float)
+    one, two = 1.0 / n, 1.0 / n**2
+    if rates is not None:
+        one, two = (expected_inverse(terms.sizes, rates, n, squared=each) for each in (False, True))
+    a2 = terms.coefficients**2
+    correction = 1.0 / terms.sizes if inputs.finite_population else np.zeros(len(n))
+    sampling = (a2 * (one - correction)) @ forms.spreads
+    budgets, count = plan.local_epsilons, len(inputs.questionnaire)
+    device = budgets if inputs.device_epsilon is None else np.full(len(n), inputs.device_epsilon)
+    spreads, split = inputs.spreads_in(plan.strata), np.empty(count)
+    for j, question in enumerate(inputs.questionnaire):
+        added = math.inf
+        for levels in question.candidates:
+            r = levels / np.expm1(device / count)
+            noise = spreads.in_row(j, levels).at(r) - forms.spreads[:, j]
+            variance = float((a2 * one * noise).sum())
+            if inputs.device_epsilon is not None:
+                factor, sensitivity = question.of_kind.in_table(levels, None)
+                office = factor * s(point(budgets / (count * sensitivity)))
+                variance += float((a2 * two * (1.0 + r) ** 2 * office).sum())
+            added = min(added, variance)
+        split[j] = sampling[j] + added
+    return np.maximum(sampling, 0.0), split
+
+
+def forms_to_prove(plan: Design) -> tuple[FormsProblem, Forms]:
+    """State how good the forms of a design are at its sample sizes, beside all forms there could be."""
+    spreads = plan.inputs.spreads_in(plan.strata)
+    problem = forms_problem(spreads, *mixture_of(plan.problem, plan.sample_sizes))
+    return problem, as_items(problem, spreads, plan.inputs.chosen_forms)
