@@ -58,6 +58,10 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "NotAvailableError",
         "PrecisionError",
         "Problem",
+        "Question",
+        "Questionnaire",
+        "QuestionnaireError",
+        "Spreads",
         "Strata",
         "StrataError",
         "__version__",
@@ -134,6 +138,7 @@ def test_unknown_names_fail_as_python_does():
 def test_errors_are_also_the_builtins_people_expect():
     assert issubclass(dps.InputError, ValueError)
     assert issubclass(dps.StrataError, dps.InputError)
+    assert issubclass(dps.QuestionnaireError, dps.InputError)
     assert issubclass(dps.NotAvailableError, NotImplementedError)
     assert issubclass(dps.MissingExtraError, ImportError)
     assert all(

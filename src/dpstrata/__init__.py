@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         NotAvailableError,
         PrecisionError,
+        QuestionnaireError,
         StrataError,
     )
     from dpstrata.fielding.draw import draw, verify_draw
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
     from dpstrata.privacy.answers.base import Answers
     from dpstrata.simulation.pilot import simulate_pilot
     from dpstrata.simulation.survey import simulate, synthetic_population
+    from dpstrata.survey.questionnaires.question import Question
+    from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+    from dpstrata.survey.questionnaires.spreads import Spreads
     from dpstrata.survey.strata import Strata
 
 _HOMES = {
@@ -65,6 +69,10 @@ _HOMES = {
     "NotAvailableError": "errors",
     "PrecisionError": "errors",
     "Problem": "allocation.problem",
+    "Question": "survey.questionnaires.question",
+    "Questionnaire": "survey.questionnaires.questionnaire",
+    "QuestionnaireError": "errors",
+    "Spreads": "survey.questionnaires.spreads",
     "Strata": "survey.strata",
     "StrataError": "errors",
     "central_epsilon": "privacy.amplification",
@@ -116,6 +124,10 @@ __all__ = [
     "NotAvailableError",
     "PrecisionError",
     "Problem",
+    "Question",
+    "Questionnaire",
+    "QuestionnaireError",
+    "Spreads",
     "Strata",
     "StrataError",
     "__version__",

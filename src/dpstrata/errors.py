@@ -4,7 +4,9 @@
 
     DpstrataError
     ├── InputError (ValueError)            an argument, a file or a table that cannot be used
-    │   ├── StrataError                    mistakes in the strata, all of them at once
+    │   ├── MistakesError                  mistakes in a table, all of them at once
+    │   │   ├── StrataError                in the strata
+    │   │   └── QuestionnaireError         in a questionnaire, or in what is known of its answers
     │   └── InfeasibleError                requests that contradict each other
     ├── PrecisionError (ArithmeticError)   an answer that could not be proven, so is not given
     ├── NotAvailableError (NotImplementedError)   understood, but not part of this version
@@ -239,8 +241,8 @@ class InputError(DpstrataError, ValueError):
         return cls(f"{sentence} {then}".rstrip(), argument=argument, value=value, where=where)
 
 
-class StrataError(InputError):
-    """One or more mistakes in the strata.
+class MistakesError(InputError):
+    """One or more mistakes in a table or in what it describes.
 
     Attributes
     ----------
@@ -251,12 +253,13 @@ class StrataError(InputError):
     """
 
     SHOWN = 5
+    SOURCE = "the table"
 
     def __init__(
         self,
         mistakes: Sequence[str],
         *,
-        source: str = "the strata",
+        source: str | None = None,
         cells: Sequence[CellProblem] = (),
         kinds: Sequence[tuple[str, int]] = (),
     ) -> None:
@@ -266,7 +269,7 @@ class StrataError(InputError):
         ----------
         mistakes : sequence of str
             Every mistake.
-        source : str
+        source : str, optional
             Where they were found.
         cells : sequence of CellProblem
             The same by cell.
@@ -274,6 +277,7 @@ class StrataError(InputError):
             What the message says instead, where many mistakes are alike: a sentence for each kind, and how
             many mistakes it stands for.
         """
+        source = self.SOURCE if source is None else source
         self.mistakes = tuple(map(Sentence, mistakes))
         self.cells = tuple(cells)
         said = [
@@ -287,6 +291,18 @@ class StrataError(InputError):
                 lines.append(f"  - and {sum(number for _, number in said[self.SHOWN :]):,} more")
             message = f"{source}: {len(self.mistakes):,} mistakes.\n" + "\n".join(lines)
         super().__init__(message)
+
+
+class StrataError(MistakesError):
+    """One or more mistakes in the strata."""
+
+    SOURCE = "the strata"
+
+
+class QuestionnaireError(MistakesError):
+    """One or more mistakes in a questionnaire, or in what is known of the answers to it."""
+
+    SOURCE = "the questionnaire"
 
 
 class InfeasibleError(InputError):

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpstrata.errors import SECRET_OPTION, InputError, MissingExtraError, StrataError, option
+from dpstrata.errors import (
+    SECRET_OPTION,
+    InputError,
+    MissingExtraError,
+    MistakesError,
+    StrataError,
+    option,
+)
 from dpstrata.words.numbers import counted, read_number
 
 if TYPE_CHECKING:
@@ -141,7 +148,13 @@ def columns_in_words(names: Sequence[str], *, what: str = "it", sheets: Sequence
     return f"{what} has {listed}{more}{elsewhere}"
 
 
-def read_table(path: Path, *, name: str | None = None, sheet: str | None = None) -> Table:
+def read_table(
+    path: Path,
+    *,
+    name: str | None = None,
+    sheet: str | None = None,
+    error: type[MistakesError] = StrataError,
+) -> Table:
     """Read a table file; its ending says its kind.
 
     Parameters
@@ -152,6 +165,8 @@ def read_table(path: Path, *, name: str | None = None, sheet: str | None = None)
         What its reader calls it; by default its path.
     sheet : str, optional
         Sheet of an Excel file; by default the first.
+    error : type
+        What mistakes of its header and of the length of its rows are raised as.
 
     Raises
     ------
@@ -166,17 +181,17 @@ def read_table(path: Path, *, name: str | None = None, sheet: str | None = None)
     require_excel(path, sheet)
     try:
         if ending in TEXT_ENDINGS:
-            return _read_text(path, name)
+            return _read_text(path, name, error)
         if ending == ".parquet":
             return _read_parquet(path, name)
         if ending in EXCEL_ENDINGS:
-            return _read_excel(path, name, sheet)
+            return _read_excel(path, name, sheet, error)
     except FileNotFoundError:
         raise InputError(f"{name} does not exist.", where=name) from None
     except IsADirectoryError:
         raise InputError(f"{name} is a folder, not a file.", where=name) from None
-    except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror or error}.", where=name) from None
+    except OSError as problem:
+        raise InputError(f"{name} cannot be read: {problem.strerror or problem}.", where=name) from None
     raise InputError(
         f"a table must end in {', '.join((*TEXT_ENDINGS, '.parquet', *EXCEL_ENDINGS))}, "
         f"got {Path(name).name!r}.",
@@ -215,7 +230,7 @@ def _known_missing(cells: list[Any]) -> list[Any]:
     return [None if type(cell).__name__ in ("NAType", "NaTType") else cell for cell in cells]
 
 
-def _read_text(path: Path, name: str) -> Table:
+def _read_text(path: Path, name: str, error: type[MistakesError]) -> Table:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -229,11 +244,11 @@ def _read_text(path: Path, name: str) -> Table:
             if any(cell.strip() for cell in row):
                 rows.append(row)
                 lines.append(reader.line_num)
-    except csv.Error as error:
+    except csv.Error as problem:
         raise InputError(
-            f"{name} is not a readable CSV file: line {reader.line_num}: {error}.", where=name
+            f"{name} is not a readable CSV file: line {reader.line_num}: {problem}.", where=name
         ) from None
-    return _table_of_rows(name, rows, lambda row: f"line {lines[row]}")
+    return _table_of_rows(name, rows, lambda row: f"line {lines[row]}", error)
 
 
 def _delimiter(text: str) -> str:
@@ -275,7 +290,7 @@ def _read_parquet(path: Path, name: str) -> Table:
     return Table(name, columns, lambda row: f"row {row + 1}")
 
 
-def _read_excel(path: Path, name: str, sheet: str | None) -> Table:
+def _read_excel(path: Path, name: str, sheet: str | None, error: type[MistakesError]) -> Table:
     try:
         import python_calamine
     except ImportError:
@@ -298,7 +313,7 @@ def _read_excel(path: Path, name: str, sheet: str | None) -> Table:
             rows.append([None if cell == "" else cell for cell in row])
             lines.append(number)
     others = tuple(each for each in book.sheet_names if each != (sheet or book.sheet_names[0]))
-    return replace(_table_of_rows(name, rows, lambda row: f"row {lines[row]}"), sheets=others)
+    return replace(_table_of_rows(name, rows, lambda row: f"row {lines[row]}", error), sheets=others)
 
 
 def _header_row(rows: Sequence[Sequence[Any]]) -> int:
@@ -309,7 +324,12 @@ def _header_row(rows: Sequence[Sequence[Any]]) -> int:
     return next((row for row, number in enumerate(filled) if number > titles), 0)
 
 
-def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place_in_file: Callable[[int], str]) -> Table:
+def _table_of_rows(
+    source: str,
+    rows: Sequence[Sequence[Any]],
+    place_in_file: Callable[[int], str],
+    error: type[MistakesError],
+) -> Table:
     """Turn a header row, below any titles, and data rows as long as it into columns."""
     if not rows:
         raise InputError(
@@ -337,6 +357,6 @@ def _table_of_rows(source: str, rows: Sequence[Sequence[Any]], place_in_file: Ca
         mistakes += [f"{place(index)}: {rule} {cells}." for index in where]
         kinds.append((f"{_places(place, where)}: {rule} {cells}.", len(where)))
     if mistakes:
-        raise StrataError(mistakes, source=source, kinds=kinds)
+        raise error(mistakes, source=source, kinds=kinds)
     columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(header) if name}
     return Table(source, columns, place)

@@ -1,12 +1,13 @@
 """What must hold for strata, whether they come from arrays or from a file; every breach is found."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 
 from dpstrata.errors import option
+from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.words.numbers import figure
@@ -28,30 +29,6 @@ COLUMN_OF = {
     "response_rates": "response_rate",
     "sd_epsilons": "sd_epsilon",
 }
-
-
-class Finding(NamedTuple):
-    """One breach of a rule, in one stratum or (row ``None``) in all together; ``got`` may be empty."""
-
-    row: int | None
-    column: str
-    rule: str
-    got: str
-
-    @property
-    def words(self) -> str:
-        """What must hold and what was got."""
-        return f"{self.rule}, got {self.got}" if self.got else self.rule
-
-    def at_stratum(self, name: Callable[[int], str]) -> str:
-        """Say it with the stratum's name."""
-        place = "" if self.row is None else f" in stratum {name(self.row)!r}"
-        return f"{self.words}{place}."
-
-    def at_cell(self, place: Callable[[int], str]) -> str:
-        """Say it with the row and the column of a table."""
-        where = "" if self.row is None else f"{place(self.row)}, "
-        return f"{where}column {self.column!r}: {self.words}."
 
 
 def find_problems(

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
-import math
-import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from dpstrata.errors import CellProblem, DpstrataWarning, StrataError
-from dpstrata.files.tables import Table, columns_in_words, text_of
+from dpstrata.errors import DpstrataWarning, StrataError
+from dpstrata.files.columns import Columns, Finding, is_missing, require_none
+from dpstrata.files.tables import Table, text_of
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
-from dpstrata.survey.strata_checks import COLUMN_OF, Finding, find_large_spreads, find_problems
+from dpstrata.survey.strata_checks import COLUMN_OF, find_large_spreads, find_problems
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
 NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")
 KNOWN = ("stratum", "sd_source", *NUMBERS)
 _COUNTS = ("size", "min", "max")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f]\d{3})+")
 
 
 def strata_arguments(
@@ -43,7 +40,9 @@ def strata_arguments(
     found = find_problems(columns, names=names, sources=sources)
     if answers is not None and "sds" in columns:
         found += _large_spreads(columns, answers, shares=spread == "proportion")
-    _require_none(known.all_findings(found, spread or "sd"), table)
+    # What is wrong with standard deviations is told of the column that they come from.
+    named = [each._replace(column=spread or "sd") if each.column == "sd" else each for each in found]
+    require_none(known.all_findings(named), table, StrataError)
     if spread is None and not spread_follows:
         warnings.warn(
             DpstrataWarning(
@@ -82,78 +81,19 @@ def _large_spreads(columns: Mapping[str, FloatArray], answers: Answers, *, share
     return find_large_spreads(columns["sds"] * (answers.range if shares else 1.0), whole, answers)
 
 
-def _require_none(found: Sequence[Finding], table: Table) -> None:
-    """Report everything that was found in a table, if anything was."""
-    if not found:
-        return
-    cells = [
-        CellProblem(finding.row, finding.column, f"{finding.words}.")
-        for finding in found
-        if finding.row is not None
-    ]
-    alike: dict[tuple[str, str], list[Finding]] = {}
-    for finding in found:
-        alike.setdefault((finding.column, finding.rule), []).append(finding)
-    raise StrataError(
-        [finding.at_cell(table.place) for finding in found],
-        source=table.source,
-        cells=cells,
-        kinds=[(_at_cells(each, table), len(each)) for each in alike.values()],
-    )
-
-
-def _at_cells(alike: Sequence[Finding], table: Table) -> str:
-    """Say once what breaks one rule in several rows of a column."""
-    first = alike[0]
-    rows = [finding.row for finding in alike if finding.row is not None]
-    if len(rows) < 2:
-        return first.at_cell(table.place)
-    others = " and others" if len({finding.got for finding in alike}) > 1 else ""
-    return f"column {first.column!r}, {table.places(rows)}: {first.words}{others}."
-
-
-class _Columns:
-    """The known columns of a table, by their names without case and surrounding space."""
+class _Columns(Columns):
+    """The columns of a table of strata; those that are not known are kept."""
 
     def __init__(self, table: Table) -> None:
-        self.table = table
-        self.mistakes: list[str] = []
-        self.findings: list[Finding] = []
-        self.unreadable: list[tuple[int | None, str]] = []
-        self.cells: dict[str, Sequence[Any]] = {}
-        self.others: dict[str, Sequence[Any]] = {}
-        for name, cells in table.columns.items():
-            plain = name.strip().casefold()
-            if plain in KNOWN and plain in self.cells:
-                self.mistakes.append(f"column {plain!r} appears twice in the header.")
-            elif plain in KNOWN:
-                self.cells[plain] = cells
-            else:
-                self.others[name] = cells
-        self._compare_names()
-        self.length = len(next(iter(table.columns.values()), []))
-        if not self.length and not self.mistakes:
-            self.mistakes.append("there must be at least one stratum, got only a header.")
-        self._decimal = self._decimal_sign()
-
-    def _compare_names(self) -> None:
-        """Report missing columns, and warn of unknown ones that look like a slip of the pen."""
-        close = {}
-        for name in self.others:
-            match = difflib.get_close_matches(name.strip().casefold().replace(" ", "_"), KNOWN, 1, 0.75)
-            if match and match[0] not in self.cells:
-                close[match[0]] = name
-        there = columns_in_words(list(self.table.columns), what="the file", sheets=self.table.sheets)
-        for name in ("stratum", "size"):
-            if name not in self.cells:
-                hint = f" Did you mean {close.pop(name)!r}?" if name in close else ""
-                self.mistakes.append(f"column {name!r} is missing; {there}.{hint}")
-        for name, other in close.items():
+        super().__init__(
+            table, known=KNOWN, required=("stratum", "size"), numbers=NUMBERS, counts=_COUNTS, row="stratum"
+        )
+        for name, other in self.slips.items():
             warnings.warn(
                 DpstrataWarning(
                     f"{self.table.source}: column {other!r} is unknown and ignored; did you mean {name!r}?"
                 ),
-                stacklevel=6,
+                stacklevel=5,
             )
 
     def spread(self) -> str | None:
@@ -168,17 +108,6 @@ class _Columns:
             )
         return given[0]
 
-    def texts(self, column: str) -> list[str]:
-        """Read a column as text; a number that a spreadsheet made of a name is written without its '.0'."""
-        texts = []
-        for row, cell in enumerate(self.cells[column]):
-            text = "" if _is_missing(cell) else text_of(cell)
-            if not text:
-                self._report(row, column, f"{column} must not be empty", "")
-            texts.append(text)
-        # Empty names are reported once, not again as doubles of each other.
-        return [text or f"\0{row}" for row, text in enumerate(texts)]
-
     def sources(self, spread: str | None) -> str | list[str]:
         """Where the spreads come from."""
         if spread is None:
@@ -186,84 +115,7 @@ class _Columns:
         default = "bound" if spread == "sd_high" else "prior"
         if "sd_source" not in self.cells:
             return default
-        return [default if _is_missing(cell) else text_of(cell) for cell in self.cells["sd_source"]]
-
-    def numbers(self, column: str, *, blank: FloatArray | None = None) -> FloatArray:
-        """Read a column as numbers; what is not one is reported and becomes NaN.
-
-        Empty cells take their number from ``blank`` where that is given.
-        """
-        cells = self.cells[column]
-        if self._decimal == "." and not (column in _COUNTS and _any_text(cells)):
-            try:
-                values = np.array(cells, dtype=float)
-            except (TypeError, ValueError, OverflowError):
-                values = np.full(1, np.nan)  # read cell by cell, to say where
-            if not np.isnan(values).any():
-                return values
-        values = np.full(len(cells), np.nan)
-        for row, cell in enumerate(cells):
-            if blank is not None and _is_missing(cell):
-                values[row] = blank[row]
-                continue
-            number = self._number(row, column, cell)
-            if number is None:
-                self.unreadable.append((row, column))
-            else:
-                values[row] = number
-        return values
-
-    def _number(self, row: int, column: str, cell: Any) -> float | None:
-        """Read one cell."""
-        if _is_missing(cell):
-            self._report(row, column, f"{column} must be a number", "nothing")
-            return None
-        if isinstance(cell, str):
-            text = cell.strip()
-            if column in _COUNTS and _THOUSANDS.fullmatch(text):
-                self._report(
-                    row, column, f"{column} must be written without thousands separators", repr(text)
-                )
-                return None
-            if self._decimal == "both" and "," in text:
-                self._report(row, column, "all numbers must use the same decimal sign", repr(text))
-                return None
-            cell = text.replace(",", ".") if self._decimal == "," else text
-        try:
-            number = float(cell)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if math.isnan(number):
-            self._report(row, column, f"{column} must be a number", repr(cell) if cell == cell else "NaN")
-            return None
-        return number
-
-    def all_findings(self, found: Iterable[Finding], spread: str) -> list[Finding]:
-        """Add what was found in the numbers to what reading them has found, by rows.
-
-        What is wrong with standard deviations is told of the column ``spread``, which they come from; of a
-        cell that cannot be read nothing more is told.
-        """
-        unreadable = set(self.unreadable)
-        named = (f._replace(column=spread) if f.column == "sd" else f for f in found)
-        told = self.findings + [f for f in named if (f.row, f.column) not in unreadable]
-        return sorted(told, key=lambda finding: -1 if finding.row is None else finding.row)
-
-    def _report(self, row: int, column: str, rule: str, got: str) -> None:
-        self.findings.append(Finding(row, column, rule, got))
-
-    def _decimal_sign(self) -> str:
-        """Find the decimal sign that the text cells use: '.', ',' or, which is an error, both."""
-        signs = {
-            sign
-            for column in NUMBERS
-            for cell in self.cells.get(column, ())
-            for sign in ",."
-            if isinstance(cell, str)
-            and sign in cell
-            and not (column in _COUNTS and _THOUSANDS.fullmatch(cell.strip()))
-        }
-        return "both" if len(signs) == 2 else signs.pop() if signs else "."
+        return [default if is_missing(cell) else text_of(cell) for cell in self.cells["sd_source"]]
 
 
 def _standard_deviations(known: _Columns, spread: str, sizes: FloatArray) -> FloatArray:
@@ -291,16 +143,6 @@ def _standard_deviations(known: _Columns, spread: str, sizes: FloatArray) -> Flo
     if spread == "variance":
         return np.sqrt(values)
     return spread_of_proportions(values, np.maximum(np.where(np.isfinite(sizes), sizes, 2.0), 1.0))
-
-
-def _any_text(cells: Sequence[Any]) -> bool:
-    return any(isinstance(cell, str) for cell in cells)
-
-
-def _is_missing(cell: Any) -> bool:
-    if isinstance(cell, str):
-        return not cell.strip()
-    return cell is None or bool(cell != cell)
 
 
 def spread_of_proportions(proportions: FloatArray, sizes: FloatArray) -> FloatArray:

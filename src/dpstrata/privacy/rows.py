@@ -1,0 +1,134 @@
+"""Rows of answers, sent as they are or replaced as a whole: how often, and the variance that follows.
+
+A form has K cells: every combination of the levels of its questions. A device sends the true row with
+probability 1 − ρ, and otherwise one of the K rows at random, each as likely. That is K-ary randomized
+response, whose local budget is exactly E, with
+
+    ρ = K/(y + K),   y = exp(E) − 1,   r = ρ/(1 − ρ) = K/y.
+
+A reported answer, stretched by 1 + r around the middle of its levels, is unbiased. Its variance, over the
+people of a stratum, their rounding to levels and the replacing, is quadratic in r, with coefficients that do
+not depend on the other questions of the form. All spreads here are in units of the range of the answer; the
+figure of a category is half the sum over its shares, which for two categories is the variance of either.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpstrata.numerics.arrays import FloatArray
+
+
+class Quadratic(NamedTuple):
+    """Variance of one person's unbiased answer, S² + noise, as a polynomial in r.
+
+    Attributes
+    ----------
+    constant, linear, square : array
+        Coefficients of 1, r and r²; they broadcast against each other.
+    """
+
+    constant: FloatArray
+    linear: FloatArray
+    square: FloatArray
+
+    def at(self, r: float | FloatArray) -> FloatArray:
+        """Evaluate it at r = K/(exp(E) − 1)."""
+        return np.asarray(self.constant + r * (self.linear + r * self.square))
+
+
+def stretch(cells: int, device_epsilon: float) -> float:
+    """Return r = K/(exp(E) − 1): reported answers are stretched by 1 + r to be unbiased.
+
+    Parameters
+    ----------
+    cells : int
+        K, combinations of answers on the form, >= 1.
+    device_epsilon : float
+        E, from 1e-6 to 100.
+
+    Examples
+    --------
+    >>> round(stretch(8, 3.0), 4)
+    0.4192
+    """
+    return cells / math.expm1(device_epsilon)
+
+
+def replaced(cells: int, device_epsilon: float) -> float:
+    """Return ρ = K/(exp(E) − 1 + K), the probability that a row is replaced by a random one.
+
+    Parameters
+    ----------
+    cells : int
+        K, combinations of answers on the form, >= 1.
+    device_epsilon : float
+        E, from 1e-6 to 100.
+
+    Examples
+    --------
+    >>> round(replaced(8, 3.0), 4)
+    0.2954
+    """
+    r = stretch(cells, device_epsilon)
+    return r / (1 + r)
+
+
+def shares_in_row(levels: int, spread: FloatArray) -> Quadratic:
+    """Return the variance of a question whose k levels are names: yes/no or categories.
+
+    Parameters
+    ----------
+    levels : int
+        k >= 2; yes/no has two.
+    spread : array
+        S²: half the sum of p(1 − p) over the shares, divisor N − 1.
+
+    Notes
+    -----
+    Half of the sum of the noise over k shares is (k − 1)/(2k)·r(2 + r), whatever the true shares are; for
+    yes/no r(2 + r)/4.
+    """
+    share = (levels - 1) / levels
+    return Quadratic(spread, np.asarray(share), np.asarray(share / 2))
+
+
+def number_in_row(
+    levels: int, spread: FloatArray, squares: tuple[FloatArray, FloatArray], *, rounded: bool
+) -> Quadratic:
+    r"""Return the variance of a question whose levels are equidistant numbers, in units of their range.
+
+    Parameters
+    ----------
+    levels : int
+        L >= 2, the two ends of the range among them.
+    spread : array
+        S², divisor N − 1.
+    squares : pair of array
+        Smallest and largest value that x² can have, the mean squared distance of the answers from the middle
+        of the range; at most 1/4. They are equal where it is known.
+    rounded : bool
+        Whether answers lie between levels, and are put on one of the two next to them at random, so that the
+        expectation stays.
+
+    Notes
+    -----
+    With rounding of variance u on average and the mean square of the levels μ₂ = (L + 1)/(12(L − 1)),
+
+    .. math:: S^2 + r x^2 + \mu_2 r (1 + r) + (1 + r) u
+
+    Half-way between two levels u is largest, 1/(4(L − 1)²). What was rounded still lies in the range, so
+    x² + u is at most 1/4; at L = 2 it is exactly 1/4. Each coefficient takes the worst of what is not known.
+    """
+    low, high = squares
+    most = 1 / (4 * (levels - 1) ** 2) if rounded else 0.0
+    mean_square = (levels + 1) / (12 * (levels - 1))
+    rounding = np.clip(0.25 - low, 0.0, most)
+    return Quadratic(
+        np.asarray(spread + rounding),
+        np.asarray(np.minimum(high + most, 0.25) + mean_square),
+        np.asarray(mean_square),
+    )

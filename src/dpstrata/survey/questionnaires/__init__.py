@@ -1,0 +1,1 @@
+"""Questionnaires: questions of every kind, their files, and what is known of the answers."""

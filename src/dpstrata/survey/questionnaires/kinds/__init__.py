@@ -1,0 +1,1 @@
+"""The kinds of questions, a file each. ``base.py`` lists them."""

@@ -1,0 +1,142 @@
+"""What a kind of question must say about itself, and the kinds by name: a line each."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from dpstrata.files.columns import Finding
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.rows import Quadratic
+
+if TYPE_CHECKING:
+    from dpstrata.survey.questionnaires.question import Question
+
+# module beside this one, which is the name of the kind: class in it
+KINDS = {
+    "yes_no": "YesNo",
+    "category": "Category",
+    "scale": "Scale",
+    "number": "Number",
+}
+OF_KINDS = ("lower", "upper", "step", "categories")
+"""Fields of a question that some kinds have and others do not."""
+
+Given = Mapping[str, FloatArray]
+"""What is known of the answers to a question, by the column that tells it; NaN in strata without."""
+
+
+class Known(NamedTuple):
+    """What a question's answers can be like in each stratum, in units of their range.
+
+    Attributes
+    ----------
+    spread : array
+        S², divisor N − 1; for categories half the sum over their shares. The largest possible where it is not
+        known.
+    squares : pair of array, or None
+        For numbers the smallest and the largest x² there can be, the mean squared distance from the middle.
+    """
+
+    spread: FloatArray
+    squares: tuple[FloatArray, FloatArray] | None = None
+
+
+class Impossible(NamedTuple):
+    """What answers cannot be like, in one stratum and, where there are categories, for one of them."""
+
+    stratum: int
+    case: int | None
+    column: str
+    rule: str
+    got: str
+
+
+class QuestionKind:
+    """A kind of question: what it is made of, its levels, its spread, and its variance in a randomised row.
+
+    Notes
+    -----
+    Whatever is answered becomes one of k levels on the device. A kind has no state: it is asked about a
+    question.
+    """
+
+    title: ClassVar[str]
+    """What tables and messages call it, after "a"."""
+    fields: ClassVar[tuple[str, ...]]
+    """Those of ``OF_KINDS`` that it has."""
+    instead: ClassVar[Mapping[str, str]] = {}
+    """What to do, by a field that it does not have."""
+    told_by: ClassVar[tuple[str, ...]]
+    """Columns of a file of spreads that tell something about the answers."""
+
+    def find(self, given: dict[str, Any]) -> Iterator[Finding]:
+        """Find what is wrong with the fields of a question of this kind, each of which can be read.
+
+        What can be left out is filled in.
+        """
+        raise NotImplementedError
+
+    def range(self, question: Question) -> float:
+        """Distance between the largest and the smallest answer; 1 for shares."""
+        return 1.0
+
+    def candidates(self, question: Question) -> tuple[int, ...]:
+        """Return the numbers of levels that answers can be put on; only one unless the design chooses."""
+        raise NotImplementedError
+
+    def cases(self, question: Question) -> tuple[str, ...]:
+        """Return the categories whose shares tell the spread; none where one value a stratum does."""
+        return ()
+
+    def find_impossible(self, question: Question, given: Given, sizes: IntArray) -> Iterator[Impossible]:
+        """Find what the answers to this question cannot be like."""
+        raise NotImplementedError
+
+    def known(self, question: Question, given: Given, sizes: IntArray) -> Known:
+        """Return the spread in each stratum, the worst case where nothing tells it."""
+        raise NotImplementedError
+
+    def in_row(self, levels: int, known: Known) -> Quadratic:
+        """Return the variance of one person's answer, S² + noise, by r = K/(exp(E) − 1) of its form."""
+        raise NotImplementedError
+
+    def answers(self, question: Question) -> str:
+        """Say what can be answered."""
+        raise NotImplementedError
+
+
+@cache
+def kind_named(name: str) -> QuestionKind:
+    """Load a kind."""
+    kind: QuestionKind = getattr(import_module(f"{__package__}.{name}"), KINDS[name])()
+    return kind
+
+
+def read_kind(given: object) -> str | None:
+    """Read the name of a kind as someone wrote it; ``None`` for what is none.
+
+    Examples
+    --------
+    >>> read_kind("Yes/No"), read_kind(" scale "), read_kind("essay")
+    ('yes_no', 'scale', None)
+    """
+    plain = re.sub(r"[\s/_-]+", "_", given.strip().casefold()) if isinstance(given, str) else ""
+    return plain if plain in KINDS else None
+
+
+def is_plain(text: str, *, but: str = "") -> bool:
+    r"""Whether text has no control characters and no line breaks, ``but`` those named.
+
+    Spaces and marks that other languages need, such as those of text written right to left, are allowed.
+
+    Examples
+    --------
+    >>> is_plain("Ça va\u00a0?"), is_plain("a\nb"), is_plain("a\nb", but="\n")
+    (True, False, True)
+    """
+    return not any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in text if sign not in but)

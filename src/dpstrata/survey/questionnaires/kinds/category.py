@@ -1,0 +1,111 @@
+"""One of several named answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from dpstrata.files.columns import Finding
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.rows import Quadratic, shares_in_row
+from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, QuestionKind, is_plain
+from dpstrata.survey.strata_columns import spread_of_proportions
+
+if TYPE_CHECKING:
+    from dpstrata.survey.questionnaires.question import Question
+
+MOST_CATEGORIES = 50
+SEPARATOR = "|"
+_ROUNDING = 0.02  # by which shares that were rounded may miss 1 together
+_LISTED = 5
+
+
+class Category(QuestionKind):
+    """One of 2 to 50 named answers; the shares of all of them are estimated."""
+
+    title: ClassVar[str] = "category"
+    fields: ClassVar[tuple[str, ...]] = ("categories",)
+    told_by: ClassVar[tuple[str, ...]] = ("proportion",)
+
+    def find(self, given: dict[str, Any]) -> Iterator[Finding]:
+        """Require from two to fifty different names."""
+        names = given["categories"]
+        if not 2 <= len(names) <= MOST_CATEGORIES:
+            rule = f"a category question must have from 2 to {MOST_CATEGORIES} categories"
+            yield Finding(None, "categories", rule, str(len(names)))
+        for place, name in enumerate(names):
+            if not name or SEPARATOR in name or not is_plain(name):
+                rule = f"names of categories must be a line of text without {SEPARATOR!r}"
+                yield Finding(None, "categories", rule, repr(name))
+            elif name in names[:place]:
+                yield Finding(None, "categories", "names of categories must differ", f"{name!r} twice")
+
+    def candidates(self, question: Question) -> tuple[int, ...]:
+        """Count the categories."""
+        return (len(self.cases(question)),)
+
+    def cases(self, question: Question) -> tuple[str, ...]:
+        """Return the categories."""
+        return tuple(question.categories)
+
+    def find_impossible(self, question: Question, given: Given, sizes: IntArray) -> Iterator[Impossible]:
+        """Require shares between 0 and 1 that add up to 1, or to less where some are not known."""
+        shares = given["proportion"]
+        outside = (shares < 0) | (shares > 1)
+        for row, case in np.argwhere(outside).tolist():
+            yield out_of_bounds(shares[row, case], row, case)
+        sums = np.nansum(shares, axis=1)
+        complete = np.asarray(~np.isnan(shares).any(axis=1))
+        misses = (sums > 1 + _ROUNDING) | (complete & (sums < 1 - _ROUNDING))
+        for row in np.flatnonzero(misses & ~outside.any(axis=1)).tolist():
+            rule = (
+                f"proportions of the categories must add up to 1 (within {_ROUNDING:g})"
+                if complete[row]
+                else "proportions of some of the categories must add up to at most 1"
+            )
+            yield Impossible(row, None, "proportion", rule, f"{sums[row]:.6g}")
+
+    def known(self, question: Question, given: Given, sizes: IntArray) -> Known:
+        """Return half the sum of p(1 − p), with divisor N − 1, over the categories.
+
+        Shares that are not known are equal parts of what the others leave, which is the worst case. All are
+        scaled to add up to exactly 1. No spread is larger than whole people can have.
+        """
+        shares = given["proportion"]
+        missing = np.isnan(shares)
+        left = np.clip(1 - np.nansum(shares, axis=1), 0.0, None) / np.maximum(missing.sum(axis=1), 1)
+        shares = np.where(missing, left[:, None], shares)
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        spread = (spread_of_proportions(shares, sizes[:, None].astype(float)) ** 2).sum(axis=1) / 2
+        return Known(np.minimum(spread, largest_spread(sizes, shares.shape[1])))
+
+    def in_row(self, levels: int, known: Known) -> Quadratic:
+        """Return half the sum over the shares."""
+        return shares_in_row(levels, known.spread)
+
+    def answers(self, question: Question) -> str:
+        """List the first few categories."""
+        names = question.categories
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        return f"{', '.join(names[:_LISTED])}{more}"
+
+
+def out_of_bounds(share: float, stratum: int, case: int | None = None) -> Impossible:
+    """Say that a share is none."""
+    return Impossible(stratum, case, "proportion", "proportion must lie between 0 and 1", f"{share:g}")
+
+
+def largest_spread(sizes: IntArray, categories: int) -> FloatArray:
+    """Return the largest half sum of p(1 − p), divisor N − 1: people as equally divided as whole ones can be.
+
+    Examples
+    --------
+    >>> largest_spread(np.array([1, 2, 3, 1000]), 2).round(4).tolist()
+    [0.0, 0.5, 0.3333, 0.2503]
+    """
+    each, over = np.divmod(sizes.astype(float), categories)
+    alike = over * (each + 1) * each + (categories - over) * each * (each - 1)  # ordered pairs of people
+    pairs = sizes * np.maximum(sizes - 1.0, 1.0)
+    return np.asarray(np.where(sizes > 1, (1 - alike / pairs) / 2, 0.0))

@@ -1,0 +1,127 @@
+"""Any number in a range, put on a few levels on the device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from dpstrata.files.columns import Finding
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.rows import Quadratic, number_in_row
+from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, QuestionKind
+from dpstrata.survey.questionnaires.kinds.category import largest_spread
+from dpstrata.words.numbers import figure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dpstrata.survey.questionnaires.question import Question
+
+LEVELS = (*range(2, 17), 18, 20, 22, 25, 28, 32, 36, 40, 45, 50, 56, 64, 72, 80, 90, 100)
+"""Candidates: every number of levels up to 16, then steps that lose nothing that matters."""
+_TOLERANCE = 1e-9  # relative
+
+
+class Number(QuestionKind):
+    """Any number from ``lower`` to ``upper``; the mean is estimated.
+
+    The device puts it on L equidistant levels, on one of the two next to it at random, so that the
+    expectation stays. The design chooses L.
+    """
+
+    title: ClassVar[str] = "number"
+    fields: ClassVar[tuple[str, ...]] = ("lower", "upper")
+    instead: ClassVar[Mapping[str, str]] = {"step": "use a scale for answers on a grid"}
+    told_by: ClassVar[tuple[str, ...]] = ("sd", "mean")
+    rounded: ClassVar[bool] = True
+    """Whether answers can lie between levels."""
+
+    def find(self, given: dict[str, Any]) -> Iterator[Finding]:
+        """Require lower < upper."""
+        lower, upper = given["lower"], given["upper"]
+        if lower is None or upper is None:
+            for name in ("lower", "upper"):
+                if given[name] is None:
+                    yield Finding(
+                        None, name, f"{name} must be a number for a {self.title} question", "nothing"
+                    )
+        elif not lower < upper:
+            yield Finding(None, "lower", "lower must be below upper", f"lower={lower:g}, upper={upper:g}")
+        elif not 1e-30 <= upper - lower <= 1e30:
+            rule = "upper must exceed lower by at least 1e-30 and at most 1e30"
+            yield Finding(None, "upper", rule, f"{upper - lower:g}")
+        else:
+            yield from self._find_off_grid(given)
+
+    def _find_off_grid(self, given: dict[str, Any]) -> Iterator[Finding]:
+        return iter(())
+
+    def range(self, question: Question) -> float:
+        """Return upper − lower."""
+        lower, upper = _ends(question)
+        return upper - lower
+
+    def candidates(self, question: Question) -> tuple[int, ...]:
+        """Return every number of levels that may be the best."""
+        return LEVELS
+
+    def find_impossible(self, question: Question, given: Given, sizes: IntArray) -> Iterator[Impossible]:
+        """Require means within the range, and spreads that answers within it, with these means, can have."""
+        lower, upper = _ends(question)
+        sds, means = given["sd"], given["mean"]
+        outside = (means < lower) | (means > upper)
+        for row in np.flatnonzero(outside).tolist():
+            rule = f"mean must lie between {figure(lower, 10)} and {figure(upper, 10)}"
+            yield Impossible(row, None, "mean", rule, f"{means[row]:g}")
+        negative = ~(sds >= 0) & ~np.isnan(sds)
+        for row in np.flatnonzero(negative).tolist():
+            yield Impossible(row, None, "sd", "sd must be a number >= 0", f"{sds[row]:g}")
+        whole = np.sqrt(largest_spread(sizes, 2)) * self.range(question)
+        largest = np.sqrt(self._largest(question, means, sizes)) * self.range(question)
+        for row in np.flatnonzero((sds > largest * (1 + _TOLERANCE)) & ~negative & ~outside).tolist():
+            why = "with this mean " if largest[row] < whole[row] else ""
+            ends = f"from {figure(lower, 10)} to {figure(upper, 10)}"
+            rule = f"sd must be at most {largest[row]:.6g}, the largest that answers {ends} {why}can have"
+            yield Impossible(row, None, "sd", rule, f"{sds[row]:g}")
+
+    def _largest(self, question: Question, means: FloatArray, sizes: IntArray) -> FloatArray:
+        """Return the largest S² there can be: all answers at the two ends, as many as the mean says."""
+        off = np.nan_to_num((means - _middle(question)) / self.range(question))
+        N = sizes.astype(float)
+        at_ends = (0.25 - off**2) * N / np.maximum(N - 1, 1)
+        return np.asarray(np.clip(at_ends, 0.0, largest_spread(sizes, 2)))
+
+    def known(self, question: Question, given: Given, sizes: IntArray) -> Known:
+        """Return S², and x² = S²(N − 1)/N + (mean − middle)² where the spread and the mean are known.
+
+        Of x² without a mean only this is known: it is at least S²(N − 1)/N and at most 1/4.
+        """
+        sds, means = given["sd"], given["mean"]
+        worst = self._largest(question, means, sizes)
+        spread = np.where(np.isnan(sds), worst, (sds / self.range(question)) ** 2)
+        off = np.nan_to_num((means - _middle(question)) / self.range(question))
+        low = np.minimum(spread * (sizes - 1) / sizes + off**2, 0.25)
+        return Known(spread, (low, np.where(np.isnan(sds) | np.isnan(means), 0.25, low)))
+
+    def in_row(self, levels: int, known: Known) -> Quadratic:
+        """Return it for equidistant levels over the range."""
+        assert known.squares is not None
+        return number_in_row(levels, known.spread, known.squares, rounded=self.rounded)
+
+    def answers(self, question: Question) -> str:
+        """Say the range."""
+        lower, upper = _ends(question)
+        return f"{figure(lower, 10)} to {figure(upper, 10)}"
+
+
+def _ends(question: Question) -> tuple[float, float]:
+    assert question.lower is not None
+    assert question.upper is not None
+    return question.lower, question.upper
+
+
+def _middle(question: Question) -> float:
+    return math.fsum(_ends(question)) / 2

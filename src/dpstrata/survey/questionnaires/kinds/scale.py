@@ -1,0 +1,52 @@
+"""Numbers on a grid, such as 1 to 5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpstrata.files.columns import Finding
+from dpstrata.survey.questionnaires.kinds.number import Number
+from dpstrata.words.numbers import figure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dpstrata.survey.questionnaires.question import Question
+
+MOST_POINTS = 100
+
+
+class Scale(Number):
+    """Numbers from ``lower`` to ``upper`` in steps, at most 100 points; the mean is estimated."""
+
+    title: ClassVar[str] = "scale"
+    fields: ClassVar[tuple[str, ...]] = ("lower", "upper", "step")
+    instead: ClassVar[Mapping[str, str]] = {}
+    rounded: ClassVar[bool] = False
+
+    def _find_off_grid(self, given: dict[str, Any]) -> Iterator[Finding]:
+        """Require a whole number of steps; one step is 1 unless it is given."""
+        step = 1.0 if given["step"] is None else given["step"]
+        given["step"] = step
+        if not step > 0:
+            yield Finding(None, "step", "step must be above 0", f"{step:g}")
+            return
+        steps = (given["upper"] - given["lower"]) / step
+        if not (steps > 0.5 and abs(steps - round(steps)) <= 1e-9 * steps):
+            rule = "a scale must have a whole number of steps from lower to upper"
+            yield Finding(None, "step", rule, f"{steps:g}")
+        elif round(steps) >= MOST_POINTS:
+            rule = f"a scale must have at most {MOST_POINTS} points; make it a number"
+            yield Finding(None, "step", rule, figure(round(steps) + 1, 10))
+
+    def candidates(self, question: Question) -> tuple[int, ...]:
+        """Count the points."""
+        assert question.step is not None
+        return (round(self.range(question) / question.step) + 1,)
+
+    def answers(self, question: Question) -> str:
+        """Say the range, and the step unless it is 1."""
+        assert question.step is not None
+        steps = "" if question.step == 1 else f" in steps of {figure(question.step, 10)}"
+        return f"{Number.answers(self, question)}{steps}"

@@ -1,0 +1,50 @@
+"""Yes or no."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from dpstrata.files.columns import Finding
+from dpstrata.numerics.arrays import IntArray
+from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known
+from dpstrata.survey.questionnaires.kinds.category import Category, out_of_bounds
+
+if TYPE_CHECKING:
+    from dpstrata.survey.questionnaires.question import Question
+
+
+class YesNo(Category):
+    """Yes or no: two categories, of which the share of yes is estimated."""
+
+    title: ClassVar[str] = "yes/no"
+    fields: ClassVar[tuple[str, ...]] = ()
+
+    def find(self, given: dict[str, Any]) -> Iterator[Finding]:
+        """Find nothing: such a question has no fields of its own."""
+        return iter(())
+
+    def candidates(self, question: Question) -> tuple[int, ...]:
+        """Two."""
+        return (2,)
+
+    def cases(self, question: Question) -> tuple[str, ...]:
+        """Return none: one proportion, that of yes, tells everything."""
+        return ()
+
+    def find_impossible(self, question: Question, given: Given, sizes: IntArray) -> Iterator[Impossible]:
+        """Require a share between 0 and 1."""
+        shares = given["proportion"]
+        for row in np.flatnonzero((shares < 0) | (shares > 1)).tolist():
+            yield out_of_bounds(shares[row], row)
+
+    def known(self, question: Question, given: Given, sizes: IntArray) -> Known:
+        """Return p(1 − p), with divisor N − 1; half of the people say yes in the worst case."""
+        yes = given["proportion"]
+        return Category.known(self, question, {"proportion": np.stack([1 - yes, yes], axis=1)}, sizes)
+
+    def answers(self, question: Question) -> str:
+        """Say it."""
+        return "yes or no"

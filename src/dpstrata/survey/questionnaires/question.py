@@ -1,0 +1,111 @@
+"""One question of a questionnaire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Literal
+
+from dpstrata.errors import QuestionnaireError
+from dpstrata.survey.questionnaires.kinds.base import QuestionKind, kind_named
+from dpstrata.survey.questionnaires.question_checks import read_question
+
+Kind = Literal["yes_no", "category", "scale", "number"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question: what can be answered, how much it matters, and who is asked.
+
+    Parameters
+    ----------
+    name : str
+        A short name, a line of text; results are listed under it.
+    kind : "yes_no", "category", "scale" or "number"
+        ``category`` is one of several named answers, ``scale`` a number on a grid, ``number`` any number in a
+        range.
+    lower, upper : float, optional
+        Smallest and largest answer of a scale or number, lower < upper.
+    step : float, optional
+        Distance between neighbouring points of a scale, 1 by default; it has at most 100 points.
+    categories : sequence of str
+        From 2 to 50 different names.
+    importance : float
+        Weight of the squared standard error, in units of the range, against those of other questions, from
+        1e-6 to 1e6.
+    target_se, target_margin : float, optional
+        Standard error or margin of error to reach, > 0, in the units of the answer; for yes/no and categories
+        as a share. For a category it is the root of half the sum of the variances of its shares. At most one
+        of the two.
+    together : str, optional
+        A name that this question shares with others: all of them are asked on the same form, so that they can
+        be tabulated together.
+    everyone : bool
+        Whether it is on every form; it cannot be kept together with others then.
+    text : str
+        The question as respondents read it.
+
+    Raises
+    ------
+    QuestionnaireError
+        With every mistake found.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> trust = dps.Question("trust", "scale", lower=1, upper=5, text="How much do you trust the police?")
+    >>> trust.levels
+    5
+    >>> dps.Question("home", "category", categories=["rent", "own", "other"]).answers
+    'rent, own, other'
+    """
+
+    name: str
+    kind: Kind
+    _: KW_ONLY
+    lower: float | None = None
+    upper: float | None = None
+    step: float | None = None
+    categories: Sequence[str] = ()
+    importance: float = 1.0
+    target_se: float | None = None
+    target_margin: float | None = None
+    together: str | None = None
+    everyone: bool = False
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        read, found = read_question({name: getattr(self, name) for name in FIELDS})
+        if found:
+            source = f"question {self.name!r}" if isinstance(self.name, str) and self.name else "a question"
+            raise QuestionnaireError([f"{finding.words}." for finding in found], source=source)
+        for name, value in read.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def of_kind(self) -> QuestionKind:
+        """What questions of this kind have in common."""
+        return kind_named(self.kind)
+
+    @property
+    def range(self) -> float:
+        """Distance between the largest and the smallest answer; 1 for yes/no and categories."""
+        return self.of_kind.range(self)
+
+    @property
+    def candidates(self) -> tuple[int, ...]:
+        """Numbers of levels that its answers can be put on; a design chooses one of them for a number."""
+        return self.of_kind.candidates(self)
+
+    @property
+    def levels(self) -> int | None:
+        """How many different answers there are; ``None`` for a number, whose levels a design chooses."""
+        return self.candidates[0] if len(self.candidates) == 1 else None
+
+    @property
+    def answers(self) -> str:
+        """What can be answered, in words."""
+        return self.of_kind.answers(self)
+
+
+FIELDS = tuple(part.name for part in fields(Question))

@@ -1,0 +1,121 @@
+"""What must hold for a question and for several, whether they come from Python or from a file."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dpstrata.files.columns import Finding
+from dpstrata.survey.questionnaires.kinds.base import KINDS, OF_KINDS, is_plain, kind_named, read_kind
+
+NUMBERS = ("lower", "upper", "step", "importance", "target_se", "target_margin")
+LARGEST_IMPORTANCE = 1e6
+
+
+def read_question(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
+    """Read the fields of a question as they are kept, and find every mistake in them."""
+    read, found = dict(given), []
+    for name in NUMBERS:
+        if given[name] is not None or name == "importance":
+            read[name] = _number(given[name])
+            if read[name] is None:
+                found.append(_must(name, "be a number", repr(given[name])))
+    for name, least in (("importance", 1 / LARGEST_IMPORTANCE), ("target_se", 0.0), ("target_margin", 0.0)):
+        found += _find_size(name, read[name], least)
+    for name in ("name", "text", "together"):
+        found += _find_text(name, read)
+    found += _find_categories(read)
+    if not isinstance(given["everyone"], bool):
+        found.append(_must("everyone", "be true or false", repr(given["everyone"])))
+    read["kind"] = read_kind(given["kind"])
+    if read["kind"] is None:
+        found.append(_must("kind", f"be one of {', '.join(KINDS)}", repr(given["kind"])))
+    else:
+        found += _find_of_kind(read, {finding.column for finding in found})
+    return read, found + list(_find_contradictions(read))
+
+
+def find_among(questions: Sequence[Mapping[str, Any]]) -> list[Finding]:
+    """Find what is wrong with questions beside each other, by their places."""
+    found, seen = [], set()
+    groups = Counter(question["together"] for question in questions)
+    for row, question in enumerate(questions):
+        name, group = question["name"], question["together"]
+        if name and name.casefold() in seen:  # an empty one is refused by itself
+            rule = "names of questions must differ, and not only in case"
+            found.append(Finding(row, "question", rule, f"{name!r} again"))
+        seen.add(name.casefold())
+        if group is not None and groups[group] == 1:
+            rule = "questions that are kept together must share the name of their group with another one"
+            found.append(Finding(row, "together", rule, f"{group!r} once"))
+    return found
+
+
+def _must(name: str, requirement: str, got: str) -> Finding:
+    """Say what a field must be; the column of a name is called ``question``."""
+    words = "the name of a question" if name == "name" else name
+    return Finding(None, "question" if name == "name" else name, f"{words} must {requirement}", got)
+
+
+def _number(given: Any) -> float | None:
+    try:
+        number = math.nan if isinstance(given, str | bool) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _find_size(name: str, number: float | None, least: float) -> Iterator[Finding]:
+    if name == "importance" and number is not None and not least <= number <= LARGEST_IMPORTANCE:
+        yield _must(name, f"lie between {least:g} and {LARGEST_IMPORTANCE:g}", f"{number:g}")
+    elif number is not None and not number > 0:
+        yield _must(name, "be above 0", f"{number:g}")
+
+
+def _find_text(name: str, read: dict[str, Any]) -> Iterator[Finding]:
+    """Require text, and of a name a line of it; surrounding space does not count."""
+    text = read[name]
+    if name == "together" and text is None:
+        return
+    if not isinstance(text, str):
+        yield _must(name, "be text", repr(text))
+        return
+    read[name] = text = text.strip().replace("\r\n", "\n").replace("\r", "\n")
+    if name == "name" and not text:
+        yield _must(name, "not be empty", "")
+    elif name == "together" and not text:
+        read[name] = None
+    elif not is_plain(text, but="\n\t" if name == "text" else ""):
+        line = "text without control characters" if name == "text" else "a line of text"
+        yield _must(name, f"be {line}", repr(text))
+
+
+def _find_categories(read: dict[str, Any]) -> Iterator[Finding]:
+    given = read["categories"]
+    names = [] if isinstance(given, str) or not isinstance(given, Sequence) else given
+    read["categories"] = tuple(name.strip() for name in names if isinstance(name, str))
+    if names is not given or len(read["categories"]) < len(names):
+        yield _must("categories", "be a list of names", repr(given))
+
+
+def _find_of_kind(read: dict[str, Any], wrong: set[str]) -> Iterator[Finding]:
+    """Find fields that the kind does not have, and what is wrong with its own if they can be read."""
+    kind = kind_named(read["kind"])
+    for name in OF_KINDS:
+        if name not in kind.fields and name not in wrong and read[name] not in (None, ()):
+            instead = f" ({kind.instead[name]})" if name in kind.instead else ""
+            value = "|".join(read[name]) if name == "categories" else f"{read[name]:g}"
+            yield _must(name, f"be left out of a {kind.title} question{instead}", value)
+    if not wrong & set(kind.fields):
+        yield from kind.find(read)
+
+
+def _find_contradictions(read: Mapping[str, Any]) -> Iterator[Finding]:
+    if read["target_se"] is not None and read["target_margin"] is not None:
+        rule = "a question must have one target, a standard error or a margin of error"
+        yield Finding(None, "target_margin", rule, "both")
+    if read["everyone"] is True and read["together"]:
+        rule = "a question for everyone is on every form, so it must not be kept together with others"
+        yield Finding(None, "together", rule, repr(read["together"]))

@@ -1,0 +1,118 @@
+"""From the columns of a table to questions and back, with every mistake reported at its row and column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpstrata.errors import QuestionnaireError
+from dpstrata.files.columns import Columns, Finding, is_missing, require_none
+from dpstrata.files.tables import Table, text_of
+from dpstrata.privacy.answers.base import parse_answers
+from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
+from dpstrata.survey.questionnaires.question_checks import NUMBERS, find_among, read_question
+
+COLUMNS = (
+    *("question", "kind", "lower", "upper", "step", "categories", "importance"),
+    *("target_se", "target_margin", "together", "everyone", "text"),
+)
+
+
+def questions_from_table(table: Table) -> list[dict[str, Any]]:
+    """Read the arguments of each ``Question`` from a table, or report everything that is wrong with it."""
+    known = KnownColumns(table, COLUMNS, required=("question", "kind"), numbers=NUMBERS, row="question")
+    known.require_header()
+    rows = _cells(known)
+    read, found = [], []
+    for row, given in enumerate(rows):
+        fields, mistakes = read_question(given)
+        found += [mistake._replace(row=row) for mistake in mistakes]
+        read.append(fields)
+    require_none(known.all_findings(found + find_among(read)), table, QuestionnaireError)
+    return read
+
+
+def question_columns(questions: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of a table of questions."""
+    columns = {}
+    for column in COLUMNS:
+        cells = [question["name" if column == "question" else column] for question in questions]
+        columns[column] = [_written(cell) for cell in cells]
+    return columns
+
+
+def _written(cell: Any) -> Any:
+    """Write a field as a cell: lists with separators, switches as words, and whole numbers as such."""
+    match cell:
+        case tuple():
+            return SEPARATOR.join(cell) or None
+        case bool():
+            return "yes" if cell else None
+        case float():
+            return int(cell) if cell.is_integer() else cell
+    return cell or None
+
+
+class KnownColumns(Columns):
+    """The columns of a table about a questionnaire, none of which may be unknown."""
+
+    def __init__(
+        self,
+        table: Table,
+        known: Sequence[str],
+        *,
+        required: Sequence[str],
+        numbers: Sequence[str],
+        row: str,
+    ) -> None:
+        super().__init__(table, known=known, required=required, numbers=numbers, row=row)
+        if self.mistakes:  # an unknown column may be one that is missing
+            return
+        meant = {other: name for name, other in self.slips.items()}
+        for name in self.others:
+            hint = f"did you mean {meant[name]!r}?" if name in meant else f"known are {', '.join(known)}."
+            self.mistakes.append(f"column {name!r} is unknown; {hint}")
+
+    def require_header(self) -> None:
+        """Report what is wrong with the header."""
+        if self.mistakes:
+            raise QuestionnaireError(self.mistakes, source=self.table.source)
+
+    def optional_numbers(self, column: str) -> list[float]:
+        """Read a column as numbers, NaN for an empty cell, for no column and for what cannot be read."""
+        nothing = np.full(self.length, math.nan)
+        return (self.numbers(column, blank=nothing) if column in self.cells else nothing).tolist()
+
+    def optional_texts(self, column: str) -> list[str]:
+        """Read a column as text, empty where there is nothing."""
+        return [text_of(cell) for cell in self.cells.get(column, [None] * self.length)]
+
+
+def _cells(known: KnownColumns) -> list[dict[str, Any]]:
+    """Read cells as arguments of ``Question``, so far as they can be read."""
+    columns: dict[str, list[Any]] = {
+        name: [None if math.isnan(number) else number for number in known.optional_numbers(name)]
+        for name in NUMBERS
+    }
+    columns["importance"] = [1.0 if number is None else number for number in columns["importance"]]
+    for column in ("question", "kind", "together", "text"):
+        columns["name" if column == "question" else column] = known.optional_texts(column)
+    columns["categories"] = [
+        text.split(SEPARATOR) if text else () for text in known.optional_texts("categories")
+    ]
+    columns["everyone"] = _switches(known, "everyone")
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _switches(known: KnownColumns, column: str) -> list[bool]:
+    """Read yes and no as people write them; an empty cell is no."""
+    answers, switches = parse_answers("binary"), []
+    for row, cell in enumerate(known.cells.get(column, [None] * known.length)):
+        read = 0.0 if is_missing(cell) else answers.from_cell(cell)
+        if read not in (0.0, 1.0):
+            known.findings.append(Finding(row, column, f"{column} must be yes or no", repr(text_of(cell))))
+        switches.append(read == 1.0)
+    return switches
