@@ -1,0 +1,419 @@
+r"""Forms: which questions one person is asked together, and what that costs in precision.
+
+A form with :math:`K` cells (the product of the levels of its questions) is answered by a row. The device sends
+it as it is, or with a known probability a random row, so that all forms have the same budget :math:`E`. The
+variance of an answer then depends on the form through :math:`r = K/y`, :math:`y = e^E - 1`, alone. For every
+kind of question, times its importance, it is
+
+.. math:: \varphi(r) = A + B r + C r^2 , \qquad A, B, C \ge 0 .
+
+With a share :math:`x_g` of the people on form g the sum of variances, for one person asked, is
+
+.. math:: \sum_g \left(\frac{a_g}{x_g} + b_g x_g\right), \qquad a_g = \sum_{j \in g} \varphi_j(r_g) ,\quad
+    b_g = \sum_e \varphi_e(r_g) ,
+
+where e runs over the questions that are on every form: their estimate is the plain mean of all answers. It is
+convex in x. With a price :math:`\lambda` for :math:`\sum_g x_g = 1` the best shares and the value are
+
+.. math:: x_g = \sqrt{a_g / (b_g + \lambda)}, \qquad
+    \max_\lambda\; 2 \sum_g \sqrt{a_g (b_g + \lambda)} - \lambda ,
+
+which is :math:`(\sum_g \sqrt{a_g})^2` where no question is for everyone. If :math:`\lambda` would fall below
+:math:`-b_0`, of a form with nothing but the questions for everyone, that form gets the people that are left.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from dpstrata.errors import InputError
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+
+_STEPS = 60  # of Newton's method; it needs about five
+_SMALL = 1e-12  # a share of people that is none
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChoice:
+    """One way to ask an item.
+
+    Parameters
+    ----------
+    cells : int
+        What it multiplies the cells of its form by, at least 2.
+    levels : tuple of int
+        The levels of each question of the item.
+    constant, linear, square : float
+        The weighted variance of an answer is ``constant + linear*r + square*r**2`` at r = K/expm1(E). All at
+        least 0, not all 0.
+    parts : tuple of (constant, linear, square), optional
+        The same of each question by itself: needed for precision targets where several questions are kept
+        together.
+    """
+
+    cells: int
+    levels: tuple[int, ...]
+    constant: float
+    linear: float
+    square: float
+    parts: tuple[tuple[float, float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.cells < 2:
+            raise InputError.must("cells", "be at least 2", self.cells)
+        for curve in ((self.constant, self.linear, self.square), *self.parts):
+            if not (min(curve) >= 0 and 0 < max(curve) < math.inf):
+                raise InputError.must("variance", "be positive, with no negative coefficient", curve)
+
+
+@dataclass(frozen=True, slots=True)
+class FormItem:
+    """A question, or several that are kept together.
+
+    Parameters
+    ----------
+    questions : tuple of int
+        Positions of the questions.
+    choices : tuple of LevelChoice
+        The ways to ask it: for a number, one for each count of levels.
+    """
+
+    questions: tuple[int, ...]
+    choices: tuple[LevelChoice, ...]
+
+    def __post_init__(self) -> None:
+        if not self.choices:
+            raise InputError.must("choices", "have at least one way to ask an item", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The questions that one person is asked.
+
+    Attributes
+    ----------
+    items : tuple of int
+        Positions of its items in the problem, ascending.
+    choices : tuple of int
+        How each of them is asked: the position among its choices.
+    everyone : tuple of int
+        The same for each item that is on every form.
+    cells : int
+        K, everything counted.
+    share : float
+        The part of the people who get this form.
+    """
+
+    items: tuple[int, ...]
+    choices: tuple[int, ...]
+    everyone: tuple[int, ...]
+    cells: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """Forms, and what they reach.
+
+    Attributes
+    ----------
+    forms : tuple of Form
+        In the order of their first items.
+    value : float
+        The weighted sum of the variances for one person asked; with precision targets the people needed.
+    """
+
+    forms: tuple[Form, ...]
+    value: float
+
+
+class Options(NamedTuple):
+    """All ways to ask all items, as arrays; the last one is to ask nothing (1 cell, no variance).
+
+    Attributes
+    ----------
+    item, choice : array of int
+        What each option stands for.
+    starts : array of int
+        The first option of each item.
+    cells : array
+        Factors of K.
+    curves : array
+        Constant, linear and square coefficients: 3 by parts by options.
+    """
+
+    item: IntArray
+    choice: IntArray
+    starts: IntArray
+    cells: FloatArray
+    curves: FloatArray
+
+    @classmethod
+    def of(cls, items: Sequence[FormItem], *, apart: bool) -> Options:
+        """List the choices of all items; ``apart`` keeps the questions of an item apart."""
+        choices = [(i, c, each) for i, item in enumerate(items) for c, each in enumerate(item.choices)]
+        parts = [_curves(each, apart=apart) for _, _, each in choices]
+        curves = np.zeros((3, max((len(part) for part in parts), default=1), len(choices) + 1))
+        for o, part in enumerate(parts):
+            curves[:, : len(part), o] = np.transpose(part)
+        counts = [len(item.choices) for item in items]
+        return cls(
+            np.array([i for i, _, _ in choices], dtype=np.int64),
+            np.array([c for _, c, _ in choices], dtype=np.int64),
+            np.concatenate([[0], np.cumsum(counts, dtype=np.int64)[:-1]]).astype(np.int64),
+            read_only(np.array([each.cells for _, _, each in choices] + [1.0])),
+            read_only(curves),
+        )
+
+
+def _curves(choice: LevelChoice, *, apart: bool) -> tuple[tuple[float, float, float], ...]:
+    whole = ((choice.constant, choice.linear, choice.square),)
+    return (choice.parts or whole) if apart else whole
+
+
+class Together(NamedTuple):
+    """The ways to ask the items for everyone on one form: factors of K, curves (3 by ways by items), choices."""
+
+    cells: FloatArray
+    curves: FloatArray
+    choices: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, everyone: Sequence[FormItem]) -> Together:
+        """Combine the choices of all items for everyone."""
+        ways = list(itertools.product(*(enumerate(item.choices) for item in everyone)))
+        curves = np.array([[[c.constant, c.linear, c.square] for _, c in way] for way in ways])
+        cells = np.array([math.prod(c.cells for _, c in way) for way in ways], dtype=float)
+        curves = curves.reshape(len(ways), len(everyone), 3).transpose(2, 0, 1)
+        return cls(read_only(cells), read_only(curves), tuple(tuple(i for i, _ in way) for way in ways))
+
+
+class Costs(NamedTuple):
+    """What forms cost: ``own`` (a) by forms and ways, ``everyone`` (b) by forms, ways and items for everyone."""
+
+    own: FloatArray
+    everyone: FloatArray
+
+
+class Division(NamedTuple):
+    """People divided over forms: the value, a number of people for each form, and for one more without items.
+
+    ``prices`` are those at which the cost of each form by itself ranks changes: see :meth:`FormsProblem.priced`.
+    """
+
+    value: float
+    people: FloatArray
+    spare: float
+    prices: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormsProblem:
+    """Divide questions over forms so that the weighted sum of their variances is smallest.
+
+    Parameters
+    ----------
+    items : tuple of FormItem
+        What is on one form each.
+    everyone : tuple of FormItem
+        What is on every form.
+    y : float
+        expm1(E), > 0.
+    """
+
+    items: tuple[FormItem, ...]
+    everyone: tuple[FormItem, ...]
+    y: float
+    own: Options = field(init=False, repr=False)
+    together: Together = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.y < math.inf:
+            raise InputError.must("y", "be positive and finite", self.y)
+        if not self.items and not self.everyone:
+            raise InputError.must("items", "have at least one question", 0)
+        object.__setattr__(self, "own", Options.of(self.items, apart=self.apart))
+        object.__setattr__(self, "together", Together.of(self.everyone))
+
+    @property
+    def apart(self) -> bool:
+        """Whether the questions of one item count one by one."""
+        return False
+
+    def costs(self, rows: IntArray) -> Costs:
+        """Compute a and b of forms.
+
+        Parameters
+        ----------
+        rows : array of int
+            A form in each row, as options; what is left of a row is filled with the option to ask nothing.
+        """
+        own, everyone = self.costs_with(rows, np.array([len(self.own.item)]))
+        return Costs(own[:, 0], everyone[:, 0])
+
+    def costs_with(self, rows: IntArray, more: IntArray) -> Costs:
+        """Compute a and b of forms with each of some options in addition: by forms, options and ways."""
+        cells = self.own.cells[rows].prod(axis=1)[:, None] * self.own.cells[more]
+        r = cells[:, :, None] * self.together.cells / self.y
+        return Costs(self._own(rows, more, r), polynomial(self.together.curves, r[..., None]))
+
+    def _own(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
+        curves = self.own.curves[:, 0]
+        sums = curves[:, rows].sum(axis=2)[:, :, None] + curves[:, more][:, None, :]
+        return polynomial(sums[..., None], r)
+
+    def priced(self, costs: Costs, prices: FloatArray) -> FloatArray:
+        """√(a(b + λ)): what forms cost at a price, up to a factor."""
+        return np.asarray(np.sqrt(costs.own * (costs.everyone.sum(axis=-1) + prices[0])))
+
+    def divided(self, costs: Costs) -> Division:
+        """Find the best shares of people for forms with ``own`` (a) and ``everyone`` (b by items)."""
+        a, b = costs.own, costs.everyone.sum(axis=-1)
+        least = float(self.alone.sum(axis=-1).min())
+        roots = float(np.sqrt(a).sum())
+        price = max(roots**2 - float(b.max(initial=0.0)), -least)
+        for _ in range(_STEPS if self.everyone else 0):  # from below the root of a convex function: no step too far
+            room = np.maximum(b + price, 1e-300)
+            people = np.sqrt(a / room)
+            excess = float(people.sum()) - 1.0
+            if excess <= 1e-15:
+                break
+            price += 2.0 * excess / float((people / room).sum())
+        people = np.sqrt(a / np.maximum(b + price, 1e-300))
+        spare = max(1.0 - float(people.sum()), 0.0) if self.everyone else 0.0
+        spare = spare if spare > _SMALL else 0.0
+        people = people * ((1.0 - spare) / people.sum()) if len(a) else people
+        value = float((a / people + b * people).sum()) + spare * least
+        return Division(value, people, spare, np.array([price]))
+
+    @property
+    def alone(self) -> FloatArray:
+        """Variances of the items for everyone on a form of their own, by ways and items."""
+        return polynomial(self.together.curves, (self.together.cells / self.y)[:, None])
+
+    def settled(self, rows: IntArray, prices: FloatArray | None = None) -> tuple[Division, IntArray]:
+        """Divide people over forms, and choose how the items for everyone are asked on each."""
+        costs = self.costs(rows)
+        lines = np.arange(len(rows))
+        ways = np.zeros(len(rows), dtype=np.int64)
+        if prices is not None:
+            ways = self.priced(costs, prices).argmin(axis=1)
+        best: tuple[Division, IntArray] | None = None
+        while True:
+            division = self.divided(Costs(costs.own[lines, ways], costs.everyone[lines, ways]))
+            if best is not None and not division.value < best[0].value:
+                return best
+            best = division, ways
+            ways = self.priced(costs, division.prices).argmin(axis=1)
+            if np.array_equal(ways, best[1]):
+                return best
+
+    def row(self, form: Form) -> IntArray:
+        """Return the options of a form."""
+        return self.own.starts[list(form.items)] + np.array(form.choices, dtype=np.int64)
+
+    def forms(self, rows: IntArray) -> Forms:
+        """Make the record of forms, with the best shares of people."""
+        division, ways = self.settled(rows)
+        total = float(division.people.sum()) + division.spare
+        forms = [
+            self.form(row[row < len(self.own.item)], int(way), float(people) / total)
+            for row, way, people in zip(rows, ways, division.people, strict=True)
+        ]
+        if division.spare:
+            way = int(self.priced_alone(division.prices).argmin())
+            forms.append(self.form(np.empty(0, dtype=np.int64), way, division.spare / total))
+        return Forms(tuple(sorted(forms, key=lambda form: form.items or (len(self.items),))), division.value)
+
+    def priced_alone(self, prices: FloatArray) -> FloatArray:
+        """Return what a form with nothing but the items for everyone costs, by ways, up to a rising function."""
+        return np.asarray(self.alone.sum(axis=-1))
+
+    def form(self, options: IntArray, way: int, share: float) -> Form:
+        """Make the record of one form."""
+        options = np.sort(options)
+        items = tuple(self.own.item[options].tolist())
+        choices = tuple(self.own.choice[options].tolist())
+        together = self.together.choices[way]
+        cells = math.prod(self.items[i].choices[c].cells for i, c in zip(items, choices, strict=True))
+        cells *= math.prod(item.choices[c].cells for item, c in zip(self.everyone, together, strict=True))
+        return Form(items, choices, together, cells, share)
+
+    def levels(self, form: Form) -> dict[int, int]:
+        """Return how many levels each question of a form has, those for everyone included."""
+        asked = [(self.items[i], c) for i, c in zip(form.items, form.choices, strict=True)]
+        asked += zip(self.everyone, form.everyone, strict=True)
+        return {
+            question: levels
+            for item, c in asked
+            for question, levels in zip(item.questions, item.choices[c].levels, strict=True)
+        }
+
+
+def polynomial(curves: FloatArray, r: FloatArray) -> FloatArray:
+    """A + Br + Cr², with the coefficients along the first axis."""
+    constant, linear, square = curves
+    return np.asarray(constant + r * (linear + r * square))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetsProblem(FormsProblem):
+    r"""Divide questions over forms so that the fewest people reach a precision target for every question.
+
+    The variances of the items are in units of their targets T. A form then needs
+    :math:`a_g = \max_{j \in g} \varphi_j(r_g)/T_j` people, and the questions for everyone, whose estimate is the
+    plain mean over all n people, need :math:`\sum_g x_g \varphi_e(r_g)/T_e \le n^2`. Where that takes more
+    than :math:`\sum_g a_g`, the people that are added all get the form on which they help most.
+    """
+
+    @property
+    def apart(self) -> bool:
+        """Every question has a target of its own."""
+        return True
+
+    def _own(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
+        curves = self.own.curves
+        asked = polynomial(curves[:, :, more][:, :, None, :, None], r[None]).max(axis=0)
+        for place in range(rows.shape[1]):
+            others = polynomial(curves[:, :, rows[:, place]][..., None, None], r[None]).max(axis=0)
+            asked = np.maximum(asked, others)
+        return asked
+
+    def priced(self, costs: Costs, prices: FloatArray) -> FloatArray:
+        """a(p₀ + Σ_e p_e b_e): people, with what they add to the variance of the questions for everyone."""
+        return np.asarray(costs.own * (prices[0] + costs.everyone @ prices[1:]))
+
+    def priced_alone(self, prices: FloatArray) -> FloatArray:
+        """Return the largest variance of the items for everyone, in units of their targets."""
+        return np.asarray(self.alone.max(axis=-1, initial=0.0))
+
+    def divided(self, costs: Costs) -> Division:
+        """Find the fewest people for forms with ``own`` (a) and ``everyone`` (b by items)."""
+        people, b = costs.own, costs.everyone
+        prices = np.zeros(1 + len(self.everyone))
+        prices[0] = 1.0
+        fewest = float(people.sum())
+        sums = people @ b
+        if not np.any(sums > fewest**2):
+            return Division(fewest, people, 0.0, prices)
+        # n² >= Σ a b + (n - Σ a) b_h for the form h that gets those who are added
+        way = int(self.priced_alone(prices).argmin())
+        others = np.vstack([b, self.alone[way][None, :]])
+        inside = others**2 + 4.0 * (sums - fewest * others)
+        roots = np.where(inside > 0, 0.5 * (others + np.sqrt(np.maximum(inside, 0.0))), fewest)
+        needed = np.maximum(roots, fewest)
+        h = int(needed.max(axis=1).argmin())
+        binding = int(needed[h].argmax())
+        value = float(needed[h, binding])
+        slope = max(2.0 * value - float(others[h, binding]), 1e-300)
+        prices[0], prices[1 + binding] = -others[h, binding] / slope, 1.0 / slope
+        people = people.copy()
+        if h < len(people):
+            people[h] += value - fewest
+        return Division(value, people, value - fewest if h == len(people) else 0.0, prices)

@@ -1,0 +1,218 @@
+r"""Prices that prove how close forms come to the best there could be.
+
+The best bound that prices v can prove is the value of the best division of people over *all* forms, overlapping
+ones included: the two are dual. There are too many forms to list, so they are generated: solve the dual for some
+forms,
+
+.. math:: \max_{v,\, t}\; 2 \sum_j \sqrt{v_j} - t \quad \text{with} \quad
+    \sum_{j \in T} v_j / \varphi_{jT} - b_T \le t \quad \text{for each of them} ,
+
+price all forms exactly at these v (:class:`~dpstrata.allocation.proof.forms.Pricing`), which proves a bound, and
+add the forms that exceed t. A logarithmic barrier keeps prices away from the limits, so that they do not jump
+from one corner to another; it gets weaker as the gap closes. With precision targets the function is
+:math:`\ln \sum_j v_j - n^2 \sum_e u_e - n t`, whose maximum is 0 less a constant where n people are just enough.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from dpstrata.allocation.forms import Forms, FormsProblem
+from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices
+from dpstrata.numerics.arrays import FloatArray, IntArray
+
+_ROUNDS = 80
+_PATIENCE = 8  # rounds in which the gap may close by less than
+_MOVES = 2e-4
+_CLOSE = 5e-4  # relative gap to the best division over all forms at which the search ends
+_CENTRED = 0.1
+_NEWTON_STEPS = 40
+_WEAKER = 0.3  # the barrier costs this part of the gap
+
+
+class Dual(Protocol):
+    """A concave function of prices, to be maximised; everything about 1 in size."""
+
+    pricing: Pricing
+
+    def start(self) -> FloatArray:
+        """Return positive prices to start from."""
+        ...
+
+    def columns(self, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:
+        """Return for forms the coefficients of prices, and b."""
+        ...
+
+    def slopes(self, prices: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        """Return the gradient and the matrix of second derivatives, and what a unit of t costs."""
+        ...
+
+    def reached(self, shares: FloatArray, columns: FloatArray, tolls: FloatArray) -> float:
+        """Return the value of a division of people over forms."""
+        ...
+
+    def proved(self, prices: FloatArray, most: float) -> tuple[float, Priced]:
+        """Return the bound that prices prove, where some form is worth ``most``."""
+        ...
+
+    def true_prices(self, prices: FloatArray) -> FloatArray:
+        """Return prices in the units of the problem."""
+        ...
+
+
+def bound_forms(problem: FormsProblem, forms: Forms) -> FormsBound:
+    """Find prices that prove how close forms come to the best there could be.
+
+    Parameters
+    ----------
+    problem : FormsProblem
+        The items.
+    forms : Forms
+        A partition of the items; the search starts from its prices.
+    """
+    bound, prices = best_bound(_Variances(problem, forms), forms, problem)
+    return FormsBound(forms.value, min(bound, forms.value), tuple(prices.tolist()))
+
+
+class _Variances:
+    """The dual of the weighted sum of variances, in units of the value of a partition."""
+
+    def __init__(self, problem: FormsProblem, forms: Forms) -> None:
+        self.problem, self.forms, self.unit = problem, forms, forms.value
+        self.pricing = Pricing(problem)
+
+    def start(self) -> FloatArray:
+        """(φ/x)²: the prices at which all forms of the partition are worth the same."""
+        prices = np.zeros(len(self.problem.items))
+        for form in self.forms.forms:
+            for i, c in zip(form.items, form.choices, strict=True):
+                choice, r = self.problem.items[i].choices[c], form.cells / self.problem.y
+                prices[i] = (choice.constant + r * (choice.linear + r * choice.square)) / form.share
+        return np.asarray((prices / self.unit) ** 2)
+
+    def columns(self, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:
+        """Return 1/φ and b in units of the value."""
+        own, everyone = self.pricing.values(*padded(rows, self.pricing.count))
+        return own[:, :, 0] * self.unit, everyone.sum(axis=1) / self.unit
+
+    def slopes(self, prices: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        """Differentiate 2 Σ √v - t."""
+        roots = np.sqrt(prices)
+        return 1.0 / roots, np.diag(-0.5 / (prices * roots)), 1.0
+
+    def reached(self, shares: FloatArray, columns: FloatArray, tolls: FloatArray) -> float:
+        """Σ 1/I + Σ x b."""
+        return float((1.0 / (shares @ columns)).sum() + shares @ tolls)
+
+    def proved(self, prices: FloatArray, most: float) -> tuple[float, Priced]:
+        """Let the proof price all forms."""
+        bound, priced = bound_by_prices(self.pricing, self.true_prices(prices), most * self.unit)
+        return bound / self.unit, priced
+
+    def true_prices(self, prices: FloatArray) -> FloatArray:
+        """v in the units of the problem."""
+        return prices * self.unit**2
+
+
+def padded(rows: list[tuple[IntArray, int]], none: int) -> tuple[IntArray, IntArray]:
+    """Return forms of different lengths as one array, filled with the option to ask nothing, and their ways."""
+    filled = np.full((len(rows), max(1, *(len(row) for row, _ in rows))), none, dtype=np.int64)
+    for line, (row, _) in zip(filled, rows, strict=True):
+        line[: len(row)] = row
+    return filled, np.array([way for _, way in rows], dtype=np.int64)
+
+
+def best_bound(dual: Dual, forms: Forms, problem: FormsProblem) -> tuple[float, FloatArray]:
+    """Generate forms until the bound no longer moves; return it with its prices, in the units of the problem."""
+    search = _Generation(dual, forms, problem)
+    search.run()
+    return search.bound * forms.value, dual.true_prices(search.proof)
+
+
+class _Generation:
+    """Prices, the forms generated so far, and the best bound."""
+
+    def __init__(self, dual: Dual, forms: Forms, problem: FormsProblem) -> None:
+        self.dual = dual
+        ways = {choices: way for way, choices in enumerate(problem.together.choices)}
+        self.seen: set[tuple[int, ...]] = set()
+        self.columns = np.empty((0, 0))
+        self.prices = dual.start()
+        self.proof, self.bound, self.value = self.prices, 0.0, np.inf
+        self._add([(problem.row(form), ways[form.everyone]) for form in forms.forms])
+        self._add([(np.array([option]), 0) for option in problem.own.starts.tolist()])
+        self.most = self._largest() * (1.0 + 1e-2) + 1e-2
+        self.barrier = 1e-1 / len(self.tolls)
+
+    def _largest(self) -> float:
+        return float((self.columns @ self.prices - self.tolls).max())
+
+    def _add(self, rows: list[tuple[IntArray, int]]) -> bool:
+        """Take in forms that are new; return whether there are any."""
+        new = []
+        for row, way in rows:
+            key = (way, *np.sort(row).tolist())
+            if key not in self.seen:
+                self.seen.add(key)
+                new.append((row, way))
+        if new:
+            columns, tolls = self.dual.columns(new)
+            first = not self.columns.size
+            self.columns = columns if first else np.vstack([self.columns, columns])
+            self.tolls = tolls if first else np.append(self.tolls, tolls)
+        return bool(new)
+
+    def run(self) -> None:
+        """Alternate between prices and forms."""
+        waited, before = 0, np.inf
+        for _ in range(_ROUNDS):
+            self._centre()
+            bound, priced = self.dual.proved(self.prices, self._largest())
+            if bound > self.bound:
+                self.bound, self.proof = bound, self.prices.copy()
+            gap = self.value - self.bound
+            waited, before = (0, gap) if gap < before - _MOVES * self.value else (waited + 1, before)
+            if waited >= _PATIENCE or gap <= _CLOSE * self.value:
+                return
+            self._add(priced.rows)
+            self.most = max(self.most, self._largest() + self.barrier)
+            self.barrier = min(self.barrier, _WEAKER * gap / len(self.tolls))
+
+    def _centre(self) -> None:
+        """Maximise with the barrier, by Newton's method."""
+        for _ in range(_NEWTON_STEPS):
+            slack = self._slack()
+            step, fall = self._newton(slack, self.barrier / slack)
+            length = self._reach(step, slack)
+            self.prices = self.prices + length * step[:-1]
+            self.most += length * step[-1]
+            if fall < _CENTRED * self.barrier:
+                break
+        shares = 1.0 / self._slack()
+        self.value = min(self.value, self.dual.reached(shares / shares.sum(), self.columns, self.tolls))
+
+    def _slack(self) -> FloatArray:
+        return np.asarray(self.most + self.tolls - self.columns @ self.prices)
+
+    def _newton(self, slack: FloatArray, shares: FloatArray) -> tuple[FloatArray, float]:
+        gradient, matrix, cost = self.dual.slopes(self.prices)
+        size = len(gradient)
+        weights = shares / slack
+        whole = np.empty((size + 1, size + 1))
+        whole[:size, :size] = matrix - (self.columns.T * weights) @ self.columns
+        whole[:size, size] = whole[size, :size] = self.columns.T @ weights
+        whole[size, size] = -weights.sum()
+        slope = np.append(gradient - self.columns.T @ shares, shares.sum() - cost)
+        # positive prices: a barrier for them too, weak enough not to matter
+        slope[:size] += self.barrier / self.prices
+        whole[np.arange(size), np.arange(size)] -= self.barrier / self.prices**2
+        step = np.linalg.solve(-whole, slope)
+        return step, float(slope @ step)
+
+    def _reach(self, step: FloatArray, slack: FloatArray) -> float:
+        """Return how far to go: the whole step, or most of the way to where a slack or a price would be 0."""
+        closing = self.columns @ step[:-1] - step[-1]
+        ratios = np.concatenate([slack, self.prices]) / np.maximum(np.concatenate([closing, -step[:-1]]), 1e-300)
+        return min(1.0, 0.8 * float(ratios.min()))

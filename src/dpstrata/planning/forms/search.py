@@ -1,0 +1,327 @@
+r"""The search for forms: a partition of the questions, with the levels of every number.
+
+A partition is a set of forms whose costs add up, so what a change gains depends on one or two forms. From one
+question a form, the best of all changes is made until none helps:
+
+- a question goes to another form, or to one of its own, or stays, with any of its levels;
+- two questions of different forms change places, with any of their levels;
+- two forms become one.
+
+Then forms are broken up at random, 30 times, and the search goes on from there; the best partition counts.
+The random numbers are seeded: the same questionnaire always has the same forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstrata.allocation.forms import Forms, FormsProblem
+from dpstrata.numerics.arrays import FloatArray, IntArray
+
+_KICKS = 30
+_SEED = 17
+_GAIN = 1e-10  # relative: less is rounding
+_TRIES = 8  # changes tried in a row where prices change with the forms
+
+
+def best_partition(problem: FormsProblem, *, kicks: int = _KICKS) -> Forms:
+    """Search the partition of the items, with their levels, that costs least.
+
+    Parameters
+    ----------
+    problem : FormsProblem
+        The items. With a :class:`~dpstrata.allocation.forms.TargetsProblem` the cost is the people needed.
+    kicks : int
+        How often forms are broken up at random, >= 0.
+    """
+    if not problem.items:
+        return problem.forms(np.empty((0, 1), dtype=np.int64))
+    search = _Search(problem, [[i] for i in range(len(problem.items))])
+    search.descend()
+    search.kick(kicks)
+    return problem.forms(search.rows())
+
+
+def best_levels(problem: FormsProblem, groups: Sequence[Sequence[int]]) -> Forms:
+    """Search the levels that cost least for given forms.
+
+    Parameters
+    ----------
+    problem : FormsProblem
+        The items.
+    groups : sequence of sequences of int
+        The items of each form, every item on exactly one.
+    """
+    search = _Search(problem, [list(group) for group in groups])
+    search.descend(levels_only=True)
+    best, value = search.saved(), search.value
+    for end in (0, -1):  # from the fewest levels, then from the most
+        search.restart_levels(end)
+        search.descend(levels_only=True)
+        if search.value < value:
+            best, value = search.saved(), search.value
+    search.restore(best)
+    return problem.forms(search.rows())
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """A partition: the items of each form, and the option of each item."""
+
+    groups: tuple[tuple[int, ...], ...]
+    options: IntArray
+
+
+class _Search:
+    """A partition, and what every change of it would cost.
+
+    ``cost`` has what each form costs, ``swapped`` what the form of an item costs with any option in the item's
+    place (the last one is none), ``added`` what each form costs with any option besides, ``merged`` what two
+    forms cost as one. The last form is empty. They change only where forms change, or the prices.
+    """
+
+    def __init__(self, problem: FormsProblem, groups: list[list[int]]) -> None:
+        self.problem, self.own = problem, problem.own
+        self.count, self.none = len(problem.items), len(problem.own.item)
+        self.every = np.arange(self.none)
+        self.options = self.own.starts.copy()
+        self._first_levels()
+        self._begin(groups)
+
+    def _first_levels(self) -> None:
+        """Ask every item as if it were alone."""
+        costs = self.problem.costs(self.every[:, None])
+        alone = self.problem.settled(self.options[:, None])[0].prices
+        cost = self.problem.priced(costs, alone).min(axis=1)
+        for item, start in enumerate(self.own.starts.tolist()):
+            end = start + len(self.problem.items[item].choices)
+            self.options[item] = start + int(cost[start:end].argmin())
+
+    def _begin(self, groups: Sequence[Sequence[int]]) -> None:
+        self.groups = [list(group) for group in groups if group] + [[]]
+        self.place = np.zeros(self.count, dtype=np.int64)
+        division = self._place()
+        self.prices = division
+        self._refresh()
+
+    def rows(self) -> IntArray:
+        """Return the forms as rows of options."""
+        return self._padded([[int(self.options[i]) for i in group] for group in self.groups[:-1]])
+
+    def _padded(self, lists: Sequence[Sequence[int]]) -> IntArray:
+        rows = np.full((len(lists), max(map(len, lists), default=1)), self.none, dtype=np.int64)
+        for row, each in zip(rows, lists, strict=True):
+            row[: len(each)] = each
+        return rows
+
+    def _place(self) -> FloatArray:
+        """Number the forms again, and find their value and prices."""
+        for g, group in enumerate(self.groups):
+            self.place[group] = g
+        division, _ = self.problem.settled(self.rows(), getattr(self, "prices", None))
+        self.value = division.value
+        return division.prices
+
+    def saved(self) -> _Saved:
+        """Keep this partition."""
+        return _Saved(tuple(tuple(group) for group in self.groups[:-1]), self.options.copy())
+
+    def restore(self, saved: _Saved) -> None:
+        """Go back to a partition that was kept."""
+        self.options = saved.options.copy()
+        self._begin(saved.groups)
+
+    def restart_levels(self, end: int) -> None:
+        """Ask every item in its first way (0) or in its last (-1)."""
+        counts = np.array([len(item.choices) for item in self.problem.items])
+        self.options = self.own.starts + (counts - 1 if end else 0)
+        self._begin(self.groups)
+
+    # --- what changes would cost ---------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        """Compute all costs."""
+        size = len(self.groups)
+        self.cost = np.zeros(size)
+        self.swapped = np.empty((self.count, self.none + 1))
+        self.added = np.empty((self.none, size))
+        self.merged = np.full((size, size), np.inf)
+        self._update(list(range(size)))
+
+    def _update(self, changed: list[int]) -> None:
+        """Compute again what depends on some forms."""
+        forms = [[int(self.options[i]) for i in self.groups[g]] for g in changed]
+        items = [item for g in changed for item in self.groups[g]]
+        others = [
+            [*form[:place], *form[place + 1 :]] for form in forms for place in range(len(form))
+        ]
+        costs = self.problem.costs_with(self._padded(forms + others), np.arange(self.none + 1))
+        priced = self.problem.priced(costs, self.prices).min(axis=2)
+        self.added[:, changed], self.cost[changed] = priced[: len(forms), :-1].T, priced[: len(forms), -1]
+        self.swapped[items] = priced[len(forms) :]
+        self._update_merged(changed)
+
+    def _update_merged(self, changed: list[int]) -> None:
+        every = [[int(self.options[i]) for i in group] for group in self.groups]
+        pairs = [(g, h) for g in changed for h, form in enumerate(every) if h != g and form and every[g]]
+        self.merged[changed, :] = self.merged[:, changed] = np.inf
+        if pairs:
+            costs = self.problem.costs(self._padded([every[g] + every[h] for g, h in pairs]))
+            first, second = np.transpose(pairs)
+            priced = self.problem.priced(costs, self.prices).min(axis=1)
+            self.merged[first, second] = self.merged[second, first] = priced
+
+    # --- changes -------------------------------------------------------------------------------
+
+    def descend(self, *, levels_only: bool = False) -> None:
+        """Make the best change until none helps."""
+        while self._step(levels_only=levels_only):
+            pass
+
+    def _step(self, *, levels_only: bool) -> bool:
+        tables = [self._stays()] if levels_only else [self._stays(), self._moves(), self._swaps(), self._merges()]
+        changes = [self._to_level, self._to_form, self._exchange, self._join]
+        if not self.problem.everyone:  # what forms cost by themselves is what they cost
+            which = min(range(len(tables)), key=lambda t: float(tables[t].min()))
+            if not tables[which].min() < -_GAIN * self.cost.sum():
+                return False
+            place = np.unravel_index(int(tables[which].argmin()), tables[which].shape)
+            self._update(changes[which](*map(int, place)))
+            self._place()
+            return True
+        return self._cautious_step(tables, changes)
+
+    def _cautious_step(self, tables: list[FloatArray], changes: Sequence[object]) -> bool:
+        """Try the best changes at these prices until one helps at its own."""
+        flat = np.concatenate([table.ravel() for table in tables])
+        ends = np.cumsum([table.size for table in tables])
+        before, value = self.saved(), self.value
+        for at in np.argsort(flat, kind="stable")[:_TRIES].tolist():
+            if not flat[at] < -_GAIN * self.cost.sum():
+                break
+            which = int(np.searchsorted(ends, at, side="right"))
+            place = np.unravel_index(at - int(ends[which] - tables[which].size), tables[which].shape)
+            changes[which](*map(int, place))  # type: ignore[operator]
+            prices = self._place()
+            if self.value < value * (1.0 - _GAIN):
+                self.prices = prices
+                self._refresh()
+                return True
+            self.options = before.options.copy()
+            self.groups = [list(group) for group in before.groups] + [[]]
+        self._place()
+        return False
+
+    def _stays(self) -> FloatArray:
+        """Return the change of the cost if an item stays and is asked otherwise, by options."""
+        item = self.own.item
+        return np.asarray(self.swapped[item, self.every] - self.cost[self.place[item]])
+
+    def _moves(self) -> FloatArray:
+        """Return the change if an item goes to another form, by options and forms."""
+        item = self.own.item
+        left = self.swapped[item, -1] - self.cost[self.place[item]]
+        change = left[:, None] + self.added - self.cost[None, :]
+        change[self.every, self.place[item]] = np.inf
+        return np.asarray(change)
+
+    def _swaps(self) -> FloatArray:
+        """Return the change if two items of different forms change places, by items."""
+        taken = np.minimum.reduceat(self.swapped[:, :-1], self.own.starts, axis=1)
+        taken = taken - self.cost[self.place][:, None]
+        change = taken + taken.T
+        change[self.place[:, None] == self.place[None, :]] = np.inf
+        return np.asarray(change)
+
+    def _merges(self) -> FloatArray:
+        """Return the change if two forms become one, by forms."""
+        return np.asarray(self.merged - self.cost[:, None] - self.cost[None, :])
+
+    def _to_level(self, option: int) -> list[int]:
+        item = int(self.own.item[option])
+        self.options[item] = option
+        return [int(self.place[item])]
+
+    def _to_form(self, option: int, form: int) -> list[int]:
+        item = int(self.own.item[option])
+        left = int(self.place[item])
+        self.options[item] = option
+        self.groups[left].remove(item)
+        self.groups[form].append(item)
+        self.place[item] = form
+        return self._tidied([left, form])
+
+    def _exchange(self, first: int, second: int) -> list[int]:
+        forms = [int(self.place[first]), int(self.place[second])]
+        options = [self._best_in_place_of(first, second), self._best_in_place_of(second, first)]
+        for item, option, left, form in zip(
+            (second, first), options, reversed(forms), forms, strict=True
+        ):
+            self.options[item] = option
+            self.groups[left].remove(item)
+            self.groups[form].append(item)
+            self.place[item] = form
+        return forms
+
+    def _best_in_place_of(self, item: int, other: int) -> int:
+        """Return the option of another item that costs least in place of an item."""
+        start = int(self.own.starts[other])
+        end = start + len(self.problem.items[other].choices)
+        return start + int(self.swapped[item, start:end].argmin())
+
+    def _join(self, first: int, second: int) -> list[int]:
+        first, second = sorted((first, second))
+        self.groups[first] += self.groups[second]
+        self.place[self.groups[second]] = first
+        self.groups[second] = []
+        return self._tidied([first, second])
+
+    def _tidied(self, changed: list[int]) -> list[int]:
+        """See to it that the last form, and no other, is empty; return which forms changed."""
+        last = len(self.groups) - 1
+        if self.groups[last]:
+            self.groups.append([])
+            self._resize(len(self.groups))
+            changed.append(last + 1)
+            last += 1
+        for g in [g for g in changed if not self.groups[g] and g < last]:
+            keep = [h for h in range(len(self.groups)) if h != g]
+            self.groups = [self.groups[h] for h in keep]
+            self.cost, self.added = self.cost[keep], self.added[:, keep]
+            self.merged = self.merged[np.ix_(keep, keep)]
+            self.place -= self.place > g
+            changed = [h - (h > g) for h in changed if h != g]
+            last -= 1
+        return changed
+
+    def _resize(self, size: int) -> None:
+        self.cost = np.append(self.cost, 0.0)
+        self.added = np.column_stack([self.added, np.empty(self.none)])
+        merged = np.full((size, size), np.inf)
+        merged[:-1, :-1] = self.merged
+        self.merged = merged
+
+    # --- chance --------------------------------------------------------------------------------
+
+    def kick(self, kicks: int) -> None:
+        """Break up forms at random and search again; keep the best partition."""
+        random = np.random.default_rng(_SEED)
+        best, value = self.saved(), self.value
+        for _ in range(kicks if self.count > 2 else 0):
+            self._break_up(random)
+            self.descend()
+            if self.value < value * (1.0 - _GAIN):
+                best, value = self.saved(), self.value
+            else:
+                self.restore(best)
+        self.restore(best)
+
+    def _break_up(self, random: np.random.Generator) -> None:
+        """Ask the questions of two or three forms one by one."""
+        size = len(self.groups) - 1
+        chosen = set(random.choice(size, min(int(random.integers(2, 4)), size), replace=False).tolist())
+        kept = [group for g, group in enumerate(self.groups[:-1]) if g not in chosen]
+        self._begin(kept + [[item] for g in sorted(chosen) for item in self.groups[g]])
