@@ -51,7 +51,7 @@ def _item(spreads: Spreads, members: Sequence[int], mixture: FloatArray) -> Form
     """Make an item of a question, or of several that are kept together, with all levels that may be best."""
     share = importances(spreads.questionnaire)
     candidates = [spreads.questionnaire[place].candidates for place in members]
-    choices = []
+    choices: list[LevelChoice] = []
     for levels in itertools.product(*candidates):
         cells = math.prod(levels)
         if cells > _MOST_CELLS and choices:

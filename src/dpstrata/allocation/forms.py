@@ -278,7 +278,9 @@ class FormsProblem:
         least = float(self.alone.sum(axis=-1).min())
         roots = float(np.sqrt(a).sum())
         price = max(roots**2 - float(b.max(initial=0.0)), -least)
-        for _ in range(_STEPS if self.everyone else 0):  # from below the root of a convex function: no step too far
+        for _ in range(
+            _STEPS if self.everyone else 0
+        ):  # from below the root of a convex function: no step too far
             room = np.maximum(b + price, 1e-300)
             people = np.sqrt(a / room)
             excess = float(people.sum()) - 1.0

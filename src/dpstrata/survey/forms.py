@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from dpstrata.errors import InputError, option
 
-AUTO, ONE = "auto", "one"
+AUTO: Literal["auto"] = "auto"
+ONE: Literal["one"] = "one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +64,22 @@ class FormPlan:
 Forms: TypeAlias = Literal["auto", "one"] | tuple[tuple[str, ...], ...] | tuple[FormPlan, ...]
 
 
-def are_chosen(forms: Forms) -> bool:
+def are_chosen(forms: Forms) -> TypeGuard[tuple[FormPlan, ...]]:
     """Whether forms are complete: with levels, shares and tables."""
     return not isinstance(forms, str) and all(isinstance(form, FormPlan) for form in forms)
+
+
+def names_on(forms: Forms) -> list[tuple[str, ...]]:
+    """Return the names of the questions of each form; none where the forms are left open."""
+    if isinstance(forms, str):
+        return []
+    return [form.questions if isinstance(form, FormPlan) else form for form in forms]
 
 
 def as_forms(given: Any) -> Forms:
     """Take forms as someone gives them: a word, lists of question names, or those of a document."""
     if isinstance(given, str) and given in (AUTO, ONE):
-        return given  # type: ignore[return-value]
+        return AUTO if given == AUTO else ONE
     try:
         if isinstance(given, Sequence) and not isinstance(given, str) and given:
             if all(isinstance(form, FormPlan) for form in given):

@@ -107,7 +107,7 @@ class Inputs(Options):
     def chosen_forms(self) -> tuple[FormPlan, ...]:
         """The forms, with levels, shares and tables; planning chooses what was left open."""
         assert are_chosen(self.forms)
-        return self.forms  # type: ignore[return-value]
+        return self.forms
 
     def spreads_in(self, strata: Strata) -> Spreads:
         """Return what is known of the answers to every question in every stratum."""

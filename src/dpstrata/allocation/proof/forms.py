@@ -103,7 +103,9 @@ def bound_by_prices(pricing: Pricing, prices: FloatArray, known: float = -math.i
     if isinstance(pricing.problem, TargetsProblem):
         total, everyone = float(worth.sum()) * (1 - _ROUNDING), float(tolls.sum()) * (1 + _ROUNDING)
         most = priced.most
-        return 2.0 * total / (most + math.hypot(most, 2.0 * math.sqrt(everyone * total))) * (1 - _ROUNDING), priced
+        return 2.0 * total / (most + math.hypot(most, 2.0 * math.sqrt(everyone * total))) * (
+            1 - _ROUNDING
+        ), priced
     roots = float(np.sqrt(worth).sum())
     if pricing.problem.everyone:
         return 2.0 * roots - priced.most - _ROUNDING * (2.0 * roots + abs(priced.most)), priced
@@ -192,7 +194,9 @@ class Pricing:
         """List all K up to a limit, and the ranges beyond."""
         together = self.problem.together.cells
         products = self._products(limit / float(together.min()))
-        pairs = [(p, w) for w, cells in enumerate(together) for p in products[products * cells <= limit].tolist()]
+        pairs = [
+            (p, w) for w, cells in enumerate(together) for p in products[products * cells <= limit].tolist()
+        ]
         product = np.array([p for p, _ in pairs], dtype=np.int64)
         way = np.array([w for _, w in pairs], dtype=np.int64)
         widest = float(np.maximum.reduceat(self.logs, self.own.starts).sum()) if self.count else 0.0
@@ -270,7 +274,9 @@ class Pricing:
 
 def _inverse(values: FloatArray, present: BoolArray) -> FloatArray:
     """1/φ, and 0 where there is no such part."""
-    return np.divide(1.0, values, out=np.zeros(np.broadcast_shapes(values.shape, present.shape)), where=present)
+    return np.divide(
+        1.0, values, out=np.zeros(np.broadcast_shapes(values.shape, present.shape)), where=present
+    )
 
 
 class _Knapsacks:
@@ -371,7 +377,9 @@ class _Knapsacks:
             page, left = page[parent], left[parent] // factors[option]
             if grown:
                 kept = _least(page, left, regret)
-                page, left, regret, parent, option = (each[kept] for each in (page, left, regret, parent, option))
+                page, left, regret, parent, option = (
+                    each[kept] for each in (page, left, regret, parent, option)
+                )
             history.append((start - 1, parent, option))
         return self._traced(pages, np.flatnonzero(left == 1), page, history)
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from dpstrata.allocation.forms import Form, Forms, FormsProblem
-from dpstrata.planning.forms.search import best_levels, best_partition
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 
 from dpstrata.allocation.form_items import forms_problem
+from dpstrata.allocation.forms import Form, Forms, FormsProblem
 from dpstrata.allocation.questions import importances, noise_in_table
 from dpstrata.numerics.arrays import FloatArray
+from dpstrata.planning.forms.search import best_levels, best_partition
 from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.survey.forms import ONE, FormPlan, Table, are_chosen
+from dpstrata.survey.forms import ONE, FormPlan, Table, are_chosen, names_on
 from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.strata import Strata
 
 _ROUNDS = 40  # of the search for the shares of a budget
@@ -74,8 +74,8 @@ def _search(problem: FormsProblem, inputs: Inputs) -> Forms:
     place = {question.name: i for i, question in enumerate(inputs.questionnaire)}
     item_of = {place_: i for i, item in enumerate(problem.items) for place_ in item.questions}
     groups = [
-        sorted({item_of[place[str(name)]] for name in form if place[str(name)] in item_of})
-        for form in inputs.forms
+        sorted({item_of[place[name]] for name in form if place[name] in item_of})
+        for form in names_on(inputs.forms)
     ]
     _require_kept_together(groups, problem, inputs)
     return best_levels(problem, groups)

@@ -112,7 +112,7 @@ class _Variances:
         return bound / self.unit, priced
 
     def true_prices(self, prices: FloatArray) -> FloatArray:
-        """v in the units of the problem."""
+        """V in the units of the problem."""
         return prices * self.unit**2
 
 
@@ -214,5 +214,7 @@ class _Generation:
     def _reach(self, step: FloatArray, slack: FloatArray) -> float:
         """Return how far to go: the whole step, or most of the way to where a slack or a price would be 0."""
         closing = self.columns @ step[:-1] - step[-1]
-        ratios = np.concatenate([slack, self.prices]) / np.maximum(np.concatenate([closing, -step[:-1]]), 1e-300)
+        ratios = np.concatenate([slack, self.prices]) / np.maximum(
+            np.concatenate([closing, -step[:-1]]), 1e-300
+        )
         return min(1.0, 0.8 * float(ratios.min()))

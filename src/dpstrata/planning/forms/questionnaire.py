@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpstrata.allocation.proof.forms import certify_forms
-from dpstrata.planning.forms.prices import bound_forms
-
 from dpstrata.designs.questions import forms_to_prove
 from dpstrata.designs.record import Design
 from dpstrata.planning.forms.choose import with_chosen_forms
+from dpstrata.planning.forms.prices import bound_forms
 from dpstrata.planning.forms.question_targets import design_for_targets
 from dpstrata.planning.goal_search import design_for
 from dpstrata.survey.inputs import Inputs

@@ -155,9 +155,7 @@ class _Search:
         """Compute again what depends on some forms."""
         forms = [[int(self.options[i]) for i in self.groups[g]] for g in changed]
         items = [item for g in changed for item in self.groups[g]]
-        others = [
-            [*form[:place], *form[place + 1 :]] for form in forms for place in range(len(form))
-        ]
+        others = [[*form[:place], *form[place + 1 :]] for form in forms for place in range(len(form))]
         costs = self.problem.costs_with(self._padded(forms + others), np.arange(self.none + 1))
         priced = self.problem.priced(costs, self.prices).min(axis=2)
         self.added[:, changed], self.cost[changed] = priced[: len(forms), :-1].T, priced[: len(forms), -1]
@@ -182,7 +180,9 @@ class _Search:
             pass
 
     def _step(self, *, levels_only: bool) -> bool:
-        tables = [self._stays()] if levels_only else [self._stays(), self._moves(), self._swaps(), self._merges()]
+        tables = (
+            [self._stays()] if levels_only else [self._stays(), self._moves(), self._swaps(), self._merges()]
+        )
         changes = [self._to_level, self._to_form, self._exchange, self._join]
         if not self.problem.everyone:  # what forms cost by themselves is what they cost
             which = min(range(len(tables)), key=lambda t: float(tables[t].min()))
@@ -257,9 +257,7 @@ class _Search:
     def _exchange(self, first: int, second: int) -> list[int]:
         forms = [int(self.place[first]), int(self.place[second])]
         options = [self._best_in_place_of(first, second), self._best_in_place_of(second, first)]
-        for item, option, left, form in zip(
-            (second, first), options, reversed(forms), forms, strict=True
-        ):
+        for item, option, left, form in zip((second, first), options, reversed(forms), forms, strict=True):
             self.options[item] = option
             self.groups[left].remove(item)
             self.groups[form].append(item)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.questionnaires.spreads import Spreads
 
 from dpstrata.errors import InputError, option
-from dpstrata.survey.forms import are_chosen, as_forms, require_partition
+from dpstrata.survey.forms import as_forms, names_on, require_partition
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.spreads import Spreads
 
 if TYPE_CHECKING:
     from dpstrata.survey.inputs import Inputs
@@ -67,8 +67,7 @@ def take_questionnaire(inputs: Inputs) -> None:
     names = [question.name for question in questionnaire]
     if not isinstance(inputs.forms, str):
         everyone = [question.name for question in questionnaire if question.everyone]
-        listed = [form.questions if are_chosen(inputs.forms) else form for form in inputs.forms]
-        require_partition(listed, names, everyone)
+        require_partition(names_on(inputs.forms), names, everyone)
 
 
 def _require_release(inputs: Inputs) -> None:

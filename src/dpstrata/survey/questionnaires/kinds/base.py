@@ -105,6 +105,20 @@ class QuestionKind:
         """Return the variance of one person's answer, S² + noise, by r = K/(exp(E) − 1) of its form."""
         raise NotImplementedError
 
+    def in_table(self, levels: int, cells: int | None) -> tuple[float, float]:
+        """Return g and q, with which the office's noise on a published table has the variance g·v(e/q).
+
+        In squared ranges, for one answer of all that were added up; v(e) is that of discrete Laplace noise.
+
+        Parameters
+        ----------
+        levels : int
+            How many levels answers are put on.
+        cells : int or None
+            Combinations that the table counts; ``None`` where it is about this question alone.
+        """
+        raise NotImplementedError
+
     def answers(self, question: Question) -> str:
         """Say what can be answered."""
         raise NotImplementedError

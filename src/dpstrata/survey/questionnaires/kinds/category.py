@@ -85,6 +85,10 @@ class Category(QuestionKind):
         """Return half the sum over the shares."""
         return shares_in_row(levels, known.spread)
 
+    def in_table(self, levels: int, cells: int | None) -> tuple[float, float]:
+        """Return it for counts, of which one person moves two; their total is known."""
+        return (levels - 1) / (2 * levels) * (cells or levels), 2.0
+
     def answers(self, question: Question) -> str:
         """List the first few categories."""
         names = question.categories

@@ -111,6 +111,12 @@ class Number(QuestionKind):
         assert known.squares is not None
         return number_in_row(levels, known.spread, known.squares, rounded=self.rounded)
 
+    def in_table(self, levels: int, cells: int | None) -> tuple[float, float]:
+        """Return it for the sum of levels, which one person moves by L − 1, or for counts."""
+        if cells is None:
+            return 1.0 / (levels - 1) ** 2, levels - 1.0
+        return cells * (levels + 1) / (12.0 * (levels - 1)), 2.0
+
     def answers(self, question: Question) -> str:
         """Say the range."""
         lower, upper = _ends(question)

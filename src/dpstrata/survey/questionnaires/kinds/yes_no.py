@@ -45,6 +45,10 @@ class YesNo(Category):
         yes = given["proportion"]
         return Category.known(self, question, {"proportion": np.stack([1 - yes, yes], axis=1)}, sizes)
 
+    def in_table(self, levels: int, cells: int | None) -> tuple[float, float]:
+        """Return it for the count of yes, which one person moves by one."""
+        return (1.0, 1.0) if cells is None else Category.in_table(self, levels, cells)
+
     def answers(self, question: Question) -> str:
         """Say it."""
         return "yes or no"
