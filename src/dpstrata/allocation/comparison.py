@@ -74,7 +74,8 @@ def compare_designs(
         allocation = sizes if name == OWN else read_only(rival(name))
         parts = variance_parts(problem, allocation, finite_population=finite_population)
         minimised = parts.total
-        if problem.terms.random_answers or problem.terms.release.credits_devices or problem.families:
+        credited = problem.terms.release.credits_devices or problem.forms is not None
+        if problem.terms.random_answers or credited or problem.families:
             minimised = planned_variance(problem, allocation, finite_population=finite_population)
         reference = minimised if reference is None else reference  # the design itself comes first
         rows.append(
@@ -96,7 +97,7 @@ def _effective_size(problem: Problem, sizes: IntArray) -> float | None:
     """Solve (Σ|a|S/√r)²/m = Σf for m: Neyman's variance without noise, the correction being on both sides."""
     terms = problem.terms
     spread = float(neyman_weights(terms).sum())
-    if spread == 0:
+    if spread == 0 or problem.forms is not None:
         return None
     noise = least_noise(problem, sizes) if problem.families else -saved_by_devices(problem, sizes)
     return spread**2 / (problem.objective(sizes) + noise)

@@ -31,6 +31,32 @@ _PANELS: dict[Group, str] = {
 _TYPED: dict[str, Any] = {"answers": str, "domains": list[str]}  # those that are typed in a form of their own
 QUESTION_NAMES = tuple(name for name, each in OPTIONS.items() if each.group == "goal" and each.number)
 
+# what many questions take, beside the options
+_QUESTIONNAIRE: dict[str, Any] = {
+    "questionnaire": Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of questions (CSV, Parquet or Excel), which are divided into forms; needs --release "
+            "sums with --device-epsilon, or microdata.",
+            rich_help_panel=_PANELS["survey"],
+        ),
+    ],
+    "spreads": Annotated[
+        Path | None,
+        typer.Option(
+            help="What is known of the answers to the questions, by stratum; the worst case where nothing is.",
+            rich_help_panel=_PANELS["survey"],
+        ),
+    ],
+    "forms": Annotated[
+        str | None,
+        typer.Option(
+            help="Forms of the questionnaire: auto (the default), one, or your own, as in age,sex|income.",
+            rich_help_panel=_PANELS["survey"],
+        ),
+    ],
+}
+
 StrataFile = Annotated[
     Path,
     typer.Argument(
@@ -70,14 +96,21 @@ def takes_options(*leave_out: str, as_lists: Sequence[str] = ()) -> Callable[[An
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters
         names = [name for name in OPTIONS if name not in leave_out]
+        asked = [name for name in _QUESTIONNAIRE if "questionnaire" not in leave_out]
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
             refuse_gone(name for name in GONE if given.pop(name) is not None)
-            options = {name: given.pop(name) for name in (*names, "sheet")}
+            options = {name: given.pop(name) for name in (*names, *asked, "sheet")}
             command(**given, options=options)
 
         shared = [_parameter(name, as_list=name in as_lists) for name in names]
+        shared += [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_QUESTIONNAIRE[name]
+            )
+            for name in asked
+        ]
         mine = [parameter for name, parameter in own.items() if name != "options"]
         sheet = inspect.Parameter("sheet", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Sheet)
         parameters = [mine[0], sheet, *shared, *mine[1:], *map(_hidden, GONE)]
@@ -139,7 +172,7 @@ def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, 
 
     sheet, stated = options["sheet"], options["answers"]
     allowed = OPTIONS["answers"].taken(stated)
-    follows = options["proportion"] is not None
+    follows = options["proportion"] is not None or options.get("questionnaire") is not None
     strata = strata_from_table(read_table(path, sheet=sheet), answers=allowed, spread_follows=follows)
     given = {
         name: value.value if isinstance(value, StrEnum) else value
@@ -148,9 +181,33 @@ def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, 
     }
     if stated is not None:
         given["answers"] = allowed
+    given |= _read_questionnaire(strata, options)
     if "domains" in given:
         given["domains"] = parse_domains(given["domains"], {"stratum", *strata.extra})
     return strata, given
+
+
+def _read_questionnaire(strata: Strata, options: dict[str, Any]) -> dict[str, Any]:
+    """Read the questions, and what is known of the answers."""
+    path, known, forms = (options.get(name) for name in _QUESTIONNAIRE)
+    if path is None:
+        for name, value in (("spreads", known), ("forms", forms)):
+            if value is not None:
+                raise InputError(f"{option(name)} requires {option('questionnaire')}.", argument=name)
+        return {}
+    from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+    from dpstrata.survey.questionnaires.spreads import Spreads
+
+    questionnaire = Questionnaire.from_file(path)
+    given: dict[str, Any] = {"questionnaire": questionnaire}
+    if known is not None:
+        given["spreads"] = Spreads.from_file(known, strata, questionnaire)
+    if forms is not None:
+        words = forms in ("auto", "one")
+        given["forms"] = (
+            forms if words else [[name.strip() for name in form.split(",")] for form in forms.split("|")]
+        )
+    return given
 
 
 def parse_domains(texts: Sequence[str], columns: set[str]) -> dict[str, Any] | None:

@@ -54,7 +54,8 @@ def combinations(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     varied = {
         name: values.tolist() if isinstance(values, np.ndarray) else list(values)
         for name, values in options.items()
-        if isinstance(values, list | tuple | range | np.ndarray) and name not in ("answers", "domains")
+        if isinstance(values, list | tuple | range | np.ndarray)
+        and name not in ("answers", "domains", "forms")
     }
     return [dict(zip(varied, chosen, strict=True)) for chosen in itertools.product(*varied.values())]
 
