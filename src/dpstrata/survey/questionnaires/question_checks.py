@@ -48,7 +48,7 @@ def find_among(questions: Sequence[Mapping[str, Any]]) -> list[Finding]:
             found.append(Finding(row, "question", rule, f"{name!r} again"))
         seen.add(name.casefold())
         if group is not None and groups[group] == 1:
-            rule = "questions that are kept together must share the name of their group with another one"
+            rule = "together must be shared by at least two questions"
             found.append(Finding(row, "together", rule, f"{group!r} once"))
     return found
 
