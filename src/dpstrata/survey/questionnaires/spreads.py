@@ -303,7 +303,8 @@ def _fill(values: Values, places: _Places, row: int, told: Mapping[str, float]) 
         if column in kind.told_by:
             values[question.name][column][stratum if case is None else (stratum, case)] = number
         elif not np.isnan(number):
-            rule = f"{column} must be empty for a {kind.title} question (which takes {' and '.join(kind.told_by)})"
+            takes = " and ".join(kind.told_by)
+            rule = f"{column} must be empty for a {kind.title} question (which takes {takes})"
             yield Finding(row, column, rule, f"{number:g}")
 
 
