@@ -12,8 +12,6 @@ not depend on the other questions of the form. All spreads here are in units of 
 figure of a category is half the sum over its shares, which for two categories is the variance of either.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

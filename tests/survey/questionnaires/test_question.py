@@ -96,7 +96,7 @@ def test_kinds_are_read_as_people_write_them():
             {**SCALE, "step": 9},
             "a scale must have a whole number of steps from lower to upper, got 0.444444.",
         ),
-        ({**SCALE, "upper": 101}, "a scale must have at most 100 points; make it a number, got 101."),
+        ({**SCALE, "upper": 101}, "a scale must have at most 100 points (use a number for more), got 101."),
         (
             {**NUMBER, "step": 1},
             "step must be left out of a number question (use a scale for answers on a grid), got 1.",
@@ -183,7 +183,7 @@ def test_a_questionnaire_is_a_sequence():
         ),
         (
             [dps.Question("q", "yes_no", together="a"), dps.Question("p", "yes_no")],
-            "questions that are kept together must share the name of their group with another one, got 'a' once.",
+            "together must be shared by at least two questions, got 'a' once.",
         ),
     ],
 )

@@ -100,8 +100,7 @@ def test_every_mistake_with_its_line_and_column(tmp_path):
             "line 4, column 'everyone': everyone must be yes or no, got 'maybe'.",
             "line 5, column 'categories': names of categories must differ, got 'a' twice.",
             "line 5, column 'categories': names of categories must be a line of text without '|', got ''.",
-            "line 5, column 'together': questions that are kept together must share the name of their group with "
-            "another one, got 'alone' once.",
+            "line 5, column 'together': together must be shared by at least two questions, got 'alone' once.",
             "line 6, column 'lower': lower must be a number for a number question, got nothing.",
             "line 6, column 'step': step must be left out of a number question (use a scale for answers on a "
             "grid), got 1.",

@@ -171,11 +171,11 @@ def test_no_number_of_levels_that_matters_is_left_out():
         ("a,smokes,,x,,", "column 'proportion': proportion must be a number, got 'x'."),
         (
             "a,smokes,,,0.4,",
-            "column 'sd': sd must be empty for a yes/no question; give proportion, got 0.4.",
+            "column 'sd': sd must be empty for a yes/no question (which takes proportion), got 0.4.",
         ),
         (
             "a,trust,,0.4,,",
-            "column 'proportion': proportion must be empty for a scale question; give sd and mean, got 0.4.",
+            "column 'proportion': proportion must be empty for a scale question (which takes sd and mean), got 0.4.",
         ),
         ("a,trust,,,-1,", "column 'sd': sd must be a number >= 0, got -1."),
         (
@@ -213,7 +213,7 @@ def test_every_mistake_is_reported_at_once(tmp_path):
         "line 4, column 'proportion': proportions of the categories must add up to 1 (within 0.02), got 1.1.",
         "line 6, column 'proportion': proportions of some of the categories must add up to at most 1, got 1.2.",
         "line 7, column 'sd': sd must be at most 2.00502, the largest that answers from 1 to 5 can have, got 9.",
-        "line 8, column 'question': a stratum and question (and category) must have one row, got another one.",
+        "line 8, column 'question': each stratum, question and category must have one row, got a second one.",
     )
 
 
@@ -228,7 +228,7 @@ def test_mistakes_in_python():
     assert caught.value.mistakes == (
         "question 'nobody': there is no such question, only 'smokes', 'home', 'trust', 'income'.",
         "question 'smokes': proportion must be one number, or 2 numbers.",
-        "question 'trust': it must be described by sd and mean, got proportion.",
+        "question 'trust': it must be described by sd or mean, got proportion.",
         "question 'income': sd must be one number, or 2 numbers.",
     )
     with pytest.raises(dps.QuestionnaireError) as caught:

@@ -11,7 +11,7 @@ from dpstrata.files.columns import Finding
 from dpstrata.survey.questionnaires.kinds.base import KINDS, OF_KINDS, is_plain, kind_named, read_kind
 
 NUMBERS = ("lower", "upper", "step", "importance", "target_se", "target_margin")
-LARGEST_IMPORTANCE = 1e6
+LEAST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-6, 1e6
 
 
 def read_question(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
@@ -22,8 +22,8 @@ def read_question(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Findin
             read[name] = _number(given[name])
             if read[name] is None:
                 found.append(_must(name, "be a number", repr(given[name])))
-    for name, least in (("importance", 1 / LARGEST_IMPORTANCE), ("target_se", 0.0), ("target_margin", 0.0)):
-        found += _find_size(name, read[name], least)
+    for name in ("importance", "target_se", "target_margin"):
+        found += _find_size(name, read[name])
     for name in ("name", "text", "together"):
         found += _find_text(name, read)
     found += _find_categories(read)
@@ -48,7 +48,7 @@ def find_among(questions: Sequence[Mapping[str, Any]]) -> list[Finding]:
             found.append(Finding(row, "question", rule, f"{name!r} again"))
         seen.add(name.casefold())
         if group is not None and groups[group] == 1:
-            rule = "questions that are kept together must share the name of their group with another one"
+            rule = "together must be shared by at least two questions"
             found.append(Finding(row, "together", rule, f"{group!r} once"))
     return found
 
@@ -67,11 +67,14 @@ def _number(given: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _find_size(name: str, number: float | None, least: float) -> Iterator[Finding]:
-    if name == "importance" and number is not None and not least <= number <= LARGEST_IMPORTANCE:
-        yield _must(name, f"lie between {least:g} and {LARGEST_IMPORTANCE:g}", f"{number:g}")
-    elif number is not None and not number > 0:
-        yield _must(name, "be above 0", f"{number:g}")
+def _find_size(name: str, number: float | None) -> Iterator[Finding]:
+    if number is None:
+        return
+    if name != "importance":
+        if not number > 0:
+            yield _must(name, "be above 0", f"{number:g}")
+    elif not LEAST_IMPORTANCE <= number <= LARGEST_IMPORTANCE:
+        yield _must(name, f"lie between {LEAST_IMPORTANCE:g} and {LARGEST_IMPORTANCE:g}", f"{number:g}")
 
 
 def _find_text(name: str, read: dict[str, Any]) -> Iterator[Finding]:

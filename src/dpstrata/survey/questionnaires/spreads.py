@@ -200,7 +200,7 @@ def _take(values: Values, name: str, column: str, array: npt.ArrayLike) -> str:
     if name not in values:
         return f"there is no such question, only {_listed(list(values))}"
     if column not in values[name]:
-        return f"it must be described by {' and '.join(values[name])}, got {column}"
+        return f"it must be described by {' or '.join(values[name])}, got {column}"
     try:
         values[name][column][:] = np.asarray(array, dtype=float)
     except (TypeError, ValueError):
@@ -278,8 +278,8 @@ class _Places:
             case = cases.index(category) if cases else None
             key = (self.strata[stratum], name, case)
             if key in self.rows:
-                rule = "a stratum and question (and category) must have one row"
-                yield Finding(row, "category" if cases else "question", rule, "another one")
+                rule = "each stratum, question and category must have one row"
+                yield Finding(row, "category" if cases else "question", rule, "a second one")
                 return
             self.rows[key] = row
             self.of[row] = (self.strata[stratum], question, case)
@@ -303,7 +303,8 @@ def _fill(values: Values, places: _Places, row: int, told: Mapping[str, float]) 
         if column in kind.told_by:
             values[question.name][column][stratum if case is None else (stratum, case)] = number
         elif not np.isnan(number):
-            rule = f"{column} must be empty for a {kind.title} question; give {' and '.join(kind.told_by)}"
+            takes = " and ".join(kind.told_by)
+            rule = f"{column} must be empty for a {kind.title} question (which takes {takes})"
             yield Finding(row, column, rule, f"{number:g}")
 
 

@@ -37,7 +37,7 @@ class Scale(Number):
             rule = "a scale must have a whole number of steps from lower to upper"
             yield Finding(None, "step", rule, f"{steps:g}")
         elif round(steps) >= MOST_POINTS:
-            rule = f"a scale must have at most {MOST_POINTS} points; make it a number"
+            rule = f"a scale must have at most {MOST_POINTS} points (use a number for more)"
             yield Finding(None, "step", rule, figure(round(steps) + 1, 10))
 
     def candidates(self, question: Question) -> tuple[int, ...]:
