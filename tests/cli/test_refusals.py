@@ -103,7 +103,7 @@ def folder(tmp_path_factory):
         ),
         (f"{DESIGN} --total 9 --min-fraction 2", "--min-fraction must be at most 1, got --min-fraction 2."),
         (f"{DESIGN} --target-cv 0.1", "got --target-cv alone."),
-        ("design budget.csv --epsilon 1 --total 9", "budget.csv: 2 problems."),
+        ("design budget.csv --epsilon 1 --total 9", "budget.csv: 2 mistakes."),
         ("design . --epsilon 1 --total 9", "a table must end in .csv"),
         (
             "evaluate strata.csv --epsilon 1 --sample-sizes 9",
