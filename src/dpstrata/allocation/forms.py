@@ -261,9 +261,10 @@ class FormsProblem:
         """Compute a and b of forms with each of some options in addition: by forms, options and ways."""
         cells = self.own.cells[rows].prod(axis=1)[:, None] * self.own.cells[more]
         r = cells[:, :, None] * self.together.cells / self.y
-        return Costs(self._own(rows, more, r), polynomial(self.together.curves, r[..., None]))
+        return Costs(self.own_costs(rows, more, r), polynomial(self.together.curves, r[..., None]))
 
-    def _own(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
+    def own_costs(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
+        """Compute a at r, by forms, options in addition and ways."""
         curves = self.own.curves[:, 0]
         sums = curves[:, rows].sum(axis=2)[:, :, None] + curves[:, more][:, None, :]
         return polynomial(sums[..., None], r)
@@ -321,6 +322,10 @@ class FormsProblem:
     def forms(self, rows: IntArray) -> Forms:
         """Make the record of forms, with the best shares of people."""
         division, ways = self.settled(rows)
+        return self.recorded(list(rows), ways, division)
+
+    def recorded(self, rows: Sequence[IntArray], ways: IntArray, division: Division) -> Forms:
+        """Make the record of forms with given people, and ways to ask the items for everyone."""
         total = float(division.people.sum()) + division.spare
         forms = [
             self.form(row[row < len(self.own.item)], int(way), float(people) / total)
@@ -377,7 +382,8 @@ class TargetsProblem(FormsProblem):
         """Every question has a target of its own."""
         return True
 
-    def _own(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
+    def own_costs(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
+        """Compute how many people forms need, at r, by forms, options in addition and ways."""
         curves = self.own.curves
         asked = polynomial(curves[:, :, more][:, :, None, :, None], r[None]).max(axis=0)
         for place in range(rows.shape[1]):

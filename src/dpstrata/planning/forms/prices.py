@@ -214,5 +214,6 @@ class _Generation:
     def _reach(self, step: FloatArray, slack: FloatArray) -> float:
         """Return how far to go: the whole step, or most of the way to where a slack or a price would be 0."""
         closing = self.columns @ step[:-1] - step[-1]
-        ratios = np.concatenate([slack, self.prices]) / np.maximum(np.concatenate([closing, -step[:-1]]), 1e-300)
-        return min(1.0, 0.8 * float(ratios.min()))
+        left = np.concatenate([slack, self.prices])
+        ratio = float((np.concatenate([closing, -step[:-1]]) / left).max())
+        return 0.8 / ratio if ratio > 0.8 else 1.0
