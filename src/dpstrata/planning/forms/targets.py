@@ -60,7 +60,7 @@ class _People:
         self.pricing = Pricing(problem)
         self.present = self.pricing.present[:, problem.own.starts].T  # items by parts
         self.size = int(self.present.sum())
-        self.people = 1.0  # as far as is known
+        self.people = 1.0  # enough, as far as is known: with fewer than are needed prices would rise for ever
 
     def start(self) -> FloatArray:
         """Share the people of every form among its questions."""
@@ -89,12 +89,13 @@ class _People:
     def reached(self, shares: FloatArray, columns: FloatArray, tolls: FloatArray) -> float:
         """Return how many people a division over forms needs."""
         sums = shares @ columns
-        return float(max((1.0 / sums[: self.size]).max(), (-sums[self.size :]).max(initial=0.0)))
+        people = float(max((1.0 / sums[: self.size]).max(), (-sums[self.size :]).max(initial=0.0)))
+        self.people = min(self.people, people)
+        return people
 
     def proved(self, prices: FloatArray, most: float) -> tuple[float, Priced]:
         """Let the proof price all forms."""
         bound, priced = bound_by_prices(self.pricing, self.true_prices(prices), most)
-        self.people = max(self.people if self.people < 1.0 else 0.0, bound / self.unit)
         return bound / self.unit, priced
 
     def true_prices(self, prices: FloatArray) -> FloatArray:
