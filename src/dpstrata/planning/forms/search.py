@@ -80,10 +80,10 @@ class _Saved:
 class _Search:
     """A partition, and what every change of it would cost.
 
-    ``cost`` has what each form costs, ``swapped`` what the form of an item costs with any option in the item's
-    place (the last one is none), ``added`` what each form costs with any option besides, ``merged`` what two
-    forms cost as one. They change only where forms change, or the prices. There is one form more than items,
-    so that some are always empty.
+    ``cost`` has what each form costs, ``swapped`` what the form of an item costs with any option in the
+    item's place (the last one is none), ``added`` what each form costs with any option besides, ``merged``
+    what two forms cost as one. They change only where forms change, or the prices. There is one form more
+    than items, so that some are always empty.
     """
 
     def __init__(self, problem: FormsProblem, groups: list[list[int]]) -> None:
@@ -181,8 +181,10 @@ class _Search:
             pass
 
     def _step(self, *, levels_only: bool) -> bool:
-        """Make the change that costs least at these prices, or the first of the next that helps at its own."""
-        tables = [self._stays()] if levels_only else [self._stays(), self._moves(), self._swaps(), self._merges()]
+        """Make the change that is best at these prices, or the next one that helps at its own."""
+        tables = (
+            [self._stays()] if levels_only else [self._stays(), self._moves(), self._swaps(), self._merges()]
+        )
         changes = (self._to_level, self._to_form, self._exchange, self._join)
         flat = np.concatenate([table.ravel() for table in tables])
         ends = np.cumsum([table.size for table in tables])

@@ -3,8 +3,8 @@ r"""Forms for precision targets: the fewest people who reach them all.
 A partition needs :math:`\sum_g \max_{j \in g} \varphi_j/T_j` people, which the search minimises directly. One
 question with a tight target can spoil that: its form needs many people whatever else is on it. Where the
 partition needs over 10% more than the bound, such a question may be on two forms g and h. With
-:math:`a_g, a_h` people for the other questions there, the fewest who give it :math:`x_g/\varphi_g + x_h/\varphi_h \ge 1`
-are those on one of the two forms, the one that is cheaper, beyond what the others need.
+:math:`a_g, a_h` people for the other questions there, the fewest who give it
+:math:`x_g/\varphi_g + x_h/\varphi_h \ge 1` all get the same one of the two, beyond what the others need.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpstrata.allocation.forms import Costs, Division, Forms, TargetsProblem, polynomial
-from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices
+from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices, padded
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.planning.forms.prices import best_bound, padded
+from dpstrata.planning.forms.prices import best_bound
 from dpstrata.planning.forms.search import best_partition
 
 _FAR = 0.10  # from the bound: a question may be on two forms
@@ -69,7 +69,7 @@ class _People:
             row = self.problem.row(form)
             curves = self.problem.own.curves[:, :, row]
             parts = self.present[list(form.items)].sum()
-            values[list(form.items)] = polynomial(curves, np.float64(form.cells / self.problem.y)).T / parts
+            values[list(form.items)] = polynomial(curves, np.array(form.cells / self.problem.y)).T / parts
         return np.append(values[self.present] / self.unit, np.full(len(self.problem.everyone), 0.01))
 
     def columns(self, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:
@@ -99,7 +99,7 @@ class _People:
         return bound / self.unit, priced
 
     def true_prices(self, prices: FloatArray) -> FloatArray:
-        """v and u in the units of the problem."""
+        """V and u in the units of the problem."""
         return np.append(prices[: self.size] * self.unit, prices[self.size :] / self.unit)
 
 
@@ -144,7 +144,7 @@ class _Doubling:
         return needed.reshape(cells.shape)
 
     def tries(self, item: int) -> list[tuple[Division, int, int]]:
-        """Divide people with the item on a second form, for the best such form with the best levels of the item."""
+        """Divide people with the item on the best second form, with its best levels there."""
         own = self.problem.own
         g = next(g for g, form in enumerate(self.partition) if item in form.items)
         if len(self.partition) < 2:
@@ -188,4 +188,4 @@ class _Doubling:
 def _told(curves: FloatArray, r: FloatArray | float) -> FloatArray:
     """1/φ by parts; a part that there is not tells enough."""
     values = polynomial(curves, np.asarray(r))
-    return np.divide(1.0, values, out=np.full(values.shape, 1e300), where=values > 0)
+    return np.asarray(np.divide(1.0, values, out=np.full(values.shape, 1e300), where=values > 0))
