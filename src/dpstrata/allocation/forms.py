@@ -1,9 +1,9 @@
 r"""Forms: which questions one person is asked together, and what that costs in precision.
 
-A form with :math:`K` cells (the product of the levels of its questions) is answered by a row. The device sends
-it as it is, or with a known probability a random row, so that all forms have the same budget :math:`E`. The
-variance of an answer then depends on the form through :math:`r = K/y`, :math:`y = e^E - 1`, alone. For every
-kind of question, times its importance, it is
+A form with :math:`K` cells (the product of the levels of its questions) is answered by a row. The device
+sends it as it is, or with a known probability a random row, so that all forms have the same budget :math:`E`.
+The variance of an answer then depends on the form through :math:`r = K/y`, :math:`y = e^E - 1`, alone. For
+every kind of question, times its importance, it is
 
 .. math:: \varphi(r) = A + B r + C r^2 , \qquad A, B, C \ge 0 .
 
@@ -178,7 +178,7 @@ def _curves(choice: LevelChoice, *, apart: bool) -> tuple[tuple[float, float, fl
 
 
 class Together(NamedTuple):
-    """The ways to ask the items for everyone on one form: factors of K, curves (3 by ways by items), choices."""
+    """Ways to ask the items for everyone on a form: factors of K, curves (3 by ways by items), choices."""
 
     cells: FloatArray
     curves: FloatArray
@@ -195,7 +195,7 @@ class Together(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What forms cost: ``own`` (a) by forms and ways, ``everyone`` (b) by forms, ways and items for everyone."""
+    """What forms cost: ``own`` (a) by forms and ways, ``everyone`` (b) by forms, ways and items."""
 
     own: FloatArray
     everyone: FloatArray
@@ -204,7 +204,7 @@ class Costs(NamedTuple):
 class Division(NamedTuple):
     """People divided over forms: the value, a number of people for each form, and for one more without items.
 
-    ``prices`` are those at which the cost of each form by itself ranks changes: see :meth:`FormsProblem.priced`.
+    At ``prices`` the costs of single forms (:meth:`FormsProblem.priced`) rank changes of a few of them.
     """
 
     value: float
@@ -261,9 +261,10 @@ class FormsProblem:
         """Compute a and b of forms with each of some options in addition: by forms, options and ways."""
         cells = self.own.cells[rows].prod(axis=1)[:, None] * self.own.cells[more]
         r = cells[:, :, None] * self.together.cells / self.y
-        return Costs(self._own(rows, more, r), polynomial(self.together.curves, r[..., None]))
+        return Costs(self.own_costs(rows, more, r), polynomial(self.together.curves, r[..., None]))
 
-    def _own(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
+    def own_costs(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
+        """Compute a at r, by forms, options in addition and ways."""
         curves = self.own.curves[:, 0]
         sums = curves[:, rows].sum(axis=2)[:, :, None] + curves[:, more][:, None, :]
         return polynomial(sums[..., None], r)
@@ -323,6 +324,10 @@ class FormsProblem:
     def forms(self, rows: IntArray) -> Forms:
         """Make the record of forms, with the best shares of people."""
         division, ways = self.settled(rows)
+        return self.recorded(list(rows), ways, division)
+
+    def recorded(self, rows: Sequence[IntArray], ways: IntArray, division: Division) -> Forms:
+        """Make the record of forms with given people, and ways to ask the items for everyone."""
         total = float(division.people.sum()) + division.spare
         forms = [
             self.form(row[row < len(self.own.item)], int(way), float(people) / total)
@@ -334,7 +339,7 @@ class FormsProblem:
         return Forms(tuple(sorted(forms, key=lambda form: form.items or (len(self.items),))), division.value)
 
     def priced_alone(self, prices: FloatArray) -> FloatArray:
-        """Return what a form with nothing but the items for everyone costs, by ways, up to a rising function."""
+        """Return what a form with the items for everyone alone costs, by ways, up to a rising function."""
         return np.asarray(self.alone.sum(axis=-1))
 
     def form(self, options: IntArray, way: int, share: float) -> Form:
@@ -359,7 +364,7 @@ class FormsProblem:
 
 
 def polynomial(curves: FloatArray, r: FloatArray) -> FloatArray:
-    """A + Br + Cr², with the coefficients along the first axis."""
+    """Compute A + Br + Cr², with the coefficients along the first axis."""
     constant, linear, square = curves
     return np.asarray(constant + r * (linear + r * square))
 
@@ -369,9 +374,9 @@ class TargetsProblem(FormsProblem):
     r"""Divide questions over forms so that the fewest people reach a precision target for every question.
 
     The variances of the items are in units of their targets T. A form then needs
-    :math:`a_g = \max_{j \in g} \varphi_j(r_g)/T_j` people, and the questions for everyone, whose estimate is the
-    plain mean over all n people, need :math:`\sum_g x_g \varphi_e(r_g)/T_e \le n^2`. Where that takes more
-    than :math:`\sum_g a_g`, the people that are added all get the form on which they help most.
+    :math:`a_g = \max_{j \in g} \varphi_j(r_g)/T_j` people, and the questions for everyone, whose estimate is
+    the plain mean over all n people, need :math:`\sum_g x_g \varphi_e(r_g)/T_e \le n^2`. Where that takes
+    more than :math:`\sum_g a_g`, the people that are added all get the form on which they help most.
     """
 
     @property
@@ -379,13 +384,14 @@ class TargetsProblem(FormsProblem):
         """Every question has a target of its own."""
         return True
 
-    def _own(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
+    def own_costs(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
+        """Compute how many people forms need, at r, by forms, options in addition and ways."""
         curves = self.own.curves
         asked = polynomial(curves[:, :, more][:, :, None, :, None], r[None]).max(axis=0)
         for place in range(rows.shape[1]):
             others = polynomial(curves[:, :, rows[:, place]][..., None, None], r[None]).max(axis=0)
             asked = np.maximum(asked, others)
-        return asked
+        return np.asarray(asked)
 
     def priced(self, costs: Costs, prices: FloatArray) -> FloatArray:
         """a(p₀ + Σ_e p_e b_e): people, with what they add to the variance of the questions for everyone."""
@@ -402,7 +408,7 @@ class TargetsProblem(FormsProblem):
         prices[0] = 1.0
         fewest = float(people.sum())
         sums = people @ b
-        if not np.any(sums > fewest**2):
+        if len(people) and not np.any(sums > fewest**2):
             return Division(fewest, people, 0.0, prices)
         # n² >= Σ a b + (n - Σ a) b_h for the form h that gets those who are added
         way = int(self.priced_alone(prices).argmin())

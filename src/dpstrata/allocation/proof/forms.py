@@ -1,16 +1,16 @@
 r"""The proof how close forms come to the best there could be, overlapping ones included.
 
-Let a share :math:`x_T \ge 0` of the people get form T, :math:`\sum_T x_T = 1`, for any set of forms: a question
-may be on several, with other levels on each. Its estimates from all of them, combined with the best weights,
-have the variance :math:`1/I_j`, :math:`I_j = \sum_{T \ni j} x_T / \varphi_{jT}`. For any prices
+Let a share :math:`x_T \ge 0` of the people get form T, :math:`\sum_T x_T = 1`, for any set of forms: a
+question may be on several, with other levels on each. Its estimates from all of them, combined with the best
+weights, have the variance :math:`1/I_j`, :math:`I_j = \sum_{T \ni j} x_T / \varphi_{jT}`. For any prices
 :math:`v_j \ge 0`, :math:`1/I + vI \ge 2\sqrt{v}` gives
 
 .. math:: \sum_j \frac{1}{I_j} + \sum_T x_T b_T \;\ge\; 2 \sum_j \sqrt{v_j} - \sum_T x_T (s_T - b_T)
     \;\ge\; 2 \sum_j \sqrt{v_j} - \max_T\, (s_T - b_T) , \qquad s_T = \sum_{j \in T} v_j / \varphi_{jT} ,
 
 with :math:`b_T` of the questions for everyone. Without those, prices may be scaled, and the best scale
-gives :math:`(\sum_j \sqrt{v_j})^2 / \max_T s_T`, which is the inequality of Cauchy and Schwarz. (Questions that
-are kept together are one item, whose estimates from several forms are combined with one set of weights.)
+gives :math:`(\sum_j \sqrt{v_j})^2 / \max_T s_T`, which is the inequality of Cauchy and Schwarz. (Questions
+that are kept together are one item, whose estimates from several forms are combined with one set of weights.)
 
 With precision targets, :math:`\varphi` in their units, n people meet them if :math:`n I_j \ge 1` for every
 question and :math:`\sum_T x_T \varphi_{eT} \le n` for those for everyone. With prices :math:`v_j, u_e \ge 0`
@@ -18,10 +18,11 @@ question and :math:`\sum_T x_T \varphi_{eT} \le n` for those for everyone. With 
 .. math:: \frac{\sum_j v_j}{n} - n \sum_e u_e \;\le\; \sum_T x_T (s_T - b_T)
     \;\le\; M = \max_T\, (s_T - b_T) , \qquad b_T = \sum_e u_e \varphi_{eT} ,
 
-so n is at least the positive root of :math:`n^2 \sum u + nM = \sum v`; without questions for everyone, :math:`\sum v / M`.
+so n is at least the positive root of :math:`n^2 \sum u + nM = \sum v`; without questions for everyone,
+:math:`\sum v / M`.
 
-Either way the proof is one maximum over all forms, with all choices of levels. :class:`Pricing` finds it without
-leaving any out; how the prices were found does not matter. This module imports no solver.
+Either way the proof is one maximum over all forms, with all choices of levels. :class:`Pricing` finds it
+without leaving any out; how the prices were found does not matter. This module imports no solver.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem, polynomial
+from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 
 # Rounding of sums and products of some hundred terms, relative to their sizes, with a margin of a thousand.
@@ -88,9 +90,15 @@ def certify_forms(problem: FormsProblem, forms: Forms, prices: Sequence[float]) 
         One for each item, >= 0 (with targets, for each question of each item in turn, then for each item for
         everyone). Any prices prove a bound; :mod:`dpstrata.planning.forms.prices` finds good ones.
     """
-    bound, _ = bound_by_prices(Pricing(problem), np.asarray(prices, dtype=float))
-    value = forms.value
-    return FormsBound(value, min(bound, value), tuple(float(price) for price in prices))
+    pricing = Pricing(problem)
+    given = np.asarray(prices, dtype=float)
+    if len(given) != pricing.prices_needed:
+        raise InputError.must("prices", f"have {pricing.prices_needed} numbers", len(given))
+    if not (np.all(given >= 0) and np.all(np.isfinite(given)) and np.any(given > 0)):
+        raise InputError.must("prices", "be finite, at least 0 and not all 0", tuple(given.tolist()))
+    bound, _ = bound_by_prices(pricing, given)
+    value = pricing.reached(forms)
+    return FormsBound(value, min(bound, value), tuple(given.tolist()))
 
 
 def bound_by_prices(pricing: Pricing, prices: FloatArray, known: float = -math.inf) -> tuple[float, Priced]:
@@ -112,8 +120,16 @@ def bound_by_prices(pricing: Pricing, prices: FloatArray, known: float = -math.i
     return roots**2 / priced.most * (1.0 - _ROUNDING), priced
 
 
+def padded(rows: Sequence[tuple[IntArray, int]], none: int) -> tuple[IntArray, IntArray]:
+    """Return forms of different lengths as one array, filled up with the option to ask nothing, and ways."""
+    filled = np.full((len(rows), max((len(row) for row, _ in rows), default=0) or 1), none, dtype=np.int64)
+    for line, (row, _) in zip(filled, rows, strict=True):
+        line[: len(row)] = row
+    return filled, np.array([way for _, way in rows], dtype=np.int64)
+
+
 class Priced(NamedTuple):
-    """The answer of a pricing: no form exceeds ``most``; the best forms found, as rows of options and ways."""
+    """What a pricing found: no form exceeds ``most``; the best forms, as rows of options and ways."""
 
     most: float
     rows: list[tuple[IntArray, int]]
@@ -130,7 +146,7 @@ class _Pages(NamedTuple):
     product: IntArray
     way: IntArray
     room: FloatArray  # log P, or the most it can be
-    known: FloatArray  # 1/φ of every option at K: parts, pages, options
+    known: FloatArray  # 1/φ of every option at K, 0 if its cells do not divide P: parts, pages, options
     tolls: FloatArray  # φ of the items for everyone: pages, items
 
 
@@ -144,12 +160,12 @@ class Pricing:
     .. math:: \sum_{o \in T} u_o \;=\; \lambda \ln P + \sum_{o \in T} (u_o - \lambda \ln k_o) \;\le\;
         \lambda \ln P + \sum_j \max_o\, (u_o - \lambda \ln k_o)_+ .
 
-    Where that is no more than a form already found, no form of K cells is better. What a form loses on this bound
-    is the sum of its *regrets*, over items, between the best option and the one that it has. So on the
+    Where that is no more than a form already found, no form of K cells is better. What a form loses on this
+    bound is the sum of its *regrets*, over items, between the best option and the one that it has. So on the
     remaining pages a dynamic program over items collects all products of cells that divide P with the least
     regret, and drops those whose regret exceeds the difference: every form that could be better is found.
-    :math:`\varphi` rises with K, so the bound at the first K of a range, with the logarithm of its last one, holds for
-    the whole range; that is how all larger K are excluded.
+    :math:`\varphi` rises with K, so the bound at the first K of a range, with the logarithm of its last one,
+    holds for the whole range; that is how all larger K are excluded.
 
     Parameters
     ----------
@@ -175,6 +191,29 @@ class Pricing:
         worth[shape] = prices[: int(shape.sum())]
         targets = isinstance(self.problem, TargetsProblem)
         return worth, prices[int(shape.sum()) :] if targets else np.ones(len(self.problem.everyone))
+
+    @property
+    def prices_needed(self) -> int:
+        """How many prices a proof needs."""
+        own = int(self.present[:, self.own.starts].sum()) if self.count else 0
+        return own + (len(self.problem.everyone) if isinstance(self.problem, TargetsProblem) else 0)
+
+    def reached(self, forms: Forms) -> float:
+        """Compute the value of forms with their shares, from the definition; items may be on several."""
+        places = {choices: way for way, choices in enumerate(self.problem.together.choices)}
+        rows, ways = padded(
+            [(self.problem.row(form), places[form.everyone]) for form in forms.forms], self.count
+        )
+        shares = np.array([form.share for form in forms.forms])
+        own, everyone = self.values(rows, ways)
+        told = (
+            np.tensordot(shares, own, axes=1)[self.present[:, self.own.starts].T]
+            if self.count
+            else np.empty(0)
+        )
+        if isinstance(self.problem, TargetsProblem):
+            return float(max((1.0 / told).max(initial=0.0), (shares @ everyone).max(initial=0.0)))
+        return float((1.0 / told).sum() + (shares @ everyone).sum())
 
     def values(self, rows: IntArray, ways: IntArray) -> tuple[FloatArray, FloatArray]:
         """Compute 1/φ of the items of forms, by forms, items and parts, and φ of those for everyone."""
@@ -207,12 +246,14 @@ class Pricing:
         r = np.concatenate([product * together[way], ends]) / self.problem.y
         way = np.concatenate([way, beyond])
         known = polynomial(self.own.curves[:, :, None, :-1], r[None, :, None])
+        fits = np.ones((len(r), self.count), dtype=bool)
+        fits[: len(product)] = product[:, None] % self.cells == 0
         self.limit = limit
         self.pages = _Pages(
             np.concatenate([product, np.zeros(len(ends), dtype=np.int64)]),
             way,
             np.concatenate([np.log(product), np.maximum(room, 0.0)]),
-            _inverse(known, self.present[:, None, :]),
+            _inverse(known, self.present[:, None, :] & fits),
             polynomial(self.problem.together.curves[:, way], r[:, None]),
         )
         self.cell_price: FloatArray | None = None
@@ -362,7 +403,7 @@ class _Knapsacks:
         best = np.maximum(np.maximum.reduceat(reduced, self.own.starts, axis=1), 0.0)
         regrets = np.repeat(best, self._counts, axis=1) - reduced
         spare = self.bounds[pages] - known
-        page, left, regret = np.arange(len(pages)), self.pages.product[pages].copy(), np.zeros(len(pages))
+        page, left, regret = np.arange(len(pages)), self.pages.product[pages], np.zeros(len(pages))
         history: list[tuple[int, IntArray, IntArray]] = []
         for item in self._order(regrets, best):
             start = int(self.own.starts[item])
@@ -377,9 +418,8 @@ class _Knapsacks:
             page, left = page[parent], left[parent] // factors[option]
             if grown:
                 kept = _least(page, left, regret)
-                page, left, regret, parent, option = (
-                    each[kept] for each in (page, left, regret, parent, option)
-                )
+                page, left, regret = page[kept], left[kept], regret[kept]
+                parent, option = parent[kept], option[kept]
             history.append((start - 1, parent, option))
         return self._traced(pages, np.flatnonzero(left == 1), page, history)
 
@@ -389,7 +429,7 @@ class _Knapsacks:
         for item, start in enumerate(self.own.starts.tolist()):
             costs = np.column_stack([best[:, item], regrets[:, start : start + int(self._counts[item])]])
             second[item] = np.partition(costs, 1, axis=1)[:, 1].mean()
-        return np.argsort(-second, kind="stable").tolist()
+        return [int(item) for item in np.argsort(-second, kind="stable")]
 
     def _traced(
         self, pages: IntArray, ends: IntArray, page: IntArray, history: list[tuple[int, IntArray, IntArray]]

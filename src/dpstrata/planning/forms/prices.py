@@ -1,16 +1,17 @@
 r"""Prices that prove how close forms come to the best there could be.
 
-The best bound that prices v can prove is the value of the best division of people over *all* forms, overlapping
-ones included: the two are dual. There are too many forms to list, so they are generated: solve the dual for some
-forms,
+The best bound that prices v can prove is the value of the best division of people over *all* forms,
+overlapping ones included: the two are dual. There are too many forms to list, so they are generated: solve
+the dual for some forms,
 
 .. math:: \max_{v,\, t}\; 2 \sum_j \sqrt{v_j} - t \quad \text{with} \quad
     \sum_{j \in T} v_j / \varphi_{jT} - b_T \le t \quad \text{for each of them} ,
 
-price all forms exactly at these v (:class:`~dpstrata.allocation.proof.forms.Pricing`), which proves a bound, and
-add the forms that exceed t. A logarithmic barrier keeps prices away from the limits, so that they do not jump
-from one corner to another; it gets weaker as the gap closes. With precision targets the function is
-:math:`\ln \sum_j v_j - n^2 \sum_e u_e - n t`, whose maximum is 0 less a constant where n people are just enough.
+price all forms exactly at these v (:class:`~dpstrata.allocation.proof.forms.Pricing`), which proves a bound,
+and add the forms that exceed t. A logarithmic barrier keeps prices away from the limits, so that they do not
+jump from one corner to another; it gets weaker as the gap closes. With precision targets the function is
+:math:`\ln \sum_j v_j - n^2 \sum_e u_e - n t` for a number of people n that is enough: its maximum is that of
+:math:`\sum v / (n^2 \sum u + n t)`, which is 1 if no fewer are.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from dpstrata.allocation.forms import Forms, FormsProblem
-from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices
+from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices, padded
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _ROUNDS = 80
@@ -116,16 +117,8 @@ class _Variances:
         return prices * self.unit**2
 
 
-def padded(rows: list[tuple[IntArray, int]], none: int) -> tuple[IntArray, IntArray]:
-    """Return forms of different lengths as one array, filled with the option to ask nothing, and their ways."""
-    filled = np.full((len(rows), max(1, *(len(row) for row, _ in rows))), none, dtype=np.int64)
-    for line, (row, _) in zip(filled, rows, strict=True):
-        line[: len(row)] = row
-    return filled, np.array([way for _, way in rows], dtype=np.int64)
-
-
 def best_bound(dual: Dual, forms: Forms, problem: FormsProblem) -> tuple[float, FloatArray]:
-    """Generate forms until the bound no longer moves; return it with its prices, in the units of the problem."""
+    """Generate forms until the bound no longer moves; return it with its prices, in the problem's units."""
     search = _Generation(dual, forms, problem)
     search.run()
     return search.bound * forms.value, dual.true_prices(search.proof)
@@ -138,7 +131,7 @@ class _Generation:
         self.dual = dual
         ways = {choices: way for way, choices in enumerate(problem.together.choices)}
         self.seen: set[tuple[int, ...]] = set()
-        self.columns = np.empty((0, 0))
+        self.columns, self.tolls = np.empty((0, 0)), np.empty(0)
         self.prices = dual.start()
         self.proof, self.bound, self.value = self.prices, 0.0, np.inf
         self._add([(problem.row(form), ways[form.everyone]) for form in forms.forms])
@@ -214,7 +207,6 @@ class _Generation:
     def _reach(self, step: FloatArray, slack: FloatArray) -> float:
         """Return how far to go: the whole step, or most of the way to where a slack or a price would be 0."""
         closing = self.columns @ step[:-1] - step[-1]
-        ratios = np.concatenate([slack, self.prices]) / np.maximum(
-            np.concatenate([closing, -step[:-1]]), 1e-300
-        )
-        return min(1.0, 0.8 * float(ratios.min()))
+        left = np.concatenate([slack, self.prices])
+        ratio = float((np.concatenate([closing, -step[:-1]]) / left).max())
+        return 0.8 / ratio if ratio > 0.8 else 1.0

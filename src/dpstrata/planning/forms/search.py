@@ -7,7 +7,8 @@ question a form, the best of all changes is made until none helps:
 - two questions of different forms change places, with any of their levels;
 - two forms become one.
 
-Then forms are broken up at random, 30 times, and the search goes on from there; the best partition counts.
+Then a few questions are put on other forms at random, and the search goes on from there, again and again; the
+best partition counts.
 The random numbers are seeded: the same questionnaire always has the same forms.
 """
 
@@ -22,6 +23,7 @@ from dpstrata.allocation.forms import Forms, FormsProblem
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _KICKS = 30
+_SCATTERED = (3, 9)  # from 3 to 8 items at a time
 _SEED = 17
 _GAIN = 1e-10  # relative: less is rounding
 _TRIES = 8  # changes tried in a row where prices change with the forms
@@ -35,7 +37,7 @@ def best_partition(problem: FormsProblem, *, kicks: int = _KICKS) -> Forms:
     problem : FormsProblem
         The items. With a :class:`~dpstrata.allocation.forms.TargetsProblem` the cost is the people needed.
     kicks : int
-        How often forms are broken up at random, >= 0.
+        How often items are scattered at random, >= 0.
     """
     if not problem.items:
         return problem.forms(np.empty((0, 1), dtype=np.int64))
@@ -78,9 +80,10 @@ class _Saved:
 class _Search:
     """A partition, and what every change of it would cost.
 
-    ``cost`` has what each form costs, ``swapped`` what the form of an item costs with any option in the item's
-    place (the last one is none), ``added`` what each form costs with any option besides, ``merged`` what two
-    forms cost as one. The last form is empty. They change only where forms change, or the prices.
+    ``cost`` has what each form costs, ``swapped`` what the form of an item costs with any option in the
+    item's place (the last one is none), ``added`` what each form costs with any option besides, ``merged``
+    what two forms cost as one. They change only where forms change, or the prices. There is one form more
+    than items, so that some are always empty.
     """
 
     def __init__(self, problem: FormsProblem, groups: list[list[int]]) -> None:
@@ -101,15 +104,21 @@ class _Search:
             self.options[item] = start + int(cost[start:end].argmin())
 
     def _begin(self, groups: Sequence[Sequence[int]]) -> None:
-        self.groups = [list(group) for group in groups if group] + [[]]
+        kept = [list(group) for group in groups if group]
+        self.groups = kept + [[] for _ in range(self.count + 1 - len(kept))]
         self.place = np.zeros(self.count, dtype=np.int64)
-        division = self._place()
-        self.prices = division
+        for g, group in enumerate(self.groups):
+            self.place[group] = g
+        division, _ = self.problem.settled(self.rows())
+        self.value, self.prices = division.value, division.prices
         self._refresh()
 
     def rows(self) -> IntArray:
         """Return the forms as rows of options."""
-        return self._padded([[int(self.options[i]) for i in group] for group in self.groups[:-1]])
+        return self._padded([self._row(g) for g, group in enumerate(self.groups) if group])
+
+    def _row(self, g: int) -> list[int]:
+        return [int(self.options[item]) for item in self.groups[g]]
 
     def _padded(self, lists: Sequence[Sequence[int]]) -> IntArray:
         rows = np.full((len(lists), max(map(len, lists), default=1)), self.none, dtype=np.int64)
@@ -117,17 +126,9 @@ class _Search:
             row[: len(each)] = each
         return rows
 
-    def _place(self) -> FloatArray:
-        """Number the forms again, and find their value and prices."""
-        for g, group in enumerate(self.groups):
-            self.place[group] = g
-        division, _ = self.problem.settled(self.rows(), getattr(self, "prices", None))
-        self.value = division.value
-        return division.prices
-
     def saved(self) -> _Saved:
         """Keep this partition."""
-        return _Saved(tuple(tuple(group) for group in self.groups[:-1]), self.options.copy())
+        return _Saved(tuple(tuple(group) for group in self.groups), self.options.copy())
 
     def restore(self, saved: _Saved) -> None:
         """Go back to a partition that was kept."""
@@ -153,7 +154,7 @@ class _Search:
 
     def _update(self, changed: list[int]) -> None:
         """Compute again what depends on some forms."""
-        forms = [[int(self.options[i]) for i in self.groups[g]] for g in changed]
+        forms = [self._row(g) for g in changed]
         items = [item for g in changed for item in self.groups[g]]
         others = [[*form[:place], *form[place + 1 :]] for form in forms for place in range(len(form))]
         costs = self.problem.costs_with(self._padded(forms + others), np.arange(self.none + 1))
@@ -163,11 +164,11 @@ class _Search:
         self._update_merged(changed)
 
     def _update_merged(self, changed: list[int]) -> None:
-        every = [[int(self.options[i]) for i in group] for group in self.groups]
-        pairs = [(g, h) for g in changed for h, form in enumerate(every) if h != g and form and every[g]]
+        used = [g for g, group in enumerate(self.groups) if group]
+        pairs = [(g, h) for g in changed if self.groups[g] for h in used if h != g]
         self.merged[changed, :] = self.merged[:, changed] = np.inf
         if pairs:
-            costs = self.problem.costs(self._padded([every[g] + every[h] for g, h in pairs]))
+            costs = self.problem.costs(self._padded([self._row(g) + self._row(h) for g, h in pairs]))
             first, second = np.transpose(pairs)
             priced = self.problem.priced(costs, self.prices).min(axis=1)
             self.merged[first, second] = self.merged[second, first] = priced
@@ -180,40 +181,42 @@ class _Search:
             pass
 
     def _step(self, *, levels_only: bool) -> bool:
+        """Make the change that is best at these prices, or the next one that helps at its own."""
         tables = (
             [self._stays()] if levels_only else [self._stays(), self._moves(), self._swaps(), self._merges()]
         )
-        changes = [self._to_level, self._to_form, self._exchange, self._join]
-        if not self.problem.everyone:  # what forms cost by themselves is what they cost
-            which = min(range(len(tables)), key=lambda t: float(tables[t].min()))
-            if not tables[which].min() < -_GAIN * self.cost.sum():
-                return False
-            place = np.unravel_index(int(tables[which].argmin()), tables[which].shape)
-            self._update(changes[which](*map(int, place)))
-            self._place()
-            return True
-        return self._cautious_step(tables, changes)
-
-    def _cautious_step(self, tables: list[FloatArray], changes: Sequence[object]) -> bool:
-        """Try the best changes at these prices until one helps at its own."""
+        changes = (self._to_level, self._to_form, self._exchange, self._join)
         flat = np.concatenate([table.ravel() for table in tables])
         ends = np.cumsum([table.size for table in tables])
-        before, value = self.saved(), self.value
-        for at in np.argsort(flat, kind="stable")[:_TRIES].tolist():
-            if not flat[at] < -_GAIN * self.cost.sum():
+        before, value, place = self.saved(), self.value, self.place.copy()
+        enough = -_GAIN * float(self.cost.sum())
+        for at in self._promising(flat):
+            if not flat[at] < enough:
                 break
             which = int(np.searchsorted(ends, at, side="right"))
-            place = np.unravel_index(at - int(ends[which] - tables[which].size), tables[which].shape)
-            changes[which](*map(int, place))  # type: ignore[operator]
-            prices = self._place()
-            if self.value < value * (1.0 - _GAIN):
-                self.prices = prices
-                self._refresh()
+            where = np.unravel_index(at - int(ends[which]) + tables[which].size, tables[which].shape)
+            changed = changes[which](*map(int, where))
+            division, _ = self.problem.settled(self.rows(), self.prices)
+            if division.value < value:
+                self.value = division.value
+                self._accept(changed, division.prices)
                 return True
-            self.options = before.options.copy()
-            self.groups = [list(group) for group in before.groups] + [[]]
-        self._place()
+            self.groups, self.options = [list(group) for group in before.groups], before.options.copy()
+            self.place = place.copy()
         return False
+
+    def _promising(self, flat: FloatArray) -> list[int]:
+        if not self.problem.everyone:  # what forms cost by themselves is what they cost
+            return [int(flat.argmin())]
+        few = np.argpartition(flat, min(_TRIES, len(flat) - 1))[:_TRIES]
+        return [int(at) for at in few[np.argsort(flat[few], kind="stable")]]
+
+    def _accept(self, changed: list[int], prices: FloatArray) -> None:
+        if self.problem.everyone:
+            self.prices = prices
+            self._refresh()
+        else:
+            self._update(changed)
 
     def _stays(self) -> FloatArray:
         """Return the change of the cost if an item stays and is asked otherwise, by options."""
@@ -248,20 +251,19 @@ class _Search:
     def _to_form(self, option: int, form: int) -> list[int]:
         item = int(self.own.item[option])
         left = int(self.place[item])
-        self.options[item] = option
-        self.groups[left].remove(item)
+        self._put(item, option, form)
+        return [left, form]
+
+    def _put(self, item: int, option: int, form: int) -> None:
+        self.groups[int(self.place[item])].remove(item)
         self.groups[form].append(item)
-        self.place[item] = form
-        return self._tidied([left, form])
+        self.place[item], self.options[item] = form, option
 
     def _exchange(self, first: int, second: int) -> list[int]:
         forms = [int(self.place[first]), int(self.place[second])]
-        options = [self._best_in_place_of(first, second), self._best_in_place_of(second, first)]
-        for item, option, left, form in zip((second, first), options, reversed(forms), forms, strict=True):
-            self.options[item] = option
-            self.groups[left].remove(item)
-            self.groups[form].append(item)
-            self.place[item] = form
+        options = self._best_in_place_of(first, second), self._best_in_place_of(second, first)
+        self._put(second, options[0], forms[0])
+        self._put(first, options[1], forms[1])
         return forms
 
     def _best_in_place_of(self, item: int, other: int) -> int:
@@ -271,45 +273,18 @@ class _Search:
         return start + int(self.swapped[item, start:end].argmin())
 
     def _join(self, first: int, second: int) -> list[int]:
-        first, second = sorted((first, second))
-        self.groups[first] += self.groups[second]
-        self.place[self.groups[second]] = first
-        self.groups[second] = []
-        return self._tidied([first, second])
-
-    def _tidied(self, changed: list[int]) -> list[int]:
-        """See to it that the last form, and no other, is empty; return which forms changed."""
-        last = len(self.groups) - 1
-        if self.groups[last]:
-            self.groups.append([])
-            self._resize(len(self.groups))
-            changed.append(last + 1)
-            last += 1
-        for g in [g for g in changed if not self.groups[g] and g < last]:
-            keep = [h for h in range(len(self.groups)) if h != g]
-            self.groups = [self.groups[h] for h in keep]
-            self.cost, self.added = self.cost[keep], self.added[:, keep]
-            self.merged = self.merged[np.ix_(keep, keep)]
-            self.place -= self.place > g
-            changed = [h - (h > g) for h in changed if h != g]
-            last -= 1
-        return changed
-
-    def _resize(self, size: int) -> None:
-        self.cost = np.append(self.cost, 0.0)
-        self.added = np.column_stack([self.added, np.empty(self.none)])
-        merged = np.full((size, size), np.inf)
-        merged[:-1, :-1] = self.merged
-        self.merged = merged
+        for item in list(self.groups[second]):
+            self._put(item, int(self.options[item]), first)
+        return [first, second]
 
     # --- chance --------------------------------------------------------------------------------
 
     def kick(self, kicks: int) -> None:
-        """Break up forms at random and search again; keep the best partition."""
+        """Scatter items at random and search again; keep the best partition."""
         random = np.random.default_rng(_SEED)
         best, value = self.saved(), self.value
         for _ in range(kicks if self.count > 2 else 0):
-            self._break_up(random)
+            self._scatter(random)
             self.descend()
             if self.value < value * (1.0 - _GAIN):
                 best, value = self.saved(), self.value
@@ -317,9 +292,14 @@ class _Search:
                 self.restore(best)
         self.restore(best)
 
-    def _break_up(self, random: np.random.Generator) -> None:
-        """Ask the questions of two or three forms one by one."""
-        size = len(self.groups) - 1
-        chosen = set(random.choice(size, min(int(random.integers(2, 4)), size), replace=False).tolist())
-        kept = [group for g, group in enumerate(self.groups[:-1]) if g not in chosen]
-        self._begin(kept + [[item] for g in sorted(chosen) for item in self.groups[g]])
+    def _scatter(self, random: np.random.Generator) -> None:
+        """Put a few items on other forms, with any levels."""
+        groups = [list(group) for group in self.groups if group]
+        place = {item: g for g, group in enumerate(groups) for item in group}
+        few = min(int(random.integers(*_SCATTERED)), self.count)
+        for item in random.choice(self.count, few, replace=False).tolist():
+            groups[place[item]].remove(item)
+            groups[int(random.integers(len(groups)))].append(item)
+            choices = len(self.problem.items[item].choices)
+            self.options[item] = self.own.starts[item] + int(random.integers(choices))
+        self._begin(groups)
