@@ -58,6 +58,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "NotAvailableError",
         "PrecisionError",
         "Problem",
+        "ShareEstimation",
         "Strata",
         "StrataError",
         "__version__",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from dpstrata.fielding.draw import draw, verify_draw
     from dpstrata.fielding.estimate import estimate
-    from dpstrata.fielding.estimators import Estimation
+    from dpstrata.fielding.estimators import Estimation, ShareEstimation
     from dpstrata.fielding.frames import frame_strata, open_frame
     from dpstrata.fielding.frames.base import Frame
     from dpstrata.fielding.noise import noise_answer, noise_answers
@@ -65,6 +65,7 @@ _HOMES = {
     "NotAvailableError": "errors",
     "PrecisionError": "errors",
     "Problem": "allocation.problem",
+    "ShareEstimation": "fielding.estimators",
     "Strata": "survey.strata",
     "StrataError": "errors",
     "central_epsilon": "privacy.amplification",
@@ -116,6 +117,7 @@ __all__ = [
     "NotAvailableError",
     "PrecisionError",
     "Problem",
+    "ShareEstimation",
     "Strata",
     "StrataError",
     "__version__",

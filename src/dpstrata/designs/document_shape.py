@@ -25,6 +25,12 @@ class AnswersPart(_Part):
     step: Real | None
 
 
+class CategoriesPart(_Part):
+    """The categories, one of which is an answer."""
+
+    categories: list[str]
+
+
 class InputsBase(_Part):
     """Every argument of the design as given."""
 
@@ -38,7 +44,10 @@ else:
         "InputsPart",
         InputsBase,
         RECORDED.values(),
-        forms={"answers": AnswersPart, "domains": dict[str, Number | dict[str, Number] | None]},
+        forms={
+            "answers": AnswersPart | CategoriesPart,
+            "domains": dict[str, Number | dict[str, Number] | None],
+        },
         required=True,
     )
 

@@ -13,7 +13,7 @@ from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective, Target, refuse_gone
 from dpstrata.survey.releases import ReleaseName
-from dpstrata.survey.strata import Strata
+from dpstrata.survey.strata import Strata, require_fit
 
 
 def design(
@@ -35,6 +35,7 @@ def design(
     answers: tuple[float, float]
     | tuple[float, float, float]
     | Sequence[float]
+    | Sequence[str]
     | Answers
     | Literal["binary"]
     | None = None,
@@ -92,15 +93,16 @@ def design(
         strata, the mean expected in each, which targets of domains are relative to as well.
     mechanism : str
         Noise mechanism: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``, ``staircase``,
-        ``piecewise`` or ``gaussian``. ``best``, the default, picks the most precise one that fits answers,
-        promise and release; ``choice`` of the result lists what it considered, and documents record what it
-        picked.
+        ``piecewise``, ``gaussian`` or, for categories, ``category_response``. ``best``, the default, picks
+        the most precise one that fits answers, promise and release; ``choice`` of the result lists what it
+        considered, and documents record what it picked.
     objective : {"mean", "trace", "unit_free", "custom"}
         What to minimise: the variance of the population mean; the sum of the stratum variances; that sum,
         each variance relative to its stratum's own; or that sum, weighted by the strata's coefficients.
-    answers : (lower, upper), (lower, upper, step) or "binary"
-        Possible answers; a step makes them a grid. If omitted, (0, 1) is used and the design is for planning
-        only: no file of answers can be noised with it.
+    answers : (lower, upper), (lower, upper, step), "binary" or a list of categories
+        Possible answers; a step makes them a grid. Of categories the share of each is estimated, and
+        a standard error is the most that any share has. If omitted, (0, 1) is used and the design is for
+        planning only: no file of answers can be noised with it.
     questions : int
         Number of questions asked of the same people; each answer spends its share of the local budget.
     release : {"microdata", "sums", "mean"}
@@ -202,4 +204,6 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
         means = strata.expected_means()
         if means is not None:
             given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
-    return strata.filled(**shared), Inputs(**given)
+    inputs = Inputs(**given)
+    require_fit(strata, inputs.answers, shared["proportion"])
+    return strata.filled(**shared), inputs

@@ -70,6 +70,17 @@ class Inputs(Options):
         return f"mean of answers {self.clipping}" if self.clip else "mean"
 
     @property
+    def precision_in_words(self) -> tuple[str, str]:
+        """What the standard error of a design is called, and what it is that of.
+
+        That of categories is the root of half the sum of the variances of their shares, which the standard
+        error of no share exceeds.
+        """
+        if self.answers.numbers:
+            return "a standard error of", f"the population {self.mean_in_words}"
+        return "a standard error of at most", self.answers.estimated
+
+    @property
     def clipping(self) -> str:
         """What is done to answers outside the range, for designs that clip them."""
         return f"clipped to {_grouped(self.answers.lower)}–{_grouped(self.answers.upper)}"
@@ -92,6 +103,11 @@ class Inputs(Options):
             got = "none" if self.default_answers else str(self.answers)
             raise InputError(
                 f"{option('clip')} requires {option('answers')} in an interval, such as 0:8000, got {got}."
+            )
+        if self.questions > 1 and not self.answers.numbers:
+            raise NotAvailableError(
+                f"{option('questions')} above 1 supports numbers only, got {self.answers.described}. Ask "
+                "several questions with categories in a questionnaire."
             )
         self.release_form.check(self)
 

@@ -20,7 +20,9 @@ from dpstrata.survey.strata_checks import COLUMN_OF, Finding, find_large_spreads
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
 NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")
 KNOWN = ("stratum", "sd_source", *NUMBERS)
+OF_CATEGORY = "proportion:"  # and the name of a category: its expected share
 _COUNTS = ("size", "min", "max")
+_ROUNDED = 0.02  # by which the sum of shares that were rounded may miss 1
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f]\d{3})+")
 
 
@@ -38,7 +40,9 @@ def strata_arguments(
     columns = _number_columns(known)
     names = known.texts("stratum")
     sources = known.sources(spread)
-    if spread is not None:
+    if spread == OF_CATEGORY:
+        columns["sds"] = _spread_of_categories(known, columns["sizes"])
+    elif spread is not None:
         columns["sds"] = _standard_deviations(known, spread, columns["sizes"])
     found = find_problems(columns, names=names, sources=sources)
     if answers is not None and "sds" in columns:
@@ -47,8 +51,8 @@ def strata_arguments(
     if spread is None and not spread_follows:
         warnings.warn(
             DpstrataWarning(
-                f"{table.source}: there is no spread column (sd, variance, proportion, or sd_low and "
-                "sd_high), so the worst case of the answer range is used."
+                f"{table.source}: there is no spread column ({_spread_columns(answers)}), so the worst case "
+                f"of {'the answer range' if answers is None or answers.numbers else 'equal shares'} is used."
             ),
             stacklevel=4,
         )
@@ -58,7 +62,7 @@ def strata_arguments(
         "sd_sources": sources,
         "sds_are_shares": spread == "proportion",
         "proportions": known.numbers("proportion") if spread == "proportion" else None,
-        "extra": {name: tuple(cells) for name, cells in known.others.items()},
+        "extra": {name: tuple(cells) for name, cells in (known.others | known.of_categories).items()},
     }
 
 
@@ -122,9 +126,12 @@ class _Columns:
         self.unreadable: list[tuple[int | None, str]] = []
         self.cells: dict[str, Sequence[Any]] = {}
         self.others: dict[str, Sequence[Any]] = {}
+        self.of_categories: dict[str, Sequence[Any]] = {}
         for name, cells in table.columns.items():
             plain = name.strip().casefold()
-            if plain in KNOWN and plain in self.cells:
+            if plain.startswith(OF_CATEGORY):
+                self.of_categories[OF_CATEGORY + name.strip()[len(OF_CATEGORY) :].strip()] = cells
+            elif plain in KNOWN and plain in self.cells:
                 self.mistakes.append(f"column {plain!r} appears twice in the header.")
             elif plain in KNOWN:
                 self.cells[plain] = cells
@@ -160,7 +167,7 @@ class _Columns:
         """Return the column that says the spread; only one way may be used."""
         given = [name for name in SPREADS if name in self.cells]
         if given in (["sd_low", "sd_high"], []):
-            return "sd_high" if given else None
+            return "sd_high" if given else OF_CATEGORY if self.of_categories else None
         if len(given) > 1 or given[0] in ("sd_low", "sd_high"):
             self.mistakes.append(
                 "the spread must be given by one of sd, variance, proportion, or by sd_low and sd_high, "
@@ -193,7 +200,7 @@ class _Columns:
 
         Empty cells take their number from ``blank`` where that is given.
         """
-        cells = self.cells[column]
+        cells = self.of_categories[column] if column in self.of_categories else self.cells[column]
         if self._decimal == "." and not (column in _COUNTS and _any_text(cells)):
             try:
                 values = np.array(cells, dtype=float)
@@ -256,8 +263,9 @@ class _Columns:
         """Find the decimal sign that the text cells use: '.', ',' or, which is an error, both."""
         signs = {
             sign
-            for column in NUMBERS
-            for cell in self.cells.get(column, ())
+            for column, cells in (self.cells | self.of_categories).items()
+            if column in NUMBERS or column in self.of_categories
+            for cell in cells
             for sign in ",."
             if isinstance(cell, str)
             and sign in cell
@@ -291,6 +299,41 @@ def _standard_deviations(known: _Columns, spread: str, sizes: FloatArray) -> Flo
     if spread == "variance":
         return np.sqrt(values)
     return spread_of_proportions(values, np.maximum(np.where(np.isfinite(sizes), sizes, 2.0), 1.0))
+
+
+def _spread_of_categories(known: _Columns, sizes: FloatArray) -> FloatArray:
+    """Turn expected shares of categories into S, S² being half the sum of p(1 − p)·N/(N − 1).
+
+    Shares that add up to nearly 1, because they were rounded, are scaled to do so.
+    """
+    shares = {name: known.numbers(name) for name in known.of_categories}
+    for name, values in shares.items():
+        wrong = np.isfinite(values) & ~((values >= 0) & (values <= 1))
+        known.findings += [
+            Finding(int(i), name, f"{name} must lie between 0 and 1", f"{values[i]:g}")
+            for i in np.flatnonzero(wrong)
+        ]
+    whole = np.sum(list(shares.values()), axis=0)
+    known.findings += [
+        Finding(
+            int(i),
+            next(iter(shares)),
+            "the proportions of all categories must add up to 1",
+            f"{whole[i]:.6g}",
+        )
+        for i in np.flatnonzero(np.abs(whole - 1.0) > _ROUNDED)
+    ]
+    people = np.maximum(np.where(np.isfinite(sizes), sizes, 2.0), 1.0)
+    scaled = (values / np.where(whole > 0, whole, 1.0) for values in shares.values())
+    each = [spread_of_proportions(np.clip(np.nan_to_num(values), 0.0, 1.0), people) ** 2 for values in scaled]
+    return np.asarray(np.sqrt(0.5 * np.sum(each, axis=0)))
+
+
+def _spread_columns(answers: Answers | None) -> str:
+    """Name the columns that can say the spread."""
+    if answers is None or answers.numbers:
+        return "sd, variance, proportion, or sd_low and sd_high"
+    return f"{OF_CATEGORY}{answers.names[0]} and so on, or sd"
 
 
 def _any_text(cells: Sequence[Any]) -> bool:
