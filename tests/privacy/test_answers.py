@@ -373,8 +373,8 @@ def test_names_are_read_as_people_write_them_and_others_are_refused_without_bein
 def test_numbers_in_quotes_stay_a_range_unless_there_are_bars():
     assert type(parse_answers(["0", "1"])).__name__ == "Interval"
     assert parse_answers("0|1").names == ("0", "1")
-    assert parse_answers("0|1").code == '"0|1"'
-    assert parse_answers(["a", "1"]).code == '["a", "1"]'
+    assert parse_answers("0|1").code == "'0|1'"
+    assert parse_answers(["a", "1"]).code == "['a', '1']"
 
 
 def test_the_spread_of_categories_is_half_the_sum_of_those_of_their_indicators():
@@ -399,5 +399,5 @@ def test_their_words_name_them():
         "rent, own, other",
         "rent|own|other",
     )
-    assert answers.code == '["rent", "own", "other"]'
+    assert answers.code == "['rent', 'own', 'other']"
     assert str(parse_answers([f"c{i}" for i in range(30)])).endswith("c19 and 10 more")

@@ -104,12 +104,22 @@ class Inputs(Options):
             raise InputError(
                 f"{option('clip')} requires {option('answers')} in an interval, such as 0:8000, got {got}."
             )
-        if self.questions > 1 and not self.answers.numbers:
+        if not self.answers.numbers:
+            self._check_categories()
+        self.release_form.check(self)
+
+    def _check_categories(self) -> None:
+        """Refuse what is not worked out for categories; their release refuses more."""
+        if self.questions > 1:
             raise NotAvailableError(
                 f"{option('questions')} above 1 supports numbers only, got {self.answers.described}. Ask "
                 "several questions with categories in a questionnaire."
             )
-        self.release_form.check(self)
+        if not self.promise.any_mechanism:
+            raise NotAvailableError(
+                f"{option('answers')} that are categories support pure epsilon only, got a promise of "
+                f"{self.promise.title}."
+            )
 
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""

@@ -377,6 +377,11 @@ def require_fit(strata: Strata, answers: Answers, proportion: float | None = Non
             f"Give the strata a column for each category instead: {OF_CATEGORY}{answers.names[0]} and so on.",
             value=proportion,
         )
+    if strata.categories and strata.sds is None:
+        raise InputError(
+            f"columns {OF_CATEGORY}{strata.categories[0]} and so on must be read by Strata.from_file or "
+            "Strata.from_frame, got them without standard deviations."
+        )
     if strata.categories and sorted(strata.categories) != sorted(answers.names):
         got = str(answers) if answers.names else f"answers in {answers}"
         raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -185,9 +184,8 @@ class Category(Answers):
 
     @property
     def code(self) -> str:
-        """The names, as in ["rent", "own", "other"]."""
-        listed = self.text if read_numbers(self.categories) else list(self.categories)
-        return json.dumps(listed, ensure_ascii=False)
+        """The names, as in ['rent', 'own', 'other']."""
+        return ascii(self.text if read_numbers(self.categories) else list(self.categories))
 
     def shown(self, estimate: float) -> str:
         """Write a share in percent."""
