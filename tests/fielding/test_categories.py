@@ -15,6 +15,7 @@ from commands import run
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.estimators import ShareEstimation
 from dpstrata.fielding.frames import open_frame
+from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.releases.categories import estimate_shares
 from dpstrata.fielding.releases.microdata import estimate_means
 from dpstrata.fielding.sample import draw_sample
@@ -238,8 +239,6 @@ def test_refused_reports_show_none():
             "must be one of rent, own, other, got something else in the noised answers",
         ),
     ):
-        from dpstrata.fielding.releases import fielding_of
-
         with pytest.raises(dps.InputError, match=words) as caught:
             fielding_of(PLAN).estimate(PLAN, strata, answers)
         assert "4321" not in str(caught.value)
@@ -251,3 +250,21 @@ def test_one_report_uses_the_stated_spread_and_few_are_named():
     assert result.few == ("south",)
     assert "north" not in result.floored
     assert all(math.isfinite(row.standard_error) and row.standard_error > 0 for row in result.rows)
+
+
+def test_spark_counts_the_same_shares(tmp_path):
+    from sparked import session
+
+    spark, _ = session()
+    reports = [("north", name) for name in TENURES for _ in range(20)]
+    reports += [("south", name) for name in TENURES for _ in range(30)]
+
+    def on_spark(rows, name):
+        (tmp_path / name).write_text("".join(f"{','.join(row)}\n" for row in [("stratum", "answer"), *rows]))
+        return dps.estimate(PLAN, spark.read.csv(str(tmp_path / name), header=True))
+
+    here = fielding_of(PLAN).estimate(PLAN, *zip(*reports, strict=True))
+    assert on_spark(reports, "noised.csv").rows == here.rows
+    with pytest.raises(dps.InputError, match="must be one of rent, own, other") as caught:
+        on_spark([*reports, ("south", "castle-4321")], "strange.csv")
+    assert "4321" not in str(caught.value)

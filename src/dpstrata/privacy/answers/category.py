@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -114,11 +115,7 @@ class Category(Answers):
     def from_cell(self, cell: Any) -> str | None:
         """Read a name in any case; a number that a spreadsheet made of one is written without its '.0'."""
         whole = isinstance(cell, float) and cell.is_integer()
-        text = str(int(cell) if whole else cell).strip()
-        if text in self.categories:
-            return text
-        plain = text.casefold()
-        return next((name for name in self.categories if name.casefold() == plain), None)
+        return _by_plain_name(self.categories).get(str(int(cell) if whole else cell).strip().casefold())
 
     def largest_sd(self, sizes: IntArray) -> FloatArray:
         r"""Root of half the sum of the largest variances (divisor N - 1) that ``sizes`` people can have.
@@ -196,3 +193,9 @@ class Category(Answers):
 
     def __repr__(self) -> str:
         return f"Category(categories={self.categories!r})"
+
+
+@lru_cache(maxsize=64)
+def _by_plain_name(categories: tuple[str, ...]) -> dict[str, str]:
+    """Look names up without regard to case: there may be many answers."""
+    return {name.casefold(): name for name in categories}
