@@ -180,8 +180,8 @@ def test_two_values_are_yes_and_no_if_they_are_0_and_1():
         *((wrong, "answers must be 'binary', ") for wrong in ("0", "a:b", "", (1,), (0, 1, 2, 3), None)),
         *((wrong, "answers must be 'binary', ") for wrong in (7, {"lower": 0}, {"a": 1}, "yes", [])),
         *((wrong, "from 2 to 1,000 categories, got") for wrong in (["rent"], [f"c{i}" for i in range(1001)])),
-        *((wrong, "must be a word or words without") for wrong in ("a|", "a||b", ["a|b", "c"], [" a", "b"])),
-        *((wrong, "must be different, in other letters") for wrong in ("a|b|a", ["Rent", "rent"])),
+        *((wrong, "must be text without") for wrong in ("a|", "a||b", ["a|b", "c"], [" a", "b"])),
+        *((wrong, "must differ in more than upper and lower case") for wrong in ("a|b|a", ["Rent", "rent"])),
         *((wrong, "lower < upper") for wrong in ((1, 0), (0, 0), (0, np.inf), (np.nan, 1), "2:1:1")),
         *((wrong, "must span at least") for wrong in ((0, 1e-40), (-1e30, 1e30), (0, 1e-31, 1e-31))),
         *(
@@ -358,7 +358,7 @@ def test_their_words():
 
 def test_names_are_read_as_people_write_them_and_others_are_refused_without_being_shown():
     answers = parse_answers(["Rent", "own", "2"])
-    assert answers.checked([" rent", "OWN", 2, 2.0, np.str_("2")]).tolist() == [0, 1, 2, 2, 2]
+    assert answers.checked([" rent", "OWN", 2, 2.0, np.str_("2"), "2.0"]).tolist() == [0, 1, 2, 2, 2, 2]
     assert answers.checked(np.array(["own", "Rent"])).tolist() == [1, 0]
     for wrong in (["castle"], ["own", None], [np.nan], [3], "own", 1, [["own"]]):
         with pytest.raises(

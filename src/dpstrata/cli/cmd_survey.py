@@ -136,7 +136,7 @@ def estimate_command(
     engine: EngineOption = EngineName.duckdb,
     json: Json = False,
 ) -> None:
-    """Estimate means from noised answers, with intervals that cover both sampling and privacy."""
+    """Estimate means, or shares of categories, with intervals that cover both sampling and privacy."""
     from dataclasses import asdict
     from json import dumps
 
@@ -163,7 +163,8 @@ def estimate_command(
         means = [*rows[:whole], *rows[2 * whole :]]  # without the totals
         intervals_chart(means[:MOST_BARS], confidence=result.confidence, of=result.of).save(plot)
         if len(means) > MOST_BARS and not json:
-            typer.echo(f"The chart shows the first {MOST_BARS} of {len(means):,} means.")
+            what = "shares" if whole > 1 else "means"
+            typer.echo(f"The chart shows the first {MOST_BARS} of {len(means):,} {what}.")
     if json:
         named = {"floored": result.floored, "single": result.single, "few": result.few}
         content = {"of": result.of, "estimates": rows, **named, "notes": result.notes}

@@ -14,7 +14,7 @@ from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.answers.interval import read_numbers
-from dpstrata.words.numbers import share_in_percent
+from dpstrata.words.numbers import read_number, share_in_percent
 
 BETWEEN = "|"
 MOST_CATEGORIES = 1000
@@ -61,15 +61,15 @@ class Category(Answers):
         for name in self.categories:
             if not name or name != name.strip() or BETWEEN in name or not name.isprintable():
                 raise InputError(
-                    f"a category of {option('answers')} must be a word or words without {BETWEEN!r} and "
-                    f"without space around them, got {name!r}."
+                    f"a category of {option('answers')} must be text without {BETWEEN!r} or surrounding "
+                    f"space, got {name!r}."
                 )
         plain = [name.casefold() for name in self.categories]
         again = next((name for i, name in enumerate(self.categories) if plain[i] in plain[:i]), None)
         if again is not None:
             raise InputError(
-                f"the categories of {option('answers')} must be different, in other letters than capitals "
-                f"too, got {again!r} again."
+                f"the categories of {option('answers')} must differ in more than upper and lower case, got "
+                f"{again!r} again."
             )
 
     @property
@@ -113,9 +113,12 @@ class Category(Answers):
         return np.array(found, dtype=float)
 
     def from_cell(self, cell: Any) -> str | None:
-        """Read a name in any case; a number that a spreadsheet made of one is written without its '.0'."""
-        whole = isinstance(cell, float) and cell.is_integer()
-        return _by_plain_name(self.categories).get(str(int(cell) if whole else cell).strip().casefold())
+        """Read a name in any case; a code that a program has turned into 2.0 is the category 2."""
+        names = _by_plain_name(self.categories)
+        found = names.get(str(cell).strip().casefold())
+        if found is None and (number := read_number(cell)) is not None and number.is_integer():
+            return names.get(str(int(number)))
+        return found
 
     def largest_sd(self, sizes: IntArray) -> FloatArray:
         r"""Root of half the sum of the largest variances (divisor N - 1) that ``sizes`` people can have.
