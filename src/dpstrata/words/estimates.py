@@ -60,7 +60,11 @@ def estimation_sentences(result: Estimation) -> list[str]:
     clipped = result.of.removeprefix("mean")
     return [
         f"The population total{clipped} is {estimate} ({_level(result)}: {lower} to {upper}).",
-        *_doubts(result),
+        *_doubts(
+            result,
+            "the noised answers vary less than the noise alone would, so the answers are taken to have no "
+            "spread",
+        ),
         *result.notes,
     ]
 
@@ -70,19 +74,19 @@ def share_sentences(result: ShareEstimation) -> list[str]:
     return [
         "The shares of all categories add up to 1; noise may take one below 0 or above 1. Each interval is "
         "for its share alone.",
-        *_doubts(result),
+        *_doubts(
+            result,
+            "a category is reported so rarely or so often that noise alone explains it, so its share is taken "
+            "to have no sampling error",
+        ),
         *result.notes,
     ]
 
 
-def _doubts(result: Estimation | ShareEstimation) -> list[str]:
+def _doubts(result: Estimation | ShareEstimation, floored: str) -> list[str]:
     """Name the strata to be careful with."""
     doubts = (
-        (
-            result.floored,
-            "the noised answers vary less than the noise alone would, so the answers are taken to have no "
-            "spread",
-        ),
+        (result.floored, floored),
         (result.single, "there is only one answer, so the spread stated in the design is used"),
         (result.few, "there are fewer than 10 answers, too few for a reliable interval"),
     )
