@@ -249,7 +249,7 @@ def test_one_report_uses_the_stated_spread_and_few_are_named():
     assert result.single == ("north",)
     assert result.few == ("south",)
     assert "north" not in result.floored
-    rare = estimate_shares(PLAN, np.array([[40, 40, 0], [60, 50, 10]]))
+    rare = estimate_shares(PLAN, np.array([[40, 40, 0], [50, 40, 30]]))
     assert rare.floored == ("north",)
     assert rare.by_category["other"].strata[0].estimate < 0
     assert "In 1 stratum, a category is reported so rarely or so often" in repr(rare)

@@ -76,8 +76,8 @@ def share_sentences(result: ShareEstimation) -> list[str]:
         "for its share alone.",
         *_doubts(
             result,
-            "a category is reported so rarely or so often that noise alone explains it, so its share is taken "
-            "to have no sampling error",
+            "a category is reported so rarely or so often that noise alone explains it, so its share is "
+            "taken to have no sampling error",
         ),
         *result.notes,
     ]
