@@ -11,7 +11,7 @@ import numpy as np
 
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answers.base import Answers, parse_answers
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promises.pure import PureEpsilon
@@ -28,8 +28,11 @@ MECHANISMS = (
     ("randomized_response", 1),
     ("staircase", None),
     ("piecewise", None),
+    ("category_response", ("a", "b")),
+    ("category_response", ("a", "b", "c")),
+    ("category_response", tuple("abcdefghijklmnopqrst")),
 )
-CASES = (  # every mechanism with answers that it protects, and the delta that it needs
+CASES = (  # every mechanism for numbers with answers that it protects, and the delta that it needs
     ("laplace", (0, 1), 0.0),
     ("tulap", (0, 1), 0.0),
     ("staircase", (0, 1), 0.0),
@@ -50,11 +53,14 @@ PAPER_SIZES = (7000, 8000, 9000, 10000)
 PAPER_SDS = tuple(math.sqrt(0.08**i) for i in (1, 2, 3, 4))
 
 
-def answers_of(steps: int | None = None, answer_range: float = 1.0) -> Answers:
+def answers_of(steps: int | tuple[str, ...] | None = None, answer_range: float = 1.0) -> Answers:
+    """Real answers, so many steps, or categories, whose shares have no other range than 1."""
+    if isinstance(steps, tuple):
+        return parse_answers(steps)
     return Answers(0.0, answer_range, None if steps is None else answer_range / steps)
 
 
-def is_additive(mechanism: str, steps: int | None) -> bool:
+def is_additive(mechanism: str, steps: int | tuple[str, ...] | None) -> bool:
     return get_mechanism(mechanism, answers_of(steps)).additive
 
 
@@ -65,7 +71,7 @@ def make_problem(
     epsilon: float = 1.0,
     total: int,
     mechanism: str = "laplace",
-    steps: int | None = None,
+    steps: int | tuple[str, ...] | None = None,
     objective: Any = "mean",
     coefficients: Any = None,
     lower: Any = None,
@@ -117,7 +123,7 @@ def random_problem(
     k = int(rng.integers(1, most_strata + 1))
     sizes = np.floor(10 ** rng.uniform(0, rng.choice([1, 2, 4, 8, 12]), k)).astype(np.int64)
     mechanism, steps = MECHANISMS[rng.integers(len(MECHANISMS))]
-    sums = beyond and rng.random() < 0.5 and mechanism != "piecewise"
+    sums = beyond and rng.random() < 0.5 and mechanism not in ("piecewise", "category_response")
     devices = sums and (rng.random() < 0.5 or not is_additive(mechanism, steps))
     objective = OBJECTIVES[rng.integers(len(OBJECTIVES))]
     sds = 10 ** rng.uniform(-3, -0.31, k)
@@ -157,7 +163,7 @@ def random_problem(
         lower=lower,
         upper=upper,
         answer_range=float(rng.choice([1.0, 0.3, 100.0])),
-        questions=int(rng.choice([1, 1, 1, 2, 5])),
+        questions=int(rng.choice([1, 1, 1, 2, 5])) if mechanism != "category_response" else 1,
         response_rates=rates,
         cap=None if sums else cap,
         release="sums" if sums else "microdata",
@@ -166,9 +172,14 @@ def random_problem(
     )
 
 
-def plain_variance(mechanism: str, e: Any, R: Any, K: int | None) -> Any:
-    """Noise variance as the textbooks have it, in mpmath."""
+def plain_variance(mechanism: str, e: Any, R: Any, K: int | tuple[str, ...] | None) -> Any:
+    """Noise variance as the textbooks have it, in mpmath; K are the steps, or the categories."""
     mp = mpmath.mp
+    if mechanism == "category_response":  # half the sum of the variances of the k debiased indicators
+        k = len(K) if isinstance(K, tuple) else K
+        keep, other = mp.exp(e) / (mp.exp(e) + k - 1), 1 / (mp.exp(e) + k - 1)
+        of_its_own = keep * (k - 1) * other  # p(1 − p)
+        return (of_its_own + (k - 1) * other * (1 - other)) / (keep - other) ** 2 / 2
     if mechanism == "laplace":
         return 2 * (R / e) ** 2
     if mechanism == "tulap":
@@ -203,7 +214,8 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
     if terms.cap is not None:
         e = min(e, mp.mpf(terms.cap))
     questions = getattr(terms.mechanism, "questions", 1)
-    R, K = mp.mpf(terms.mechanism.answer_range), terms.mechanism.answers.steps
+    answers = terms.mechanism.answers
+    R, K = mp.mpf(terms.mechanism.answer_range), answers.steps or answers.values
     v = plain_variance(terms.mechanism.name, e / questions, R, K)
     d, g = plain_layers(terms.release, questions, R, K)
     once, twice = plain_inverses(r, size, certain=terms.response_rates is None or terms.certain_answers)

@@ -62,6 +62,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "Questionnaire",
         "QuestionnaireError",
         "Spreads",
+        "ShareEstimation",
         "Strata",
         "StrataError",
         "__version__",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from dpstrata.fielding.draw import draw, verify_draw
     from dpstrata.fielding.estimate import estimate
-    from dpstrata.fielding.estimators import Estimation
+    from dpstrata.fielding.estimators import Estimation, ShareEstimation
     from dpstrata.fielding.frames import frame_strata, open_frame
     from dpstrata.fielding.frames.base import Frame
     from dpstrata.fielding.noise import noise_answer, noise_answers
@@ -73,6 +73,7 @@ _HOMES = {
     "Questionnaire": "survey.questionnaires.questionnaire",
     "QuestionnaireError": "errors",
     "Spreads": "survey.questionnaires.spreads",
+    "ShareEstimation": "fielding.estimators",
     "Strata": "survey.strata",
     "StrataError": "errors",
     "central_epsilon": "privacy.amplification",
@@ -127,6 +128,7 @@ __all__ = [
     "Question",
     "Questionnaire",
     "QuestionnaireError",
+    "ShareEstimation",
     "Spreads",
     "Strata",
     "StrataError",

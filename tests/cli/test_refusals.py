@@ -104,6 +104,14 @@ def folder(tmp_path_factory):
         (f"{DESIGN} --total 9 --min-fraction 2", "--min-fraction must be at most 1, got --min-fraction 2."),
         (f"{DESIGN} --target-cv 0.1", "got --target-cv alone."),
         ("design budget.csv --epsilon 1 --total 9", "budget.csv: 2 mistakes."),
+        (
+            "design strata.csv --epsilon 1 --total 9 --answers rent|own --release sums",
+            "--release sums publishes numbers, got 2 categories. Ask them in a questionnaire",
+        ),
+        (
+            "design strata.csv --epsilon 1 --target-cv 0.1 --answers rent|own",
+            "--target-cv needs answers with a mean, got 2 categories. Use --target-se or --target-margin",
+        ),
         ("design . --epsilon 1 --total 9", "a table must end in .csv"),
         (
             "evaluate strata.csv --epsilon 1 --sample-sizes 9",

@@ -17,7 +17,7 @@ import dpstrata as dps
 from dpstrata.designs.document_shape import DesignDocument
 from dpstrata.designs.schema import design_schema
 from dpstrata.words.numbers import factor_up, round_up
-from problems import MECHANISMS, OBJECTIVES, PAPER_SDS, PAPER_SIZES
+from problems import MECHANISMS, OBJECTIVES, PAPER_SDS, PAPER_SIZES, answers_of
 
 
 def make_plan(**options):
@@ -39,7 +39,7 @@ def make_plan(**options):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("mechanism", "steps"), MECHANISMS)
 def test_round_trip_is_exact(tmp_path, objective, mechanism, steps):
-    answers = (0, 1) if steps is None else (0, 1, 1 / steps)
+    answers = answers_of(steps)
     plan = make_plan(objective=objective, mechanism=mechanism, answers=answers, min_fraction=0.001)
     plan.save(tmp_path / "design.json")
     again = dps.load_design(tmp_path / "design.json")

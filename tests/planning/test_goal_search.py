@@ -11,7 +11,7 @@ from dpstrata.allocation.posing import pose
 from dpstrata.allocation.solvers.free import best_sizes
 from dpstrata.planning import goal_search as questions
 from dpstrata.survey.inputs import Inputs
-from problems import MECHANISMS
+from problems import MECHANISMS, answers_of
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
 quietly = pytest.mark.filterwarnings(
@@ -28,9 +28,9 @@ def random_survey(rng):
     options = {
         "epsilon": float(10 ** rng.uniform(-2, 1.5)),
         "mechanism": mechanism,
-        "answers": (0, 1) if steps is None else (0, 1, 1 / steps),
+        "answers": answers_of(steps),
         "objective": objective,
-        "questions": int(rng.choice([1, 1, 3])),
+        "questions": int(rng.choice([1, 1, 3])) if mechanism != "category_response" else 1,
         "local_epsilon_cap": float(rng.uniform(0.2, 6)) if rng.random() < 0.3 else None,
     }
     rates = rng.choice([1.0, 0.5, 0.8], k) if rng.random() < 0.3 else None

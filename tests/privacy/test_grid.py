@@ -24,9 +24,22 @@ ANY_NUMBER = [name for name, steps in MECHANISMS if steps is None]
 
 
 def grid_noise(name, e, K):
-    """The noise of a mechanism on a grid of K steps; randomized response has one step only."""
-    steps = {"randomized_response": 1, "discrete_laplace": K}.get(name)
+    """The noise of a mechanism on a grid of K steps; randomized response has one step only.
+
+    Categories have no steps, but so many numbers.
+    """
+    steps = {"randomized_response": 1, "discrete_laplace": K, "category_response": categories(K)}.get(name)
     return get_mechanism(name, answers_of(steps)).on_grid(e, 1 if steps == 1 else K)
+
+
+def categories(K):
+    return tuple(f"category {i}" for i in range(K + 1))
+
+
+def variance_of(mass, values):
+    """That of a share; of the shares of all categories half the sum."""
+    each = mass @ (values - mass @ values) ** 2
+    return float(each if np.ndim(each) == 0 else each.sum() / 2)
 
 
 def aligned(noise, answers):
@@ -100,7 +113,7 @@ def test_closed_variances_are_those_of_the_probabilities(name, K, e):
     for k in {0, noise.steps // 2, noise.steps}:
         first, mass = noise.mass(k)
         values = noise.shares(first + np.arange(len(mass)))
-        assert noise.variance(k) == pytest.approx(float(mass @ (values - mass @ values) ** 2), rel=1e-8)
+        assert noise.variance(k) == pytest.approx(variance_of(mass, values), rel=1e-8)
 
 
 @pytest.mark.parametrize("name", ANY_NUMBER)
@@ -119,13 +132,15 @@ def test_the_grid_is_fine_enough_at_any_budget(name, e):
 @pytest.mark.parametrize("e", [0.3, 1.0, 3.0, 5.15])
 def test_grid_variance_and_bias(name, e):
     """On the grid that is used, the variance is that of the theory but for one part in 1,000, without bias."""
-    mechanism = get_mechanism(name, answers_of({"randomized_response": 1, "discrete_laplace": 4}.get(name)))
+    grids = {"randomized_response": 1, "discrete_laplace": 4, "category_response": categories(6)}
+    mechanism = get_mechanism(name, answers_of(grids.get(name)))
     steps = mechanism.grid_steps(e)
     noise = mechanism.on_grid(e, steps)
     for k in {0, steps // 3, steps}:
         first, mass = noise.mass(k)
         assert mass.sum() == pytest.approx(1, abs=1e-12)
-        assert float(mass @ noise.shares(first + np.arange(len(mass)))) == pytest.approx(k / steps, abs=1e-9)
+        truth = np.eye(steps + 1)[k] if name == "category_response" else k / steps
+        assert mass @ noise.shares(first + np.arange(len(mass))) == pytest.approx(truth, abs=1e-9)
     assert noise.variance(steps) == pytest.approx(float(mechanism.variance(e)), rel=1e-3)
     # rounding to the grid adds at most a quarter of a squared step
     if name in ANY_NUMBER:

@@ -111,10 +111,11 @@ def test_kernels_keep_their_digits(name, steps):
     with mpmath.workdps(60):
 
         def rho(x):
-            return (
-                plain_variance(name, x, mpmath.mpf(1), steps)
-                - mpmath.mpf(round(6 * mechanism.weight)) / 6 * 2 * mpmath.exp(-x) / (1 - mpmath.exp(-x)) ** 2
-            )
+            whole = plain_variance(name, x, mpmath.mpf(1), steps)
+            s = 2 * mpmath.exp(-x) / (1 - mpmath.exp(-x)) ** 2
+            rest = whole - mpmath.mpf(round(6 * mechanism.weight)) / 6 * s
+            rest -= mpmath.mpf(mechanism.offset) / mpmath.expm1(x)
+            return rest if abs(rest) > mpmath.mpf(10) ** -50 * whole else mpmath.mpf(0)  # of 60 digits
 
         at = point(BUDGETS)
         got = mechanism.remainder_slopes(at)
@@ -239,6 +240,67 @@ def test_randomized_response_is_for_two_values():
             get_mechanism("randomized_response", answers_of(steps))
 
 
+@pytest.mark.parametrize("k", [2, 3, 5, 20])
+@pytest.mark.parametrize("e", [0.1, 1.0, 3.0, 5.15])
+def test_category_response_by_its_table_of_probabilities(k, e):
+    """Loss, bias, and half the sum of the variances, whatever was answered, from the k² numbers that define it."""
+    x = math.exp(e)
+    table = (np.ones((k, k)) + (x - 1) * np.eye(k)) / (x + k - 1)
+    assert table.sum(axis=1) == pytest.approx(np.ones(k))
+    assert math.log((table.max(axis=0) / table.min(axis=0)).max()) == pytest.approx(e)
+    q, d = 1 / (x + k - 1), (x - 1) / (x + k - 1)
+    outputs = (np.eye(k) - q) / d
+    assert table @ outputs == pytest.approx(np.eye(k), abs=1e-12)
+    mechanism = get_mechanism("category_response", answers_of(tuple(f"c{i}" for i in range(k))))
+    variances = table @ outputs**2 - np.eye(k)
+    assert variances.sum(axis=1) / 2 == pytest.approx(np.full(k, float(mechanism.variance(e))))
+    assert variances.sum(axis=1) == pytest.approx(np.full(k, (k - 1) * (2 * x + k - 2) / (x - 1) ** 2))
+    assert mechanism.noise_of_shares(np.array([0.0, 1.0]), np.full(2, e)) == pytest.approx(
+        [variances[0, 1], variances[0, 0]]
+    )
+
+
+def test_two_categories_are_a_yes_no_question():
+    yes_no, two = (
+        get_mechanism("randomized_response", answers_of(1)),
+        get_mechanism("category_response", answers_of(("yes", "no"))),
+    )
+    assert (two.weight, two.offset, two.constant_remainder) == (yes_no.weight, 0, 0)
+    np.testing.assert_allclose(two.variance(BUDGETS), yes_no.variance(BUDGETS), rtol=4 * EPS)
+
+
+@pytest.mark.parametrize("k", [3, 20, 1000])
+def test_no_share_is_noisier_than_half_the_sum_says(k):
+    """So that the standard error of a design is an upper limit for every share."""
+    mechanism = get_mechanism("category_response", answers_of(tuple(f"c{i}" for i in range(k))))
+    for e in (1e-6, 0.1, 1.0, 3.0, 10.0):
+        for share in (0.0, 0.2, 1.0):
+            assert mechanism.noise_of_shares(share, e) <= mechanism.variance(e) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("steps", [None, 1, 7])
+def test_category_response_is_for_categories(steps):
+    with pytest.raises(
+        InputError, match=r"protects categories, got .*Name them, as in answers='rent\|own\|other'"
+    ):
+        get_mechanism("category_response", answers_of(steps))
+
+
+@every_mechanism
+def test_the_increase_of_the_variance_keeps_its_digits(name, steps):
+    """What the cap on the local budget relies on."""
+    mechanism = get_mechanism(name, answers_of(steps))
+    e = BUDGETS[BUDGETS < 60]
+    after = e * (1 - 1e-9)
+    step = mechanism.variance_step(Step(point(e), point(after), e - after))
+    with mpmath.workdps(60):
+        for i in range(len(e)):
+            one, two = (
+                plain_variance(name, mpmath.mpf(float(x[i])), mpmath.mpf(1), steps) for x in (e, after)
+            )
+            assert abs(step[i] - (two - one)) <= 64 * EPS * abs(two - one) * max(e[i], 1) + 1e-300
+
+
 @pytest.mark.parametrize("e", [0.5, 1.0, 3.0, 5.15])
 def test_piecewise_by_its_density(e):
     """Loss, bias, variance and the estimate of the variance, by integrating the density of the paper."""
@@ -291,7 +353,7 @@ def test_the_table_in_the_docs():
     """Every figure of the table in docs/explanation/mechanisms.md."""
     page = (Path(__file__).parent.parent.parent / "docs" / "explanation" / "mechanisms.md").read_text()
     budgets = (1.0, 3.0, 5.15, 7.0)
-    for name, steps in (pair for pair in MECHANISMS if pair[1] in (None, 1)):
+    for name, steps in (pair for pair in MECHANISMS if pair[1] in (None, 1, ("a", "b", "c"))):
         variances = get_mechanism(name, answers_of(steps)).variance(budgets)
         row = next(line for line in page.splitlines() if line.startswith(f"| `{name}`"))
         assert row.endswith(" | ".join(f"{value:.4f}" for value in variances) + " |")

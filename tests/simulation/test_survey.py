@@ -211,3 +211,29 @@ def test_incomes_are_shown_without_an_exponent():
     plan = dps.design(dps.Strata([300, 400], [9000, 8000]), epsilon=1, total=50, answers=(0, 50000))
     shown = repr(dps.simulate(plan, dps.synthetic_population(plan), replications=50))
     assert "e+" not in shown
+
+
+# --- categories -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("finite_population", [True, False])
+@pytest.mark.parametrize("rate", [None, 0.6])
+def test_the_prediction_holds_for_shares(objective, finite_population, rate):
+    names, rng = ["rent", "own", "other", "none"], np.random.default_rng(4)
+    population = [rng.choice(names, size, p=[0.5, 0.3, 0.15, 0.05]) for size in (500, 800, 300)]
+    indicators = [(values[:, None] == np.array(names)).astype(float) for values in population]
+    sds = [np.sqrt(each.var(axis=0, ddof=1).sum() / 2) for each in indicators]
+    strata = dps.Strata([500, 800, 300], sds, coefficients=[0.2, -1, 0.6])
+    options = {"objective": objective, "finite_population": finite_population, "response_rate": rate}
+    plan = dps.design(strata, epsilon=2, total=400, answers=names, **options)
+    result = dps.simulate(plan, population, replications=3000, seed=11)
+    assert result.agrees(4), result
+    assert not dataclasses.replace(result, predicted_variance=1.1 * plan.variance).agrees(4)
+
+
+def test_made_up_categories_have_the_spread_of_the_design():
+    plan = dps.design(dps.Strata([500, 300], [0.4, 0.55]), epsilon=2, total=100, answers=["a", "b", "c"])
+    population = dps.synthetic_population(plan)
+    assert [len(values) for values in population] == [500, 300]
+    assert dps.simulate(plan, population, replications=2000, seed=3).agrees()

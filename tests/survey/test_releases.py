@@ -96,7 +96,7 @@ ONCE = [("mean", None), ("mean", 3.0)]  # no noise in the terms: see allocation/
 
 def fits(release, device, mechanism, steps):
     if device is not None:
-        return mechanism != "piecewise"
+        return mechanism not in ("piecewise", "category_response")
     return release == "microdata" or is_additive(mechanism, steps)
 
 
@@ -125,6 +125,8 @@ def problem_of(release, device, mechanism, steps, **more):
 @pytest.mark.parametrize("questions", [1, 3])
 def test_the_term_is_the_textbooks(release, device, mechanism, steps, rates, questions):
     """Values, gains, their bound and both derivatives, in double precision and exactly."""
+    if questions > 1 and mechanism == "category_response":
+        return  # one question only
     problem = problem_of(release, device, mechanism, steps, response_rates=rates, questions=questions)
     terms = problem.terms
     n = np.array([9.0, 40.0, 700.0])

@@ -236,3 +236,84 @@ def test_many_kinds_of_mistakes_are_cut_short(tmp_path):
         dps.Strata.from_file(write(tmp_path, text))
     assert len(str(caught.value).splitlines()) == 7
     assert str(caught.value).endswith("and 1 more")
+
+
+# --- expected shares of categories ------------------------------------------------------------
+
+
+def test_shares_of_categories_give_half_the_sum_of_their_variances(tmp_path):
+    path = write(
+        tmp_path,
+        "stratum;size;Proportion: rent;proportion:own;proportion:other;sd_source\n"
+        "n;100;0,5;0,3;0,2;\ns;1;1;0;0;public\n",
+    )
+    for answers in (None, "rent|own|other"):
+        strata = dps.Strata.from_file(path, answers=answers)  # and no warning
+        assert strata.sds == pytest.approx([math.sqrt((0.25 + 0.21 + 0.16) / 2 * 100 / 99), 0.0])
+        assert strata.categories == ("rent", "own", "other")
+        assert [strata.sd_source(row) for row in (0, 1)] == ["prior", "public"]
+    assert dps.Strata.from_file(
+        write(tmp_path, "stratum,size,proportion:a,proportion:b,proportion:c\nn,100,0.33,0.33,0.33\n")
+    ).sds == pytest.approx([math.sqrt(100 / 99 / 3)])
+
+
+def test_shares_of_categories_that_are_none(tmp_path):
+    text = "stratum,size,proportion:a,proportion:b\nn,9,0.6,0.6\ns,9,1.2,-0.2\nt,9,much,0.5\n"
+    with pytest.raises(dps.StrataError) as caught:
+        dps.Strata.from_file(write(tmp_path, text))
+    assert list(caught.value.mistakes) == [
+        "line 2, column 'proportion:a': the proportions of all categories must add up to 1, got 1.2.",
+        "line 3, column 'proportion:a': proportion:a must lie between 0 and 1, got 1.2.",
+        "line 3, column 'proportion:b': proportion:b must lie between 0 and 1, got -0.2.",
+        "line 4, column 'proportion:a': proportion:a must be a number, got 'much'.",
+    ]
+
+
+def test_without_shares_the_worst_case_is_that_of_equal_shares(tmp_path):
+    path = write(tmp_path, "stratum,size\nn,9000\n")
+    with pytest.warns(
+        dps.DpstrataWarning, match="no spread column .proportion:a and so on, or sd.*equal shares"
+    ):
+        strata = dps.Strata.from_file(path, answers=["a", "b", "c"])
+    plan = dps.design(strata, answers=["a", "b", "c"], epsilon=1, total=50)
+    assert plan.sds**2 == pytest.approx([1 / 3 * 9000 / 8999])
+
+
+def test_shares_must_be_those_of_the_answers(tmp_path):
+    strata = dps.Strata.from_file(
+        write(tmp_path, "stratum,size,proportion:rent,proportion:own\nn,900,0.5,0.5\n")
+    )
+    options = {"epsilon": 1, "total": 50}
+    assert dps.design(strata, answers=["own", "rent"], **options).total == 50
+    for answers, got in (
+        (["rent", "own", "other"], "rent, own, other"),
+        ("binary", "answers in .0, 1. in steps"),
+    ):
+        with pytest.raises(
+            dps.InputError, match=f"categories rent, own, which must be those of answers, got {got}"
+        ):
+            dps.design(strata, answers=answers, **options)
+    shares = {"answers": ["rent", "own", "other"], **options}
+    words = (
+        "proportion is the share of one of two answers, and there are 3 categories.*proportion:rent and so on"
+    )
+    with pytest.raises(dps.InputError, match=words):
+        dps.design(dps.Strata([900]), proportion=0.3, **shares)
+    one = dps.Strata.from_file(write(tmp_path, "stratum,size,proportion\nn,900,0.5\n"))
+    with pytest.raises(dps.InputError, match=words):
+        dps.design(one, **shares)
+
+
+def test_a_design_with_shares_survives_its_document_and_its_own_strata_file(tmp_path):
+    strata = dps.Strata.from_file(
+        write(tmp_path, "stratum,size,proportion:rent,proportion:own\nn,900,0.5,0.5\ns,800,0.9,0.1\n")
+    )
+    plan = dps.design(strata, answers=["rent", "own"], epsilon=1, total=50)
+    plan.save(tmp_path / "design.json")
+    loaded = dps.load_design(tmp_path / "design.json")
+    assert loaded == plan
+    assert loaded.digest == plan.digest
+    plan.save(tmp_path / "table.csv")
+    again = dps.Strata.from_file(tmp_path / "table.csv")  # sd and shares: sd it is
+    assert again.sds.tolist() == plan.sds.tolist()
+    assert again.categories == ("rent", "own")

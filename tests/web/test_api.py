@@ -53,6 +53,7 @@ def test_numbers_may_be_text_as_typed(client, four):
         {"epsilon": 1, "target_margin": 0.05, "confidence": 0.9},
         {"epsilon": 1, "total": 200, "mechanism": "best"},
         {"epsilon": 1, "total": 200, "answers": "binary", "mechanism": "randomized_response"},
+        {"epsilon": 1, "total": 200, "answers": "rent|own|other", "mechanism": "category_response"},
         {"epsilon": 1, "total": 200, "objective": "trace", "local_epsilon_cap": 4},
         {"epsilon": 1, "total": 200, "release": "sums"},
         {"epsilon": 1, "total": 200, "release": "sums", "device_epsilon": 3},

@@ -106,6 +106,9 @@ def test_a_document_opens_with_its_own_question_or_not_at_all(visit, strata, tmp
     clipped = dps.design(strata, epsilon=1, total=200, answers=(0, 1), clip=True)
     open_file(visit, "design.json", saved(clipped))
     expect(notice).to_contain_text("clip, for which the page has no control")
+    named = dps.design(strata, epsilon=1, total=200, answers=["rent", "own", "other"])
+    open_file(visit, "design.json", saved(named))
+    expect(notice).to_contain_text("categories, for which the page has no control")
     for content in (
         b'{"format": "dpstrata.design", "strata": []}',
         b'{"format": "dpstrata.design", "strata": [1]}',

@@ -11,6 +11,7 @@ const TITLES = {
     tulap: "truncated-uniform-Laplace",
     discrete_laplace: "discrete Laplace (grid)",
     randomized_response: "randomized response (two values)",
+    category_response: "k-ary randomized response (categories)",
     gaussian: "Gaussian (needs delta)",
   },
   objective: {

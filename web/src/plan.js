@@ -239,7 +239,7 @@ class Refusal extends Error {}
 function refuseUncontrolled(data) {
   const other = Object.entries(WITHOUT_CONTROL).find(([name, plain]) => (data.inputs[name] ?? plain) !== plain);
   const asked = QUESTIONS.filter((name) => (data.inputs[name] ?? null) !== null);
-  const what = other ? other[0] : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
+  const what = other ? other[0] : data.inputs.answers?.categories ? "categories" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
   if (what) throw new Refusal(`This design uses ${what}, for which the page has no control; use the command line.`);
 }
 

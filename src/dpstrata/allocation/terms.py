@@ -5,8 +5,8 @@ coefficient a and n people invited,
 
 .. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{r n}, \quad e(n) = \ln(1 + C/n), \; C = (e^\varepsilon - 1) r N .
 
-A mechanism's variance is :math:`v = R^2 (w\,s(e) + \psi(e))`, and under this e(n) the first part is a
-straight line in n: :math:`s(e(n))/n = 2/C + 2n/C^2`. So, up to a constant,
+A mechanism's variance is :math:`v = R^2 (w\,s(e) + o/(e^e - 1) + \psi(e))`. Under this e(n) the first part
+over n is a straight line, :math:`2/C + 2n/C^2`, the second (of categories) is o/C. So, up to a constant,
 
 .. math:: f(n) = a^2\, \frac{S^2 + R^2 \psi(e(n))}{r n} + t\,n, \qquad t = 2 w R^2 a^2 / (r C^2) ,
 
@@ -167,13 +167,12 @@ class Terms:
         if self._once:
             noise = self._decay(squared=True)
         spread = [self._V * c for c in sampling.coefficients]
-        # (2·w₁·n/C + 2·w·n²/C²)·Σ c_j n^-(p + j): powers from 1 on, the others being tilt and constant.
-        w = self.mechanism.weight
-        line = w if self.mechanism.line_weight is None else self.mechanism.line_weight
+        # (w(2n/C + 2n²/C²) + o·n/C)·Σ c_j n^-(p + j): powers from 1 on, the others being tilt and constant.
+        w2, o = 2.0 * self.mechanism.weight, self.mechanism.offset
         for j, c in enumerate(noise.coefficients):
-            for power, part in ((noise.power + j - 1, line), (noise.power + j - 2, w / self._C)):
-                if power >= 1:
-                    spread[power - 1] = spread[power - 1] + 2.0 * c * part / self._C
+            for power, w, part in ((j - 1, w2 + o, 1.0), (j - 2, w2, 1.0 / self._C)):
+                if (at := noise.power + power - 1) >= 0:
+                    spread[at] = spread[at] + w * c * part / self._C
         object.__setattr__(self, "_spread", Decay(1, tuple(spread)))
         object.__setattr__(self, "_noise", noise)
 

@@ -111,7 +111,7 @@ def _one_by_one(design: Path, stratum: str) -> None:
             answer = plan.inputs.answers.from_cell(line)
             if answer is None:
                 raise InputError(f"every answer must be {plan.inputs.answers.written}, got something else.")
-            typer.echo(repr(noise_answer(plan, stratum, answer)))
+            typer.echo(str(noise_answer(plan, stratum, answer)))
 
 
 def publish_command(

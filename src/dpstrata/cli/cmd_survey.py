@@ -12,7 +12,7 @@ from dpstrata.cli.options import DesignFile, Json, Plot, Sheet, TableOut
 from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
-    from dpstrata.fielding.estimators import Estimation
+    from dpstrata.fielding.estimators import Estimation, ShareEstimation
 
 FrameFile = Annotated[
     str,
@@ -136,7 +136,7 @@ def estimate_command(
     engine: EngineOption = EngineName.duckdb,
     json: Json = False,
 ) -> None:
-    """Estimate means from noised answers, with intervals that cover both sampling and privacy."""
+    """Estimate means, or shares of categories, with intervals that cover both sampling and privacy."""
     from dataclasses import asdict
     from json import dumps
 
@@ -146,7 +146,6 @@ def estimate_command(
     from dpstrata.files.writing import plain_cell, require_apart
     from dpstrata.present.charts.chart import check_chart_path
     from dpstrata.present.charts.plot import MOST_BARS, intervals_chart
-    from dpstrata.words.estimates import estimation_sentences, estimation_table
 
     check_chart_path(plot)
     require_apart(design, Path(noised), pilot, pilot_answers, out, plot)
@@ -154,38 +153,45 @@ def estimate_command(
     result = estimate(design, noised, **reading)
     if pilot is not None or pilot_answers is not None:
         result = _with_pilot(result, design, pilot, pilot_answers, reading)
-    rows = [
-        {name: plain_cell(cell) for name, cell in asdict(row).items()}
-        for row in (result.whole, result.total, *result.domains, *result.strata)
-    ]
+    whole = len(result.totals)  # a row, or one for each category; their totals follow
+    found = (*result.rows[:whole], *result.totals, *result.rows[whole:])
+    rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in found]
     if out is not None:
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         write_result(columns | {"of": [result.of] * len(rows)}, out)
     if plot is not None:
-        means = [rows[0], *rows[2:]]  # without the total
+        means = [*rows[:whole], *rows[2 * whole :]]  # without the totals
         intervals_chart(means[:MOST_BARS], confidence=result.confidence, of=result.of).save(plot)
         if len(means) > MOST_BARS and not json:
-            typer.echo(f"The chart shows the first {MOST_BARS} of {len(means):,} means.")
+            what = "shares" if whole > 1 else "means"
+            typer.echo(f"The chart shows the first {MOST_BARS} of {len(means):,} {what}.")
     if json:
         named = {"floored": result.floored, "single": result.single, "few": result.few}
         content = {"of": result.of, "estimates": rows, **named, "notes": result.notes}
         typer.echo(dumps(content, indent=1, ensure_ascii=False))
         return
-    print_table(estimation_table(result))
-    for sentence in estimation_sentences(result):
+    print_table(result.table)
+    for sentence in result.sentences:
         print_paragraph(sentence)
 
 
 def _with_pilot(
-    main: Estimation, design: Path, pilot: Path | None, pilot_answers: Path | None, reading: Any
+    main: Estimation | ShareEstimation,
+    design: Path,
+    pilot: Path | None,
+    pilot_answers: Path | None,
+    reading: Any,
 ) -> Estimation:
     """Combine the estimates of the main wave with those of its pilot."""
     from dpstrata.designs.record import Design
     from dpstrata.errors import InputError, option
     from dpstrata.fielding.estimate import estimate
+    from dpstrata.fielding.estimators import Estimation
     from dpstrata.pilots.pilot import combine_waves
 
     if pilot is None or pilot_answers is None:
         raise InputError(f"to combine two waves, give both {option('pilot')} and {option('pilot_answers')}.")
-    first = Design.read(pilot)
-    return combine_waves(first, Design.read(design), estimate(pilot, pilot_answers, **reading), main)
+    first, of_first = Design.read(pilot), estimate(pilot, pilot_answers, **reading)
+    if not (isinstance(main, Estimation) and isinstance(of_first, Estimation)):
+        raise InputError(f"{option('pilot')} supports numbers only, got categories.")
+    return combine_waves(first, Design.read(design), of_first, main)

@@ -64,6 +64,12 @@ class FormInputPart(_Part):
     tables: list[TablePart]
 
 
+class CategoriesPart(_Part):
+    """The categories, one of which is an answer."""
+
+    categories: list[str]
+
+
 class InputsBase(_Part):
     """Every argument of the design as given."""
 
@@ -80,7 +86,10 @@ else:
         "InputsPart",
         InputsBase,
         RECORDED.values(),
-        forms={"answers": AnswersPart, "domains": dict[str, Number | dict[str, Number] | None]},
+        forms={
+            "answers": AnswersPart | CategoriesPart,
+            "domains": dict[str, Number | dict[str, Number] | None],
+        },
         required=True,
     )
 

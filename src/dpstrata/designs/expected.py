@@ -20,6 +20,8 @@ def expected_mean(plan: Design) -> float | None:
     if plan.inputs.expected_mean is not None:
         return plan.inputs.expected_mean
     strata, answers = plan.strata, plan.inputs.answers
+    if not answers.numbers:
+        return None
     try:
         means = strata.expected_means()
     except InputError:  # a column of that name that holds something else

@@ -20,6 +20,12 @@ def read_noised(path: Path, stratum: str, answer: str) -> tuple[list[str], list[
     return read_people(path, stratum, (stratum,))[1], read_numbers(path, answer)
 
 
+def read_noised_names(path: Path, stratum: str, answer: str) -> tuple[list[str], list[str]]:
+    """Read noised answers that are names, and the stratum of each."""
+    names, strata = read_people(path, answer, (stratum,))
+    return strata, names
+
+
 def read_people(
     path: Path, id: str, stratum: Sequence[str], *, sheet: str | None = None
 ) -> tuple[list[str], list[str]]:
@@ -52,11 +58,11 @@ def read_reports(path: Path, name: str, *, sheet: str | None = None) -> list[flo
 
 def read_answers(
     path: Path, name: str, answers: Answers, *, clip: bool = False, sheet: str | None = None
-) -> list[float | None]:
+) -> list[Any]:
     """Read answers as people write them, ``None`` for a blank; a message says where one is not allowed."""
     remedy = f"not {answers.written}; correct that, or leave the cell empty if the person did not answer"
     table = _table(path, name, sheet=sheet)
-    values = _read_cells(table, name, answers.from_cell, remedy, blanks=True)
+    values = _read_cells(table, name, answers.from_cell, remedy, blanks=True, numbers=answers.numbers)
     given = [(row, value) for row, value in enumerate(values) if value is not None]
     refused = _refused(given, answers, clip)
     if refused:
@@ -65,7 +71,7 @@ def read_answers(
     return values
 
 
-def _refused(given: Sequence[tuple[int, float]], answers: Answers, clip: bool) -> list[int]:
+def _refused(given: Sequence[tuple[int, Any]], answers: Answers, clip: bool) -> list[int]:
     """Find the rows of answers that are not allowed, half by half: mostly there are few or none."""
     try:
         answers.checked([value for _, value in given], clip=clip)
@@ -78,8 +84,14 @@ def _refused(given: Sequence[tuple[int, float]], answers: Answers, clip: bool) -
 
 
 def _read_cells(
-    table: Table, name: str, read: Callable[[Any], float | None], remedy: str, *, blanks: bool = False
-) -> list[float | None]:
+    table: Table,
+    name: str,
+    read: Callable[[Any], Any],
+    remedy: str,
+    *,
+    blanks: bool = False,
+    numbers: bool = True,
+) -> list[Any]:
     """Read a column cell by cell, or say in which rows that cannot be done."""
     cells = table.columns[name]
     values = [None if text_of(cell) == "" else read(cell) for cell in cells]
@@ -88,7 +100,7 @@ def _read_cells(
         for row, value in enumerate(values)
         if value is None and not (blanks and text_of(cells[row]) == "")
     ]
-    texts = {row: cell for row, cell in enumerate(cells) if isinstance(cell, str)}
+    texts = {row: cell for row, cell in enumerate(cells) if numbers and isinstance(cell, str)}
     unclear = [row for row in failed if row in texts and has_two_readings(texts[row])]
     commas, points = ([row for row, text in texts.items() if sign in text] for sign in ",.")
     for rows, words in (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpstrata.designs.record import Design
 from dpstrata.fielding.answer_files import ANSWER, STRATUM
-from dpstrata.fielding.estimators import Estimation
+from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.frames import Engine
 from dpstrata.fielding.ledger import check_release
 from dpstrata.fielding.releases import fielding_of
@@ -24,7 +24,7 @@ def estimate(
     stratum: str = STRATUM,
     answer: str = ANSWER,
     engine: Engine = "duckdb",
-) -> Estimation:
+) -> Estimation | ShareEstimation:
     """Estimate means and the total from noised answers, with intervals that cover both sampling and privacy.
 
     Parameters
@@ -42,8 +42,8 @@ def estimate(
 
     Returns
     -------
-    Estimation
-        The whole, the total, the domains and the strata, with notes on them.
+    Estimation or ShareEstimation
+        The whole, the total, the domains and the strata, with notes on them; of categories the share of each.
 
     Raises
     ------

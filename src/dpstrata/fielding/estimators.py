@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import chain, repeat
 from typing import Any, NamedTuple, overload
 
@@ -17,9 +17,15 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.grid_noise import rows_by_name
 from dpstrata.fielding.response import check_response
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.words.estimates import estimates_table, estimation_sentences, estimation_table
+from dpstrata.words.estimates import (
+    estimates_table,
+    estimation_sentences,
+    estimation_table,
+    share_sentences,
+    share_table,
+)
 from dpstrata.words.strata import no_such_stratum
-from dpstrata.words.tables import shown_as_html, shown_as_text
+from dpstrata.words.tables import TextTable, shown_as_html, shown_as_text
 
 FEW = 10
 
@@ -54,6 +60,19 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         return shown_as_html([estimates_table([self])])
+
+
+@dataclass(frozen=True, slots=True)
+class ShareEstimate(Estimate):
+    """The share of one category, or the number of its people, with its precision.
+
+    Attributes
+    ----------
+    category : str
+        Which one.
+    """
+
+    category: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,6 +172,11 @@ class Estimation:
         return (self.whole, *self.domains, *self.strata)
 
     @property
+    def totals(self) -> tuple[Estimate, ...]:
+        """The population total."""
+        return (self.total,)
+
+    @property
     def total(self) -> Estimate:
         """The population total."""
         whole, people = self.whole, self.population
@@ -165,11 +189,121 @@ class Estimation:
             upper=whole.upper * people,
         )
 
+    @property
+    def table(self) -> TextTable:
+        """The means for the eye."""
+        return estimation_table(self)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The total, and what to know about the means."""
+        return estimation_sentences(self)
+
     def __repr__(self) -> str:
-        return shown_as_text([estimation_table(self)], estimation_sentences(self))
+        return shown_as_text([self.table], self.sentences)
 
     def _repr_html_(self) -> str:
-        return shown_as_html([estimation_table(self)], estimation_sentences(self))
+        return shown_as_html([self.table], self.sentences)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShareEstimation:
+    """The estimated shares of a survey whose answers are categories.
+
+    Shares are not clipped to 0 to 1, so that those of all categories add up to 1 and none is biased.
+
+    Attributes
+    ----------
+    by_category : mapping of str to Estimation
+        The estimates of each category's share, as of any mean.
+    """
+
+    by_category: Mapping[str, Estimation]
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The names."""
+        return tuple(self.by_category)
+
+    @property
+    def rows(self) -> tuple[ShareEstimate, ...]:
+        """The shares of every category: in the whole, then in each domain, then in each stratum."""
+        return self._of_all(lambda each: each.rows)
+
+    @property
+    def totals(self) -> tuple[ShareEstimate, ...]:
+        """How many people every category has."""
+        return self._of_all(lambda each: each.totals)
+
+    def _of_all(self, rows: Callable[[Estimation], Sequence[Estimate]]) -> tuple[ShareEstimate, ...]:
+        by_place = zip(*(rows(each) for each in self.by_category.values()), strict=True)
+        return tuple(
+            ShareEstimate(**_fields_of(row), category=name)
+            for place in by_place
+            for name, row in zip(self.by_category, place, strict=True)
+        )
+
+    @property
+    def _first(self) -> Estimation:
+        return next(iter(self.by_category.values()))
+
+    def _named(self, names: Callable[[Estimation], tuple[str, ...]]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for each in self.by_category.values() for name in names(each)))
+
+    @property
+    def floored(self) -> tuple[str, ...]:
+        """Strata in which the reports of some category vary less than the noise alone would."""
+        return self._named(lambda each: each.floored)
+
+    @property
+    def single(self) -> tuple[str, ...]:
+        """Strata with one answer."""
+        return self._first.single
+
+    @property
+    def few(self) -> tuple[str, ...]:
+        """Strata with 2 to 9 answers."""
+        return self._first.few
+
+    @property
+    def of(self) -> str:
+        """What is estimated."""
+        return "share"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about the promise, where fewer people answered than it assumes."""
+        return self._first.notes
+
+    @property
+    def confidence(self) -> float:
+        """Confidence level of the interval of each share by itself."""
+        return self._first.confidence
+
+    @property
+    def population(self) -> int:
+        """Number of people in the population."""
+        return self._first.population
+
+    @property
+    def table(self) -> TextTable:
+        """The shares for the eye."""
+        return share_table(self)
+
+    @property
+    def sentences(self) -> list[str]:
+        """What to know about them."""
+        return share_sentences(self)
+
+    def __repr__(self) -> str:
+        return shown_as_text([self.table], self.sentences)
+
+    def _repr_html_(self) -> str:
+        return shown_as_html([self.table], self.sentences)
+
+
+def _fields_of(row: Estimate) -> dict[str, Any]:
+    return {part.name: getattr(row, part.name) for part in fields(row)}
 
 
 class StratumParts(NamedTuple):

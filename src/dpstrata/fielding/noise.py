@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.releases import fielding_of
-from dpstrata.numerics.arrays import FloatArray
 
 
-def noise_answer(plan: Design, stratum: str, answer: float) -> float:
+def noise_answer(plan: Design, stratum: str, answer: float | str) -> float | str:
     """Noise one answer, as a respondent's device would before anyone sees it.
 
     The answer is put on a grid so fine that it cannot be seen beside the noise (at random up or down, so that
@@ -24,13 +25,14 @@ def noise_answer(plan: Design, stratum: str, answer: float) -> float:
         The design.
     stratum : str
         Name of the respondent's stratum.
-    answer : float
-        What they answered.
+    answer : float or str
+        What they answered: a number, or the name of a category.
 
     Returns
     -------
-    float
-        The noised answer. Its mean is the answer; it may lie outside the range.
+    float or str
+        The noised answer. The mean of a number is the answer, and it may lie outside the range; a category is
+        kept, or replaced by another one.
 
     Raises
     ------
@@ -42,10 +44,11 @@ def noise_answer(plan: Design, stratum: str, answer: float) -> float:
     -----
     Each call spends the budget of one answer. Noising the same answer twice spends it twice.
     """
-    return float(noise_answers(plan, stratum, [answer])[0])
+    (noised,) = noise_answers(plan, stratum, [answer]).tolist()
+    return noised if isinstance(noised, str) else float(noised)
 
 
-def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
+def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> npt.NDArray[Any]:
     """Noise answers of different people of one stratum; see :func:`noise_answer`.
 
     Parameters

@@ -25,6 +25,17 @@ def sum_numbers(data: DataFrame, stratum: str, column: str) -> list[tuple[str, i
     return [(name or "", count, float(mean), float(squares)) for name, count, _, mean, squares in rows]
 
 
+def count_names(data: DataFrame, stratum: str, column: str) -> list[tuple[str, str, int]]:
+    """Count a column of names by stratum."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    require_columns("the table of noised answers", data.columns, stratum, column)
+    named = data.select(text_of_column(stratum).alias("stratum"), text_of_column(column).alias("name"))
+    with spark_errors("the noised answers"):
+        rows = named.groupBy("stratum", "name").agg(F.count("*")).collect()
+    return [(group or "", name or "", count) for group, name, count in rows]
+
+
 def collect_numbers(
     data: DataFrame, stratum: str, *columns: str
 ) -> tuple[list[str], list[float], list[float]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
+from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.releases.microdata import MicrodataFielding
 from dpstrata.fielding.releasing import Files, Publication, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
@@ -43,8 +44,8 @@ def privatize(
         which it recognises people.
     answers : path
         Table with the columns ``id``, ``stratum`` and ``answer``. Numbers may have decimal commas; yes, no,
-        true and false are 1 and 0 where the design's answers are ``"binary"``. People who left the answer
-        blank count as people who did not answer.
+        true and false are 1 and 0 where the design's answers are ``"binary"``, and categories are written by
+        name. People who left the answer blank count as people who did not answer.
     sample : path
         The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.
     id, answer : str
@@ -85,7 +86,8 @@ def privatize(
     batch = read_batch(
         plan, files, id=id, stratum=stratum, answer=answer, sheet=sheet, accept_response=accept_response
     )
-    noising = MicrodataFielding()
+    noising = fielding_of(plan)
+    assert isinstance(noising, MicrodataFielding)
     publication = Publication(
         lambda entry: noising.noised(plan, batch.answers, progress or (lambda number: None))
     )

@@ -138,7 +138,7 @@ class Batch:
     question: str
     drawn: dict[str, str] = field(repr=False)
     people: list[str] = field(repr=False)
-    answers: dict[str, list[float]] = field(repr=False)
+    answers: dict[str, list[Any]] = field(repr=False)
     blank: int
     secret: bytes = field(repr=False)
     response: Response | None

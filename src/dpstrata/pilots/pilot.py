@@ -89,6 +89,10 @@ def pilot(
     if isinstance(pilot_total, int) and pilot_total < 1:
         raise InputError.must("pilot_total", "be at least 1", pilot_total)
     _, both = read_survey(strata, {**options, "epsilon": epsilon, "total": total})
+    if not both.answers.numbers:
+        raise NotAvailableError(
+            f"a pilot supports numbers only, got {both.answers.described} of {option('answers')}."
+        )
     in_all = both.promise.central_epsilon
     if isinstance(pilot_epsilon, int | float) and not 0 < pilot_epsilon < in_all:
         below = f"be above 0 and below {option('epsilon', in_all, 'g')}"

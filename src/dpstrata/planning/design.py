@@ -16,7 +16,7 @@ from dpstrata.survey.questionnaires.in_design import told_of
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import ReleaseName
-from dpstrata.survey.strata import Strata
+from dpstrata.survey.strata import Strata, require_fit
 
 _OF_QUESTIONNAIRES = ("questionnaire", "spreads", "forms")
 
@@ -40,6 +40,7 @@ def design(
     answers: tuple[float, float]
     | tuple[float, float, float]
     | Sequence[float]
+    | Sequence[str]
     | Answers
     | Literal["binary"]
     | None = None,
@@ -100,15 +101,16 @@ def design(
         strata, the mean expected in each, which targets of domains are relative to as well.
     mechanism : str
         Noise mechanism: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``, ``staircase``,
-        ``piecewise`` or ``gaussian``. ``best``, the default, picks the most precise one that fits answers,
-        promise and release; ``choice`` of the result lists what it considered, and documents record what it
-        picked.
+        ``piecewise``, ``gaussian`` or, for categories, ``category_response``. ``best``, the default, picks
+        the most precise one that fits answers, promise and release; ``choice`` of the result lists what it
+        considered, and documents record what it picked.
     objective : {"mean", "trace", "unit_free", "custom"}
         What to minimise: the variance of the population mean; the sum of the stratum variances; that sum,
         each variance relative to its stratum's own; or that sum, weighted by the strata's coefficients.
-    answers : (lower, upper), (lower, upper, step) or "binary"
-        Possible answers; a step makes them a grid. If omitted, (0, 1) is used and the design is for planning
-        only: no file of answers can be noised with it.
+    answers : (lower, upper), (lower, upper, step), "binary" or a list of categories
+        Possible answers; a step makes them a grid. Of categories the share of each is estimated, and
+        a standard error is the most that any share has. If omitted, (0, 1) is used and the design is for
+        planning only: no file of answers can be noised with it.
     questions : int
         Number of questions asked of the same people; each answer spends its share of the local budget.
     questionnaire : Questionnaire, optional
@@ -218,8 +220,9 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
         means = strata.expected_means()
         if means is not None:
             given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
-    filled = strata.filled(**shared)
-    return filled, Inputs(**given | _recorded(filled, given))
+    inputs = Inputs(**given | _recorded(strata, given))
+    require_fit(strata, inputs.answers, shared["proportion"])
+    return strata.filled(**shared), inputs
 
 
 def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:

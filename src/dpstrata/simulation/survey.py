@@ -35,14 +35,16 @@ class Simulation:
     replications, seed : int
         How many surveys, and the seed that repeats them.
     bias, bias_error : float
-        Mean error of the estimate; for objectives other than ``mean``, of Σ a times the stratum means.
+        Mean error of the estimate; for objectives other than ``mean``, of Σ a times the stratum means; of
+        categories that of the share furthest off.
     variance, variance_error : float
-        Empirical variance of the estimate; for other objectives Σ a² times that of the stratum means.
+        Empirical variance of the estimate; for other objectives Σ a² times that of the stratum means; of
+        categories half the sum over their shares.
     predicted_variance : float
         What the design says.
     coverage, coverage_error : float or None
         Share of intervals (estimate ± z standard errors of the design) that hold the true mean; ``None`` for
-        objectives other than ``mean``.
+        objectives other than ``mean``, and for categories, whose shares have a standard error each.
     predicted_coverage : float or None
         The design's confidence.
     worst_case : bool
@@ -135,6 +137,11 @@ def simulate(
     check_whole("seed", seed, least=0)
     answers = check_population(plan, population)
     generator = np.random.default_rng(seed)
+    if not plan.inputs.answers.numbers:
+        by_stratum = [
+            _share_errors(plan, i, codes, replications, generator) for i, codes in enumerate(answers)
+        ]
+        return _summarise_shares(plan, np.stack(by_stratum, axis=1), seed)
     errors = np.empty((replications, len(answers)))
     numbers = np.empty((replications, len(answers)), dtype=np.int64)
     for i, values in enumerate(answers):
@@ -165,7 +172,7 @@ def synthetic_population(plan: Design) -> list[FloatArray]:
     population = []
     for i, (size, sd) in enumerate(zip(plan.strata.sizes.tolist(), plan.sds.tolist(), strict=True)):
         values = plan.inputs.answers.population(size, sd)
-        got = float(values.std(ddof=1)) if size > 1 else 0.0
+        got = plan.inputs.answers.sd_of(values) if size > 1 else 0.0
         if abs(got - sd) > 0.01 * sd:
             raise InputError(
                 f"a synthetic population of stratum {plan.strata.name(i)!r} would need a standard "
@@ -230,10 +237,7 @@ def _stratum_means(
     rows = max(1, _CHUNK // per_survey)
     for start in range(0, replications, rows):
         count = min(rows, replications - start)
-        if plan.inputs.finite_population:
-            sample = draw_without_replacement(len(values), n, count, generator)
-        else:
-            sample = generator.integers(0, len(values), (count, n))
+        sample = _samples(plan, len(values), n, count, generator)
         m = _numbers_of_answers(plan, row, count, generator)
         chosen = release.simulated_answers(mechanism, shares[sample], e, generator)
         if m is None:
@@ -244,6 +248,39 @@ def _stratum_means(
         released = release.simulated_sums(mechanism, sums, e, generator) / m
         means[start : start + count], numbers[start : start + count] = answers.at_shares(released), m
     return means, numbers
+
+
+def _samples(plan: Design, size: int, n: int, count: int, generator: np.random.Generator) -> IntArray:
+    """Draw whom each survey asks in a stratum; of an endless population people may come twice."""
+    if plan.inputs.finite_population:
+        return draw_without_replacement(size, n, count, generator)
+    return generator.integers(0, size, (count, n))
+
+
+def _share_errors(
+    plan: Design, row: int, codes: FloatArray, replications: int, generator: np.random.Generator
+) -> FloatArray:
+    """Errors of the shares of one stratum: a line for each survey, a column for each category."""
+    n, e, mechanism = int(plan.sample_sizes[row]), plan.local_epsilon(row), plan.problem.terms.mechanism
+    people = codes[:, None] == np.arange(len(plan.inputs.answers.names))
+    off = people - people.mean(axis=0)
+    # as for numbers: without correction the prediction has S², which people drawn twice fall short of
+    endless = not plan.inputs.finite_population and len(codes) > 1
+    further = np.sqrt(len(codes) / (len(codes) - 1)) - 1.0 if endless else 0.0
+    errors = np.empty((replications, people.shape[1]))
+    rows = max(1, _CHUNK // (max(n, 1) * people.shape[1]))
+    for start in range(0, replications, rows):
+        count = min(rows, replications - start)
+        sample = _samples(plan, len(codes), n, count, generator)
+        m = _numbers_of_answers(plan, row, count, generator)
+        if m is None:
+            m = np.full(count, n)
+        else:
+            sample = generator.permuted(sample, axis=1)
+        said = mechanism.simulated_release(codes[sample], e, generator) + further * off[sample]
+        answered = (np.arange(n) < m[:, None])[:, :, None]
+        errors[start : start + count] = np.where(answered, said, 0.0).sum(axis=1) / m[:, None]
+    return np.asarray(errors - people.mean(axis=0))
 
 
 def _noise_of_figures(plan: Design, numbers: IntArray, generator: np.random.Generator) -> FloatArray | float:
@@ -317,6 +354,33 @@ def _summarise_mean(plan: Design, errors: FloatArray, seed: int) -> Simulation:
         coverage_error=float(np.sqrt(expected * (1 - expected) / replications)),
         predicted_coverage=expected,
         worst_case=plan.mechanism.worst_case,
+    )
+
+
+def _summarise_shares(plan: Design, errors: FloatArray, seed: int) -> Simulation:
+    """Summarise the errors of shares, by survey, stratum and category: half the sum of their variances.
+
+    The bias is that of the share that is furthest off, in Monte Carlo errors.
+    """
+    replications, terms = len(errors), plan.problem.terms
+    combined = np.einsum("rsk,s->rk", errors, terms.coefficients)
+    squares = (combined - combined.mean(axis=0)) ** 2
+    if plan.inputs.objective != "mean":
+        squares = np.einsum("rsk,s->rk", (errors - errors.mean(axis=0)) ** 2, terms.coefficients**2)
+    value = 0.5 * squares.sum(axis=1) * replications / (replications - 1)
+    biases, spreads = combined.mean(axis=0), combined.std(axis=0, ddof=1)
+    worst = int(np.argmax(np.abs(biases) / np.where(spreads > 0, spreads, 1.0)))
+    return Simulation(
+        replications=replications,
+        seed=seed,
+        bias=float(biases[worst]),
+        bias_error=float(spreads[worst] / np.sqrt(replications)),
+        variance=float(value.mean()),
+        variance_error=float(value.std(ddof=1) / np.sqrt(replications)),
+        predicted_variance=plan.variance,
+        coverage=None,
+        coverage_error=None,
+        predicted_coverage=None,
     )
 
 

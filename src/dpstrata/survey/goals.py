@@ -30,6 +30,7 @@ class Measure:
     """What a precision is measured in: a standard error, unless said otherwise."""
 
     plural: ClassVar[str] = "standard errors"
+    of: str = field(default="the population mean", kw_only=True)
 
     def standard_error(self, target: float, mean: float | None) -> float:
         """Return the standard error that a target means for a group that is expected to have ``mean``."""
@@ -37,7 +38,7 @@ class Measure:
 
     def in_words(self, target: float) -> str:
         """Say what is to be reached for the whole population."""
-        return f"a standard error of {plain_number(target)} for the population mean"
+        return f"a standard error of {plain_number(target)} for {self.of}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Margin(Measure):
     def in_words(self, target: float) -> str:
         """Say it with the confidence."""
         margin = f"a margin of error of {plain_number(target)}"
-        return f"{margin} for the population mean ({100 * self.confidence:.10g}% confidence)"
+        return f"{margin} for {self.of} ({100 * self.confidence:.10g}% confidence)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Variation(Measure):
     def in_words(self, target: float) -> str:
         """Say it with the mean."""
         variation = f"a coefficient of variation of {plain_number(target)}"
-        return f"{variation} for the population mean, expected to be {plain_number(self.expected_mean)}"
+        return f"{variation} for {self.of}, expected to be {plain_number(self.expected_mean)}"
 
 
 # option of ``design``: what its target, and those of domains, are measured in, and the option that needs
@@ -383,7 +384,7 @@ def targets_of(inputs: Inputs) -> Targets:
     """Return the precisions that someone's options ask for; standard errors unless said otherwise."""
     asked = next((name for name in TARGETS if getattr(inputs, name) is not None), "target_se")
     kind, needed = _MEASURES[asked]
-    measure = kind(**{name: getattr(inputs, name) for name in needed})
+    measure = kind(**{name: getattr(inputs, name) for name in needed}, of=inputs.answers.estimated)
     return Targets(measure, getattr(inputs, asked), inputs.domains or {})
 
 
@@ -455,6 +456,12 @@ def _check_targets_of_questions(inputs: Inputs, asked: list[str]) -> bool:
 
 def _check_expected_mean(inputs: Inputs) -> None:
     mean, answers = inputs.expected_mean, inputs.answers
+    if not answers.numbers and (inputs.target_cv is not None or mean is not None):
+        alone = "expected_mean" if inputs.target_cv is None else "target_cv"
+        raise InputError(
+            f"{option(alone)} needs answers with a mean, got {answers.described}. Use {option('target_se')} "
+            f"or {option('target_margin')}, which the shares of all categories then meet."
+        )
     if (inputs.target_cv is None) != (mean is None):
         alone = "target_cv" if mean is None else "expected_mean"
         raise InputError(

@@ -81,6 +81,17 @@ class Inputs(Options):
         return f"mean of answers {self.clipping}" if self.clip else "mean"
 
     @property
+    def precision_in_words(self) -> tuple[str, str]:
+        """What the standard error of a design is called, and what it is that of.
+
+        That of categories is the root of half the sum of the variances of their shares, which the standard
+        error of no share exceeds.
+        """
+        if self.answers.numbers:
+            return "a standard error of", f"the population {self.mean_in_words}"
+        return "a standard error of at most", self.answers.estimated
+
+    @property
     def clipping(self) -> str:
         """What is done to answers outside the range, for designs that clip them."""
         return f"clipped to {_grouped(self.answers.lower)}–{_grouped(self.answers.upper)}"
@@ -128,7 +139,22 @@ class Inputs(Options):
             raise InputError(
                 f"{option('clip')} requires {option('answers')} in an interval, such as 0:8000, got {got}."
             )
+        if not self.answers.numbers:
+            self._check_categories()
         self.release_form.check(self)
+
+    def _check_categories(self) -> None:
+        """Refuse what is not worked out for categories; their release refuses more."""
+        if self.questions > 1:
+            raise NotAvailableError(
+                f"{option('questions')} above 1 supports numbers only, got {self.answers.described}. Ask "
+                "several questions with categories in a questionnaire."
+            )
+        if not self.promise.any_mechanism:
+            raise NotAvailableError(
+                f"{option('answers')} that are categories support pure epsilon only, got a promise of "
+                f"{self.promise.title}."
+            )
 
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""

@@ -261,10 +261,11 @@ class Options(PromiseOptions):
     )
     answers: "Answers" = _option(
         None,
-        "Possible answers: lower and upper end, with a step for a grid, or binary; if omitted, 0 to 1, for "
-        "planning only.",
+        "Possible answers: lower and upper end, with a step for a grid, binary, or the names of categories; "
+        "if omitted, 0 to 1, for planning only.",
         "survey",
-        typed="Write lower:upper, lower:upper:step or binary; required to noise answers from a file.",
+        typed="Write lower:upper, lower:upper:step, binary or 'rent|own|other'; required to noise answers "
+        "from a file.",
         take=_as_answers,
     )
     questions: int = _option(

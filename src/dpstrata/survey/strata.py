@@ -17,7 +17,7 @@ from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.answers.base import Answers, parse_answers
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata_checks import find_large_spreads, find_problems
-from dpstrata.survey.strata_columns import spread_of_proportions, strata_arguments
+from dpstrata.survey.strata_columns import OF_CATEGORY, spread_of_proportions, strata_arguments
 from dpstrata.words.numbers import counted
 from dpstrata.words.strata import population_table
 from dpstrata.words.tables import as_plain_text, shown_as_html
@@ -140,7 +140,7 @@ class Strata:
         cls,
         path: str | Path,
         *,
-        answers: str | Sequence[float] | Answers | None = None,
+        answers: str | Sequence[float] | Sequence[str] | Answers | None = None,
         sheet: str | None = None,
     ) -> Strata:
         """Read strata from CSV, or with the extra ``files`` from Parquet or Excel.
@@ -149,7 +149,7 @@ class Strata:
         ----------
         path : path
             The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``.
-        answers : (lower, upper), (lower, upper, step) or "binary", optional
+        answers : (lower, upper), (lower, upper, step), "binary" or a list of categories, optional
             If given, spreads that such answers cannot have are reported with the other mistakes.
         sheet : str, optional
             Sheet of an Excel file; by default the first. Title rows above its header are left out.
@@ -166,7 +166,10 @@ class Strata:
 
     @classmethod
     def from_frame(
-        cls, frame: IntoFrame, *, answers: str | Sequence[float] | Answers | None = None
+        cls,
+        frame: IntoFrame,
+        *,
+        answers: str | Sequence[float] | Sequence[str] | Answers | None = None,
     ) -> Strata:
         """Take strata from a data frame (pandas, Polars, Arrow or anything narwhals knows).
 
@@ -291,6 +294,13 @@ class Strata:
         """Where the standard deviation of one stratum comes from."""
         return self.sd_sources if isinstance(self.sd_sources, str) else self.sd_sources[row]
 
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories whose expected shares the strata state, in columns ``proportion:NAME``."""
+        return tuple(
+            name.removeprefix(OF_CATEGORY) for name in self.extra if str(name).startswith(OF_CATEGORY)
+        )
+
     def expected_means(self) -> FloatArray | None:
         """Return the mean expected in each stratum, from the column ``expected_mean`` if there is one.
 
@@ -342,6 +352,42 @@ def strata_from_table(
     ``spread_follows`` says that a table without any spread is no reason to warn of the worst case.
     """
     return Strata(**strata_arguments(table, answers=answers, spread_follows=spread_follows))
+
+
+def require_fit(strata: Strata, answers: Answers, proportion: float | None = None) -> None:
+    """Require that expected shares are those of such answers.
+
+    Parameters
+    ----------
+    strata : Strata
+        The population.
+    answers : Answers
+        What can be answered.
+    proportion : float, optional
+        One expected share of the upper end for all strata.
+
+    Raises
+    ------
+    InputError
+        If they are shares of something else.
+    """
+    if not answers.numbers and (proportion is not None or strata.proportions is not None):
+        raise InputError(
+            f"{option('proportion')} is the share of one of two answers, and there are {answers.described}. "
+            f"Give the strata a column for each category instead: {OF_CATEGORY}{answers.names[0]} and so on.",
+            value=proportion,
+        )
+    if strata.categories and strata.sds is None:
+        raise InputError(
+            f"columns {OF_CATEGORY}{strata.categories[0]} and so on must be read by Strata.from_file or "
+            "Strata.from_frame, got them without standard deviations."
+        )
+    if strata.categories and sorted(strata.categories) != sorted(answers.names):
+        got = str(answers) if answers.names else f"answers in {answers}"
+        raise InputError(
+            f"the strata have proportions of the categories {', '.join(strata.categories)}, which must be "
+            f"those of {option('answers')}, got {got}."
+        )
 
 
 def _sources(sd_sources: str | Sequence[str] | None, worst_case: bool) -> str | tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from dpstrata.survey.strata_checks import COLUMN_OF, find_large_spreads, find_pr
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
 NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")
 KNOWN = ("stratum", "sd_source", *NUMBERS)
+OF_CATEGORY = "proportion:"  # and the name of a category: its expected share
 _COUNTS = ("size", "min", "max")
+_ROUNDED = 0.02  # by which the sum of shares that were rounded may miss 1
 
 
 def strata_arguments(
@@ -35,7 +38,9 @@ def strata_arguments(
     columns = _number_columns(known)
     names = known.texts("stratum")
     sources = known.sources(spread)
-    if spread is not None:
+    if spread == OF_CATEGORY:
+        columns["sds"] = _spread_of_categories(known, columns["sizes"])
+    elif spread is not None:
         columns["sds"] = _standard_deviations(known, spread, columns["sizes"])
     found = find_problems(columns, names=names, sources=sources)
     if answers is not None and "sds" in columns:
@@ -46,8 +51,8 @@ def strata_arguments(
     if spread is None and not spread_follows:
         warnings.warn(
             DpstrataWarning(
-                f"{table.source}: there is no spread column (sd, variance, proportion, or sd_low and "
-                "sd_high), so the worst case of the answer range is used."
+                f"{table.source}: there is no spread column ({_spread_columns(answers)}), so the worst case "
+                f"of {'the answer range' if answers is None or answers.numbers else 'equal shares'} is used."
             ),
             stacklevel=4,
         )
@@ -57,7 +62,7 @@ def strata_arguments(
         "sd_sources": sources,
         "sds_are_shares": spread == "proportion",
         "proportions": known.numbers("proportion") if spread == "proportion" else None,
-        "extra": {name: tuple(cells) for name, cells in known.others.items()},
+        "extra": {name: tuple(cells) for name, cells in (known.others | known.of_categories).items()},
     }
 
 
@@ -85,9 +90,27 @@ class _Columns(Columns):
     """The columns of a table of strata; those that are not known are kept."""
 
     def __init__(self, table: Table) -> None:
+        of_categories = {
+            OF_CATEGORY + name.strip()[len(OF_CATEGORY) :].strip(): cells
+            for name, cells in table.columns.items()
+            if name.strip().casefold().startswith(OF_CATEGORY)
+        }
+        others = {
+            name: cells
+            for name, cells in table.columns.items()
+            if not name.strip().casefold().startswith(OF_CATEGORY)
+        }
         super().__init__(
-            table, known=KNOWN, required=("stratum", "size"), numbers=NUMBERS, counts=_COUNTS, row="stratum"
+            replace(table, columns=others),
+            known=KNOWN,
+            required=("stratum", "size"),
+            numbers=NUMBERS,
+            counts=_COUNTS,
+            row="stratum",
         )
+        self.of_categories = of_categories
+        self.cells |= of_categories
+        self._decimal = self._decimal_sign((*NUMBERS, *of_categories))
         for name, other in self.slips.items():
             warnings.warn(
                 DpstrataWarning(
@@ -100,7 +123,7 @@ class _Columns(Columns):
         """Return the column that says the spread; only one way may be used."""
         given = [name for name in SPREADS if name in self.cells]
         if given in (["sd_low", "sd_high"], []):
-            return "sd_high" if given else None
+            return "sd_high" if given else OF_CATEGORY if self.of_categories else None
         if len(given) > 1 or given[0] in ("sd_low", "sd_high"):
             self.mistakes.append(
                 "the spread must be given by one of sd, variance, proportion, or by sd_low and sd_high, "
@@ -143,6 +166,41 @@ def _standard_deviations(known: _Columns, spread: str, sizes: FloatArray) -> Flo
     if spread == "variance":
         return np.sqrt(values)
     return spread_of_proportions(values, np.maximum(np.where(np.isfinite(sizes), sizes, 2.0), 1.0))
+
+
+def _spread_of_categories(known: _Columns, sizes: FloatArray) -> FloatArray:
+    """Turn expected shares of categories into S, S² being half the sum of p(1 − p)·N/(N − 1).
+
+    Shares that add up to nearly 1, because they were rounded, are scaled to do so.
+    """
+    shares = {name: known.numbers(name) for name in known.of_categories}
+    for name, values in shares.items():
+        wrong = np.isfinite(values) & ~((values >= 0) & (values <= 1))
+        known.findings += [
+            Finding(int(i), name, f"{name} must lie between 0 and 1", f"{values[i]:g}")
+            for i in np.flatnonzero(wrong)
+        ]
+    whole = np.sum(list(shares.values()), axis=0)
+    known.findings += [
+        Finding(
+            int(i),
+            next(iter(shares)),
+            "the proportions of all categories must add up to 1",
+            f"{whole[i]:.6g}",
+        )
+        for i in np.flatnonzero(np.abs(whole - 1.0) > _ROUNDED)
+    ]
+    people = np.maximum(np.where(np.isfinite(sizes), sizes, 2.0), 1.0)
+    scaled = (values / np.where(whole > 0, whole, 1.0) for values in shares.values())
+    each = [spread_of_proportions(np.clip(np.nan_to_num(values), 0.0, 1.0), people) ** 2 for values in scaled]
+    return np.asarray(np.sqrt(0.5 * np.sum(each, axis=0)))
+
+
+def _spread_columns(answers: Answers | None) -> str:
+    """Name the columns that can say the spread."""
+    if answers is None or answers.numbers:
+        return "sd, variance, proportion, or sd_low and sd_high"
+    return f"{OF_CATEGORY}{answers.names[0]} and so on, or sd"
 
 
 def spread_of_proportions(proportions: FloatArray, sizes: FloatArray) -> FloatArray:

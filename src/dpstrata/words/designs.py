@@ -198,11 +198,12 @@ def result_in_words(plan: Design) -> str:
     parts = plan.variance_parts
     share = parts.privacy / parts.total if parts.total > 0 else 0.0
     give = "gives" if plan.total == 1 else "give"
+    error, of = plan.inputs.precision_in_words
     if plan.standard_error is not None:
         result = (
-            f"{plan.strata.counted(plan.total)} {give} a standard error of {figure(plan.standard_error)} for "
-            f"the population {plan.inputs.mean_in_words}, a margin of error of "
-            f"{figure(plan.inputs.z * plan.standard_error)} at {confidence_in_words(plan)}."
+            f"{plan.strata.counted(plan.total)} {give} {error} {figure(plan.standard_error)} for {of}, "
+            f"a margin of error of {figure(plan.inputs.z * plan.standard_error)} at "
+            f"{confidence_in_words(plan)}."
         )
     else:
         result = (

@@ -10,7 +10,7 @@ from dpstrata.words.numbers import at_error, counted
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
 if TYPE_CHECKING:
-    from dpstrata.fielding.estimators import Estimate, Estimation
+    from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
 
 _NAMED = 5
 
@@ -32,6 +32,19 @@ def estimation_table(result: Estimation) -> TextTable:
     )
 
 
+def share_table(result: ShareEstimation) -> TextTable:
+    """Shares of all categories in the whole, the domains and the strata, each rounded to its error."""
+    rows = result.rows
+    shown = max(SHOWN_STRATA, len(result.categories))
+    place, *others = _header(_level(result))
+    return TextTable(
+        "Shares from noised answers",
+        (place.replace("mean of", "share in"), "category", *others),
+        [_share_cells(row) for row in rows[:shown]],
+        not_shown(len(rows) - shown, "shares"),
+    )
+
+
 def estimates_table(rows: Sequence[Estimate]) -> TextTable:
     """Show some of the estimates, whose level and quantity only the whole knows."""
     shown = [_cells(row) for row in islice(rows, SHOWN_STRATA)]
@@ -45,23 +58,40 @@ def estimation_sentences(result: Estimation) -> list[str]:
     figures = (total.estimate, total.lower, total.upper)
     estimate, lower, upper = at_error(figures, total.standard_error, whole=result.counts_people)
     clipped = result.of.removeprefix("mean")
-    doubts = (
-        (
-            result.floored,
+    return [
+        f"The population total{clipped} is {estimate} ({_level(result)}: {lower} to {upper}).",
+        *_doubts(
+            result,
             "the noised answers vary less than the noise alone would, so the answers are taken to have no "
             "spread",
         ),
+        *result.notes,
+    ]
+
+
+def share_sentences(result: ShareEstimation) -> list[str]:
+    """State what the intervals hold for, the strata to be careful with, and what became of the promise."""
+    return [
+        "The shares of all categories add up to 1; noise may take one below 0 or above 1. Each interval is "
+        "for its share alone.",
+        *_doubts(
+            result,
+            "a category is reported so rarely or so often that noise alone explains it, so its share is "
+            "taken to have no sampling error",
+        ),
+        *result.notes,
+    ]
+
+
+def _doubts(result: Estimation | ShareEstimation, floored: str) -> list[str]:
+    """Name the strata to be careful with."""
+    doubts = (
+        (result.floored, floored),
         (result.single, "there is only one answer, so the spread stated in the design is used"),
         (result.few, "there are fewer than 10 answers, too few for a reliable interval"),
     )
     return [
-        f"The population total{clipped} is {estimate} ({_level(result)}: {lower} to {upper}).",
-        *(
-            f"In {counted(len(names), 'stratum')}, {words}: {_listed(names)}."
-            for names, words in doubts
-            if names
-        ),
-        *result.notes,
+        f"In {counted(len(names), 'stratum')}, {words}: {_listed(names)}." for names, words in doubts if names
     ]
 
 
@@ -76,7 +106,12 @@ def _cells(row: Estimate) -> tuple[str, ...]:
     return (name, estimate, error, f"{lower} to {upper}", f"{row.answers:,}", f"{row.invited:,}")
 
 
-def _level(result: Estimation) -> str:
+def _share_cells(row: ShareEstimate) -> tuple[str, ...]:
+    place, *others = _cells(row)
+    return (place, row.category, *others)
+
+
+def _level(result: Estimation | ShareEstimation) -> str:
     return f"{100 * result.confidence:.10g}% interval"
 
 

@@ -30,12 +30,13 @@ def evaluation_table(scored: Evaluation) -> TextTable:
 
 def evaluation_sentences(scored: Evaluation) -> list[str]:
     """Say how good the allocation is."""
-    name = "a standard error" if scored.standard_error is not None else "an objective"
+    error, _ = scored.best.inputs.precision_in_words
+    name = error if scored.standard_error is not None else "an objective of"
     given = scored.variance if scored.standard_error is None else scored.standard_error
     best = scored.best.precision
     measure = "planned variance" if scored.best.problem.terms.random_answers else "variance"
     return [
-        f"Your allocation has {name} of {figure(given)}; the best one {_as_large(scored)} has "
+        f"Your allocation has {name} {figure(given)}; the best one {_as_large(scored)} has "
         f"{figure(best)}. Its {measure} is {_beside_the_best(scored.ratio)}.",
         *([] if scored.best.expected_answers is None else [_response_in_words(scored)]),
         *([] if scored.cost is None else [_cost_in_words(scored, scored.cost)]),

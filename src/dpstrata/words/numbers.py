@@ -47,6 +47,18 @@ def counted(number: int, unit: str = "interview") -> str:
     return f"{number:,} {unit if number == 1 else _PLURALS.get(unit, f'{unit}s')}"
 
 
+def share_in_percent(share: float) -> str:
+    """Write a share in percent.
+
+    Examples
+    --------
+    >>> share_in_percent(0.27), share_in_percent(0.004), share_in_percent(0)
+    ('27%', '0.4%', '0%')
+    """
+    digits = 0 if share == 0 or share >= 0.01 else 1
+    return f"{100 * share:.{digits}f}%"
+
+
 def plain_number(value: float) -> str:
     """Write a number with all the digits it has, and no more."""
     return f"{value:.0f}" if value.is_integer() else repr(value)

@@ -35,7 +35,8 @@ def alarm(plan: Design) -> str | None:
         return None
     start = f"Too imprecise: with a margin of error of {_rounded(margin)} ({confidence_in_words(plan)}),"
     if mean is None:
-        return f"{start} means closer than that could not be told apart."
+        means = "means" if answers.numbers else "shares"
+        return f"{start} {means} closer than that could not be told apart."
     ends = max(mean - margin, answers.lower), min(mean + margin, answers.upper)
     this, low, high = map(answers.shown, (mean, *ends))
     return f"{start} a {answers.figure} of {this} could not be told from {low} or {high}."

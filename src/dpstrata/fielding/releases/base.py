@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from dpstrata.designs.record import Design
-from dpstrata.fielding.estimators import Estimation
+from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.grid_noise import check_answers, noise_at, on_grid
-from dpstrata.numerics.arrays import FloatArray
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 class Fielding(ABC):
     """How answers are noised, what is published of them, and how it is estimated from."""
 
-    def noise_answers(self, plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatArray:
+    def noise_answers(self, plan: Design, stratum: str, answers: npt.ArrayLike) -> npt.NDArray[Any]:
         """Noise answers of different people of one stratum before anyone sees them, if it is done at all.
 
         Raises
@@ -46,9 +45,11 @@ class Fielding(ABC):
         """
 
     @abstractmethod
-    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+    def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation:
         """Estimate from the columns of a published table, as :meth:`read` has them."""
 
     @abstractmethod
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
+    def estimate_on_spark(
+        self, plan: Design, data: DataFrame, stratum: str, answer: str
+    ) -> Estimation | ShareEstimation:
         """Estimate from a published table on Spark."""

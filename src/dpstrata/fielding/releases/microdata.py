@@ -20,7 +20,14 @@ import numpy.typing as npt
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.answer_files import ANSWER, STRATUM, read_noised
-from dpstrata.fielding.estimators import FEW, Estimation, StratumParts, combine, places
+from dpstrata.fielding.estimators import (
+    FEW,
+    Estimation,
+    ShareEstimation,
+    StratumParts,
+    combine,
+    places,
+)
 from dpstrata.fielding.releases.base import Fielding
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.releases import OPTION
@@ -54,11 +61,13 @@ class MicrodataFielding(Fielding):
         """Read noised answers."""
         return read_noised(path, stratum, answer)
 
-    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+    def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation:
         """Estimate from noised answers."""
         return estimate_means(plan, *columns)
 
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
+    def estimate_on_spark(
+        self, plan: Design, data: DataFrame, stratum: str, answer: str
+    ) -> Estimation | ShareEstimation:
         """Let Spark add noised answers up, and estimate from that."""
         from dpstrata.fielding.noised_on_spark import sum_numbers
 
@@ -113,14 +122,34 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
             f"estimates from single answers need {option(OPTION, Microdata.name)}, got "
             f"{option(OPTION, plan.inputs.release_form.name)}."
         )
-    counts, means, squares = moments
-    _require_counts(plan, counts)
-    if not (np.all(np.isfinite(means)) and np.all(np.isfinite(squares))):
+    if not plan.inputs.answers.numbers:
+        raise InputError(
+            f"means are estimated from numbers, got {plan.inputs.answers.described}. Use estimate."
+        )
+    require_counts(plan, moments.counts)
+    if not (np.all(np.isfinite(moments.means)) and np.all(np.isfinite(moments.squares))):
         raise InputError("noised answers must be numbers that can be added up, got larger ones.")
-    noise = _noise_variances(plan, moments)
+    return estimate_parts(plan, moments, _noise_variances(plan, moments), plan.sds**2)
+
+
+def estimate_parts(plan: Design, moments: Moments, noise: FloatArray, stated: FloatArray) -> Estimation:
+    """Take the noise off the spread of noised answers, and put the strata together.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    moments : Moments
+        Of the noised answers; at least one in every stratum.
+    noise : array
+        Variance of the noise of one answer, in each stratum.
+    stated : array
+        Variance of the answers that is used where there is only one.
+    """
+    counts, means, squares = moments
     several = counts > 1
     observed = squares / np.maximum(counts - 1, 1)
-    sampling = np.where(several, np.maximum(observed - noise, 0.0), plan.sds**2)
+    sampling = np.where(several, np.maximum(observed - noise, 0.0), stated)
     freedom = np.where(several, counts - 1.0, math.inf)
     names = plan.strata.names
     return combine(
@@ -148,7 +177,8 @@ def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Mom
     return Moments(counts, means, np.asarray(squares, dtype=float))
 
 
-def _require_counts(plan: Design, counts: IntArray) -> None:
+def require_counts(plan: Design, counts: IntArray) -> None:
+    """Require an answer in every stratum, and no more than invitations."""
     for wrong, words in (
         (counts > plan.sample_sizes, "more answers than invitations"),
         (counts == 0, "no answer"),

@@ -249,7 +249,7 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float, of:
     Parameters
     ----------
     rows : sequence of mappings
-        With ``group``, ``estimate``, ``lower`` and ``upper``.
+        With ``group``, ``estimate``, ``lower`` and ``upper``; shares with their ``category`` too.
     confidence : float
         Level of the intervals.
     of : str
@@ -265,6 +265,9 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float, of:
     if not rows:
         raise InputError("a chart needs at least one row of data.")
     values = [{name: row[name] for name in ("group", "estimate", "lower", "upper")} for row in rows]
+    for value, row in zip(values, rows, strict=True):
+        if "category" in row:
+            value["group"] = f"{row['group']}: {row['category']}"
     place = {"field": "group", "type": "nominal", "sort": None, "title": None}
     axis = {"type": "quantitative", "title": f"estimated {of}", "scale": {"zero": False}}
     colour = COLOURS[0]
@@ -272,7 +275,7 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float, of:
         {
             "$schema": SCHEMA,
             "title": {
-                "text": "Estimates from noised answers" if of == "mean" else of.capitalize(),
+                "text": "Estimates from noised answers" if of in ("mean", "share") else of.capitalize(),
                 "subtitle": f"with {100 * confidence:.10g}% intervals",
             },
             "width": 560,

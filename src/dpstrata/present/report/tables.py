@@ -11,7 +11,7 @@ import numpy as np
 
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.designs.record import Design
-from dpstrata.present.report.words import OBJECTIVES, three_digits
+from dpstrata.present.report.words import minimised_in_words, three_digits
 from dpstrata.privacy.promises import PROMISES
 from dpstrata.privacy.promises.pure import beliefs
 from dpstrata.survey.options import RECORDED
@@ -58,7 +58,7 @@ def options_table(plan: Design) -> TextTable:
         ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
         *([] if inputs.device_epsilon is None else [("device epsilon", plain_number(inputs.device_epsilon))]),
         ("questions per person", f"{inputs.questions:,}"),
-        ("minimised", OBJECTIVES[inputs.objective]),
+        ("minimised", minimised_in_words(inputs)),
     ]
     limits = {
         "largest local epsilon of one noised answer": inputs.local_epsilon_cap,

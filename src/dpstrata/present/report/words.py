@@ -26,6 +26,17 @@ OBJECTIVES = {
     "unit_free": "the sum of the variances of the stratum means, each relative to its stratum's own",
     "custom": "the sum of the variances of the stratum means, weighted by the squared coefficients",
 }
+OBJECTIVES_OF_SHARES = {
+    "mean": "half the sum of the variances of the estimated shares",
+    "trace": "half the sum of the variances of all strata's shares",
+    "unit_free": "half the sum of the variances of all strata's shares, each relative to its stratum's own",
+    "custom": "half the sum of the variances of all strata's shares, weighted by the squared coefficients",
+}
+
+
+def minimised_in_words(inputs: Inputs) -> str:
+    """Name what is made as small as possible."""
+    return (OBJECTIVES if inputs.answers.numbers else OBJECTIVES_OF_SHARES)[inputs.objective]
 
 
 def headline(plan: Design, match: Match | None = None, *, matched: bool = True) -> str:
@@ -67,8 +78,10 @@ def measure_in_words(plan: Design) -> str:
     """Name the precision of a design and give its value."""
     if plan.standard_error is None:
         return f"an objective ({plan.inputs.objective}) of {three_digits(plan.variance)}"
-    of = f" for the {plan.inputs.mean_in_words}" if plan.inputs.clip else ""
-    return f"a standard error of {three_digits(plan.standard_error)}{of}"
+    error, of = plan.inputs.precision_in_words
+    said = f" for {of}" if not plan.inputs.answers.numbers else ""
+    said = f" for the {plan.inputs.mean_in_words}" if plan.inputs.clip else said
+    return f"{error} {three_digits(plan.standard_error)}{said}"
 
 
 def three_digits(value: float) -> str:
@@ -199,7 +212,7 @@ def goal_in_words(inputs: Inputs, unit: str = "interview") -> str:
     >>> goal_in_words(Inputs(epsilon=1.0, total=200))
     'Which allocation of exactly 200 interviews makes the variance of the estimated population mean smallest?'
     """
-    return inputs.goal.in_words(unit, f"makes {OBJECTIVES[inputs.objective]} smallest")
+    return inputs.goal.in_words(unit, f"makes {minimised_in_words(inputs)} smallest")
 
 
 def odds_in_words(plan: Design) -> str:

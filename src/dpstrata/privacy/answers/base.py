@@ -18,6 +18,7 @@ KINDS = {
     "yes_no": "YesNo",
     "interval": "Interval",
     "grid": "Grid",
+    "category": "Category",
 }
 
 
@@ -45,8 +46,9 @@ class Answers:
     ``upper``.
 
     A mechanism may ask for ``range``, by which its noise scales; ``steps``, the grid that it may stay on; and
-    ``values``, how many different answers there are. It is given and returns shares of the range. To say what
-    it cannot protect it has ``described`` and ``str()``. Nothing else about answers is its business.
+    ``values``, how many different answers there are; and ``numbers``, whether they are numbers. It is given
+    and returns shares of the range; of categories it is given their places. To say what it cannot protect it
+    has ``described`` and ``str()``. Nothing else about answers is its business.
 
     Examples
     --------
@@ -66,12 +68,16 @@ class Answers:
     """How such answers are asked for, in the words of a message."""
     figure: ClassVar[str] = "mean"
     """What is estimated."""
+    estimated: ClassVar[str] = "the population mean"
+    """What a standard error of a design is that of, in words."""
     counts_people: ClassVar[bool] = False
     """Whether the total of all answers is a number of people."""
     written: ClassVar[str] = "a number"
     """How people write an answer, in the words of a message; :meth:`from_cell` reads it."""
     can_clip: ClassVar[bool] = False
     """Whether an answer outside the range may count as the nearer end of it."""
+    numbers: ClassVar[bool] = True
+    """Whether answers are numbers, whose mean is estimated; otherwise the share of every name is."""
 
     def __new__(cls, lower: float, upper: float, step: float | None = None) -> Answers:
         """Find the kind that is written like this."""
@@ -106,6 +112,11 @@ class Answers:
         """How many different answers there are, in words."""
         raise NotImplementedError
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What can be answered by name; empty where answers are numbers."""
+        return ()
+
     # --- answers ------------------------------------------------------------------------------
 
     def checked(self, given: npt.ArrayLike, *, clip: bool = False, where: str | None = None) -> FloatArray:
@@ -127,13 +138,13 @@ class Answers:
         """
         raise NotImplementedError
 
-    def from_cell(self, cell: Any) -> float | None:
+    def from_cell(self, cell: Any) -> float | str | None:
         """Read an answer as someone wrote it, in a cell of a table or on a line.
 
         Returns
         -------
-        float or None
-            The number that :meth:`checked` takes; ``None`` for what cannot be read.
+        float, str or None
+            The number or name that :meth:`checked` takes; ``None`` for what cannot be read.
         """
         return read_number(cell)
 
@@ -158,7 +169,11 @@ class Answers:
         """
         return None
 
-    def population(self, size: int, sd: float) -> FloatArray:
+    def sd_of(self, given: npt.ArrayLike) -> float:
+        """Return the standard deviation (divisor N - 1) of answers of at least two people."""
+        return float(self.checked(given).std(ddof=1))
+
+    def population(self, size: int, sd: float) -> npt.NDArray[Any]:
         """Make up answers of ``size`` people whose standard deviation comes as near to ``sd`` as any."""
         raise NotImplementedError
 
@@ -213,8 +228,8 @@ def kinds() -> Iterator[type[Answers]]:
         yield getattr(import_module(f"dpstrata.privacy.answers.{module}"), name)
 
 
-def parse_answers(given: str | Answers | Sequence[float] | Mapping[str, Any]) -> Answers:
-    """Turn ``(lower, upper)``, ``(lower, upper, step)``, ``"0:100:1"`` or ``"binary"`` into Answers.
+def parse_answers(given: str | Answers | Sequence[float] | Sequence[str] | Mapping[str, Any]) -> Answers:
+    """Turn ``(lower, upper)``, ``"0:100:1"``, ``"binary"``, ``["rent", "own"]`` and the like into Answers.
 
     The fields of Answers, as a design document has them, do as well.
 

@@ -9,6 +9,7 @@ from dpstrata.errors import InputError
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.answers.grid import Grid
 from dpstrata.privacy.answers.interval import read_numbers
+from dpstrata.words.numbers import share_in_percent
 
 _WORD = "binary"
 _NUMBERS = [0.0, 1.0, 1.0]
@@ -35,7 +36,7 @@ class YesNo(Grid):
         if [self.lower, self.upper, self.step] != _NUMBERS:
             raise InputError(f"yes and no must be 0 and 1 in steps of 1, got {self}.")
 
-    def from_cell(self, cell: Any) -> float | None:
+    def from_cell(self, cell: Any) -> float | str | None:
         """Read yes, no, true, false, y and n in any case, and numbers."""
         word = _SPELLINGS.get(cell.strip().casefold()) if isinstance(cell, str) else None
         return Grid.from_cell(self, cell) if word is None else word
@@ -58,5 +59,4 @@ class YesNo(Grid):
 
     def shown(self, estimate: float) -> str:
         """Write a share in percent."""
-        digits = 0 if estimate == 0 or estimate >= 0.01 else 1
-        return f"{100 * estimate:.{digits}f}%"
+        return share_in_percent(estimate)

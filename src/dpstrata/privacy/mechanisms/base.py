@@ -7,7 +7,8 @@ Every noise variance is written as
 with the kernel :math:`s` of :mod:`dpstrata.privacy.mechanisms.kernels`, a weight :math:`w`, and a
 remainder :math:`\psi` that stays bounded as the budget goes to zero. A mechanism supplies the weight, the
 remainder with two derivatives and its stable increase, and the plain textbook variance in mpmath, which
-shares no code with the rest and settles near-ties.
+shares no code with the rest and settles near-ties. The variance of categories contains a multiple of
+:math:`1/(e^e - 1)` besides (``offset``).
 
 Taking :math:`w\,s` off only matters for small budgets. With ``whole=True`` a mechanism is asked for
 :math:`v/R^2` itself in place of :math:`\psi`, which is cheaper; it is only asked where every budget is at
@@ -45,12 +46,14 @@ class Mechanism(ABC):
     title: ClassVar[str]
     weight: float
     """w: how many times s(e) the variance contains, in units of R²."""
-    line_weight: float | None = None
-    """w₁, where v has 2·w₁/y + 2·w/y² instead of w·s(e) = 2·w/y + 2·w/y², with y = expm1(e)."""
+    offset: float = 0.0
+    """How many times 1/(exp(e) − 1) it contains besides: under amplification that over n is a constant."""
     rounding: float = 64.0
     """Bound on the rounding error of a gain, in spacings of doubles; closer gains are settled in mpmath."""
     needs_delta: ClassVar[bool] = False
     """Whether it keeps a promise of (ε, δ), and no other."""
+    numbers: ClassVar[bool] = True
+    """Whether it protects numbers; otherwise it protects categories."""
     additive: bool = True
     """Whether noise of one distribution is added to every answer; only then can a sum have it."""
     keeps_distance: bool = True
@@ -62,6 +65,11 @@ class Mechanism(ABC):
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
+        if self.numbers and not answers.numbers:
+            raise InputError(
+                f"{self.title} noise protects numbers, got {answers.described} of {option('answers')}. Use "
+                f"{option('mechanism', 'category_response')} or {option('mechanism', 'best')}."
+            )
         self.check()
 
     @property

@@ -19,6 +19,7 @@ MECHANISMS = {
     "randomized_response": "RandomizedResponse",
     "staircase": "Staircase",
     "piecewise": "Piecewise",
+    "category_response": "CategoryResponse",
     "gaussian": "Gaussian",
 }
 

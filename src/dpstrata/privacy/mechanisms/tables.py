@@ -87,7 +87,8 @@ class RowNoise(NoRemainder):
 
     def __init__(self, linear: float, square: float) -> None:
         self.weight = square / 2.0
-        self.line_weight = self._line = linear / 2.0
+        self.offset = linear - square
+        self._line = linear / 2.0
         super().__init__(_UNIT)
 
     def variance_at(self, at: Point) -> FloatArray:

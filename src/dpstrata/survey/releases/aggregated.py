@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from dpstrata.errors import InputError, option
+from dpstrata.errors import InputError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
@@ -68,7 +68,12 @@ class Aggregated(Release):
     # --- checks -------------------------------------------------------------------------------
 
     def check(self, inputs: Inputs) -> None:
-        """Refuse a cap on published answers, and promises that two layers are not proven to keep."""
+        """Refuse categories, a cap on published answers, and promises that two layers do not keep."""
+        if not inputs.answers.numbers:
+            raise NotAvailableError(
+                f"{option(OPTION, self.name)} publishes numbers, got {inputs.answers.described}. Ask them in "
+                f"a questionnaire, which publishes their counts, or use {option(OPTION, 'microdata')}."
+            )
         if inputs.local_epsilon_cap is not None:
             raise InputError(
                 f"{option('local_epsilon_cap')} limits what a published answer may spend, and with "

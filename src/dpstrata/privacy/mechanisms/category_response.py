@@ -1,0 +1,139 @@
+r"""Randomized response for categories (k-ary; Kairouz, Bonawitz and Ramage 2016).
+
+With x = exp(e) an answer is sent as it is with probability x/(x + k − 1), and every other category with
+probability q = 1/(x + k − 1) each, so that the probabilities of any output are exactly x apart. A category of
+share p is reported with probability q + d·p, d = (x − 1)/(x + k − 1). What is estimated from a report is
+therefore its indicator less q, over d; summed over the k categories, its noise has the variance
+
+.. math:: \frac{(k-1)(2x + k - 2)}{(x-1)^2} = \frac{2(k-1)}{x-1} + \frac{k(k-1)}{(x-1)^2} ,
+
+whatever was answered. Half of it is the variance of this mechanism, which for k = 2 is that of randomized
+response. With x − 1 = C/n both parts are polynomials in n: over n, a constant and a straight line.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy import randomness
+from dpstrata.privacy.mechanisms.base import NoRemainder
+from dpstrata.privacy.mechanisms.grid import GridNoise
+from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.randomness import Chance
+
+
+class CategoryResponse(NoRemainder):
+    """v(e) = (k−1)(2x + k − 2)/(2(x−1)²) with x = exp(e): half the sum over the shares of k categories."""
+
+    name = "category_response"
+    title = "K-ary randomized response"
+    additive = False
+    keeps_distance = False
+    numbers: ClassVar[bool] = False
+
+    def check(self) -> None:
+        """Require categories."""
+        if self.answers.values is None or self.answers.numbers:
+            raise InputError(
+                f"K-ary randomized response protects categories, got {self.answers.described}. Name them, as "
+                f"in {option('answers', 'rent|own|other')}, or use another mechanism."
+            )
+        self._k = k = self.answers.values
+        self.weight = k * (k - 1) / 4
+        self.offset = -(k - 1) * (k - 2) / 2
+
+    def in_words(self, what: str) -> str:
+        """Say that nothing is added."""
+        return "Each answer is kept, or replaced by another category, by k-ary randomized response"
+
+    def variance_at(self, at: Point) -> FloatArray:
+        """Add up the two parts, which do not cancel."""
+        inverse = at.b / at.z  # 1/(x − 1)
+        return (self._k - 1) * inverse * (1.0 + 0.5 * self._k * inverse)
+
+    def variance_step(self, step: Step) -> FloatArray:
+        """Increase of the two parts."""
+        before, after = step.before, step.after
+        further = before.b * np.expm1(step.d) / (before.z * after.z)  # increase of 1/(x − 1)
+        both = before.b / before.z + after.b / after.z
+        return (self._k - 1) * further * (1.0 + 0.5 * self._k * both)
+
+    def exact_variance(self, e: Any) -> Any:
+        """(k−1)(2x + k − 2)/(2(x−1)²)."""
+        mp = e.context
+        x, k = mp.exp(e), mp.mpf(self._k)
+        return (k - 1) * (2 * x + k - 2) / (2 * (x - 1) ** 2)
+
+    def chances(self, e: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return q, with which any category is reported, and d, by how much more often the true one is."""
+        b = np.exp(-np.asarray(e, dtype=float))
+        whole = 1.0 + (self._k - 1) * b
+        return b / whole, (1.0 - b) / whole
+
+    def noise_of_shares(self, shares: FloatArray, e: FloatArray) -> FloatArray:
+        """Variance of the noise of one report's estimate of a category's share, where a share has it."""
+        q, d = self.chances(e)
+        return (shares * (q + d) * (1.0 - q - d) + (1.0 - shares) * q * (1.0 - q)) / d**2
+
+    def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
+        """Replace categories now and then, and debias; for simulations only.
+
+        ``shares`` are the places of categories; a further axis has what each report says about every one.
+        """
+        q = float(self.chances(np.array(e))[0])
+        answers = shares.astype(np.int64)
+        other = generator.integers(0, self._k - 1, answers.shape)
+        other += other >= answers
+        replaced = generator.random(answers.shape) < (self._k - 1) * q
+        return self.on_grid(e, self._k - 1).shares(np.where(replaced, other, answers))
+
+    def grid_steps(self, e: float) -> int:
+        """Return k − 1: categories are the numbers from 0 to it."""
+        return self._k - 1
+
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Keep or replace."""
+        return _Replacements(e, steps, self)
+
+
+class _Replacements(GridNoise):
+    """Numbers from 0 to k − 1, each replaced by another one with probability (k − 1)/(exp(e) + k − 1)."""
+
+    def __init__(self, e: float, steps: int, mechanism: CategoryResponse) -> None:
+        super().__init__(e, steps)
+        self._chances = tuple(float(each) for each in mechanism.chances(np.array(e)))
+
+    def randomize(self, k: IntArray) -> IntArray:
+        """Replace now and then, all others equally likely."""
+        other = randomness.uniform(self.steps, len(k))
+        other += other >= k
+        return np.where(self._replaces.happens(len(k)), other, k)
+
+    @cached_property
+    def _replaces(self) -> Chance:
+        from mpmath import mp
+
+        return Chance(lambda: self.steps / (mp.exp(mp.mpf(self.e)) + self.steps))
+
+    def mass(self, k: int) -> tuple[int, FloatArray]:
+        """Return the probabilities of all categories."""
+        q, d = self._chances
+        mass = np.full(self.steps + 1, q)
+        mass[k] += d
+        return 0, mass
+
+    def shares(self, outputs: IntArray) -> FloatArray:
+        """Debias: what every output says about every category, on a further axis."""
+        q, d = self._chances
+        return (np.equal.outer(outputs, np.arange(self.steps + 1)) - q) / d
+
+    def variance(self, k: int) -> float:
+        """Half the sum of the variances of what is said about every category."""
+        first, mass = self.mass(k)
+        values = self.shares(first + np.arange(len(mass)))
+        return float(0.5 * (mass @ (values - mass @ values) ** 2).sum())
