@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import dpstrata as dps
 from dpstrata.allocation.baselines import baseline_sizes
 from dpstrata.allocation.terms import Terms
-from dpstrata.designs.neyman_equivalent import _Search, match_neyman
+from dpstrata.designs.neyman_equivalent import _NeymanVariance, match_neyman
 
 
 def by_trying(plan):
@@ -94,7 +94,7 @@ def test_many_totals_at_once_are_rounded_alike_and_bounded_rightly(strata, share
     sizes, sds = zip(*strata, strict=True)
     total = round(least * len(sizes) + share * (sum(sizes) - least * len(sizes)))
     plan = dps.design(dps.Strata(sizes, sds), epsilon=1, total=total, min_per_stratum=least, release=release)
-    search = _Search(plan)
+    search = _NeymanVariance(plan)
     totals = np.arange(search.least, search.most + 1)
     alone = [baseline_sizes(replace(plan.problem, total=int(each)), "neyman") for each in totals]
     assert search.sizes(totals).tolist() == [each.tolist() for each in alone]
