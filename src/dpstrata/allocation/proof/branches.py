@@ -21,12 +21,14 @@ from dpstrata.allocation.proof.cells import Bounds, Boxes, Cells, strengths_with
 from dpstrata.allocation.proof.noised_once import correction
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
-_CLOSE = 9e-5  # relative gap at which the search ends
+_CLOSE = 8.5e-5  # relative gap at which the search ends
 _BATCH = 64
 _SUGGESTED = 8
-_WORK = 1_000_000  # levels in all boxes that are bounded
-_FIRST = (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 2e-6)
-_NEXT = (2e-5, 4e-6)
+_WORK = 1_000_000  # levels of all boxes that are bounded: a few seconds
+# How much the softening of bounds may lose, relative: first, in boxes that follow, and where none can follow
+_FIRST = (3e-2, 1e-2, 3e-3, 1e-3, 2e-4, 4e-5, 1e-5)
+_NEXT = (2e-4, 4e-5, 1e-5)
+_LAST = (1e-5, 1e-6, 1e-7)
 
 Improve = Callable[[FloatArray, float], float]
 _Box = tuple[float, int, IntArray, IntArray, float, FloatArray]  # bound, number, low, high, λ, μ
@@ -67,7 +69,7 @@ class Branches:
             boxes, prices = self._take(1 + min(_BATCH - 1, _WORK // (4 * len(cells.level))))
             if not len(prices.bound):
                 break
-            work += len(prices.bound) * len(cells.level)
+            work += len(prices.bound) * int((boxes.high.max(axis=0) - boxes.low.min(axis=0) + 1).sum())
             self._visit(boxes, climb(cells, boxes, prices, self._enough, temperatures))
             temperatures = _NEXT
         return float(min(self._closed, min((each[0] for each in self._open), default=np.inf), self.value))
@@ -103,6 +105,13 @@ class Branches:
         narrow = self._narrowed(boxes, found)
         some = np.all(narrow.low <= narrow.high, axis=1)
         self._divide(narrow.rows(some), prices.rows(some), found.rows(some))
+
+    def _end(self, boxes: Boxes, prices: Prices) -> None:
+        """Bound boxes of one level in every cell as well as can be, and have their designs tried."""
+        prices = climb(self.cells, boxes, prices, self._enough, _LAST)
+        self._close(prices.bound)
+        for row in np.flatnonzero(prices.bound < self._enough)[:, None]:
+            self.value = min(self.value, self._suggest(prices.rows(row)))
 
     def _close(self, bounds: FloatArray) -> None:
         self._closed = min(self._closed, float(bounds.min(initial=np.inf)))
@@ -141,7 +150,8 @@ class Branches:
         missing = np.where(boxes.low < boxes.high, missing, -np.inf)
         rows, cell = np.arange(len(at)), missing.argmax(axis=1)
         whole = missing[rows, cell] == -np.inf  # nothing is left to divide
-        self._close(prices.bound[whole])
+        if whole.any():
+            self._end(boxes.rows(whole), prices.rows(whole))
         rows, cell = rows[~whole], cell[~whole]
         cut = np.maximum(at[rows, cell], boxes.low[rows, cell] + 1)
         low, high = boxes.low[rows].copy(), boxes.high[rows].copy()

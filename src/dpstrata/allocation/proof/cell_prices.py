@@ -49,7 +49,7 @@ def climb(
     enough : float
         A box whose bound is at least this needs no better prices.
     temperatures : tuple of float
-        T, relative to the value of the design.
+        T, for all cells together, relative to the value of the design; it is the order of what is lost.
     """
     best = Prices(*(each.copy() for each in start))
     people, rooms = start.people.copy(), start.cells.copy()
@@ -57,7 +57,7 @@ def climb(
     live = np.arange(len(people))
     for temperature in temperatures:
         inside = boxes.rows(live)
-        climber = _Climber(cells, inside, people[live], rooms[live], temperature * cells.value)
+        climber = _Climber(cells, inside, people[live], rooms[live], temperature * cells.value / len(cells))
         people[live], rooms[live] = climber.run()
         reached = cells.bounds(people[live], rooms[live], inside).bound
         better = reached > best.bound[live]

@@ -70,6 +70,8 @@ class _CellMoves:
 
     def improve(self, strengths: FloatArray, price: float) -> float:
         """Try strengths of which each row is the best of a box; return the best value so far."""
+        if len(strengths) == 1:  # they may be the best as they are
+            self.best.try_strengths(strengths[0], self.best.sizes.astype(float), anew=True)
         self._try(strengths, price, 1)
         return self.best.value
 
