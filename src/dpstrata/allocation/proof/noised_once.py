@@ -24,6 +24,8 @@ With several families figures meet in every stratum. Then each stratum's room ha
 .. math:: \sum_i \min_n \left(f_i(n) + \lambda n - \mu_i\,\mathrm{room}_i(n)\right)
     + \sum_g \min_s \left(W_g/s^2 + p_g s\right) - \lambda \eta, \qquad p_g = \sum_i \mu_i a_{ig} R .
 
+Whole people make designs dearer than that; ``branches`` searches what this bound leaves, with ``cells``.
+
 This module imports no solver.
 """
 
@@ -54,6 +56,7 @@ def certify_noised_once(
     strengths: Sequence[FloatArray],
     prices: Sequence[float],
     room_prices: FloatArray | None = None,
+    floor: float = 0.0,
 ) -> Bound:
     """Bound the variance of every design by that of the prices.
 
@@ -69,12 +72,15 @@ def certify_noised_once(
         λ >= 0: prices of a person, at least one. Any are valid; the bound is the best of them.
     room_prices : array, optional
         μ >= 0 of every stratum, needed for several families.
+    floor : float
+        With several families, a value below which a search (``branches``) has left no design. It is taken on
+        trust, like that a budget's candidates were all tried; loading a document searches again.
     """
     if room_prices is None:
         walk = Walk(problem, sizes, strengths[0], prices[0])
         lower_bound = walk.bound(prices)
     else:
-        lower_bound = max(shared_bound(problem, sizes, price, room_prices) for price in prices)
+        lower_bound = max(floor, *(shared_bound(problem, sizes, price, room_prices) for price in prices))
     return stated_bound(problem, sizes, strengths, lower_bound, prices)
 
 
@@ -90,22 +96,32 @@ def certify_figures(
     sizes : array of int
         Sample sizes within the bounds that add up to the total.
     prices : sequence of float
-        Of a person; with several families one such price, and then that of every stratum's room.
+        Of a person; with several families one such price, that of every stratum's room, and then the value
+        below which a search has left no design.
     finite_population : bool
         Whether variances have the correction, which is the same for all designs.
     """
     one = NoisedOnce.of(problem)
     shared = len(one.families) > 1
-    rooms = np.asarray(prices[1:], dtype=float) if shared else None
-    bound = certify_noised_once(one, sizes, one.strengths_at(sizes), prices[:1] if shared else prices, rooms)
-    terms = problem.terms
-    off = float((terms.coefficients**2 * terms.sds**2 / terms.sizes).sum()) if finite_population else 0.0
+    strengths = one.strengths_at(sizes)
+    if shared:
+        price, *rooms, floor = prices
+        bound = certify_noised_once(one, sizes, strengths, [price], np.asarray(rooms, dtype=float), floor)
+    else:
+        bound = certify_noised_once(one, sizes, strengths, prices)
+    off = correction(problem) if finite_population else 0.0
     return replace(
         bound,
         value=max(bound.value - off, 0.0),
         lower_bound=max(bound.lower_bound - off, 0.0),
         prices=tuple(float(price) for price in prices),
     )
+
+
+def correction(problem: Problem) -> float:
+    """Σ a²S²/N: what the finite population correction takes off the variance of every design."""
+    terms = problem.terms
+    return float((terms.coefficients**2 * terms.sds**2 / terms.sizes).sum())
 
 
 def stated_bound(
@@ -187,7 +203,7 @@ class Walk:
             excess = np.where(unit > 0, np.maximum((reached - alpha) / unit - 3.0, 0.0), np.inf)
             if len(self.family) > 1:  # several figures need room for other prices
                 excess = 4.0 * excess + 0.01
-            left, right = _roots(excess)
+            left, right = roots(excess)
             low = np.where(np.isfinite(excess), centre * left, np.sqrt(self.weights / reached))
             high = np.where(np.isfinite(excess), centre * right, np.inf)
         self._widest = self._allowed()
@@ -307,7 +323,7 @@ class Minimisers(NamedTuple):
     bound: float
 
 
-def _roots(excess: FloatArray) -> tuple[FloatArray, FloatArray]:
+def roots(excess: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Both t with t^-2 + 2t = 3 + excess, or a little outside of them: Newton's method from outside."""
     right = 3.0 + excess
     low, high = 1.0 / np.sqrt(right), right / 2.0
@@ -339,7 +355,7 @@ def _priced_costs(
     problem: NoisedOnce, price: float, room_prices: FloatArray, guess: IntArray, sizes: IntArray
 ) -> FloatArray:
     """Minimise f(n) + λ·(n − sizes) − μ·room(n) in every stratum, less what rounding may have added."""
-    n = _best_with_room(problem, price, room_prices, guess)
+    n = best_with_room(problem, price, room_prices, guess)
     parts = (
         problem.problem.terms.values(n.astype(float)),
         price * (n - sizes),
@@ -349,7 +365,7 @@ def _priced_costs(
     return np.asarray(cost - _ROUNDING * (np.abs(parts[0]) + np.abs(parts[1]) + np.abs(parts[2])))
 
 
-def _best_with_room(problem: NoisedOnce, price: float, room_prices: FloatArray, guess: IntArray) -> IntArray:
+def best_with_room(problem: NoisedOnce, price: float, room_prices: FloatArray, guess: IntArray) -> IntArray:
     """Minimise f(n) + λn − μ·room(n) in every stratum."""
     inner = problem.problem
 
