@@ -93,8 +93,8 @@ def result_of_questionnaire(plan: Design) -> str:
     return (
         f"{plan.strata.counted(plan.total)} on {counted(len(plan.forms), 'form')} give a typical standard "
         f"error of {_percent(error)} of a question's range ({_percent(plain)} without privacy, "
-        f"{_percent(split)} if the budget were split over the questions). Privacy accounts for {share:.1%} of "
-        "the variance, sampling for the rest."
+        f"{_percent(split)} if the budget were split over the questions). Privacy accounts for "
+        f"{share:.1%} of the variance, sampling for the rest."
     )
 
 
