@@ -25,6 +25,7 @@ BATCH = f"--sample sample.csv {FRAME} --answer affairs"
 PYTHON_ALONE = {
     *("method", "sample_size", "stratum_size", "local_epsilon", "library"),
     *("sizes", "sds", "names", "sd_sources", "extra"),
+    *("cells", "choices", "items", "prices", "variance", "y"),  # of forms, which the library makes itself
 }
 
 
