@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpstrata.errors import InputError
-from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, read_only
 
 _STEPS = 60  # of Newton's method; it needs about five
 _SMALL = 1e-12  # a share of people that is none
@@ -146,6 +146,8 @@ class Options(NamedTuple):
         Factors of K.
     curves : array
         Constant, linear and square coefficients: 3 by parts by options.
+    present : array of bool
+        Which parts there are, by options.
     """
 
     item: IntArray
@@ -153,6 +155,7 @@ class Options(NamedTuple):
     starts: IntArray
     cells: FloatArray
     curves: FloatArray
+    present: BoolArray
 
     @classmethod
     def of(cls, items: Sequence[FormItem], *, apart: bool) -> Options:
@@ -169,6 +172,7 @@ class Options(NamedTuple):
             np.concatenate([[0], np.cumsum(counts, dtype=np.int64)[:-1]]).astype(np.int64),
             read_only(np.array([each.cells for _, _, each in choices] + [1.0])),
             read_only(curves),
+            read_only(np.any(curves > 0, axis=0)),
         )
 
 
@@ -317,9 +321,31 @@ class FormsProblem:
             if np.array_equal(ways, best[1]):
                 return best
 
-    def row(self, form: Form) -> IntArray:
-        """Return the options of a form."""
-        return self.own.starts[list(form.items)] + np.array(form.choices, dtype=np.int64)
+    def told(self, rows: IntArray, ways: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Compute 1/φ of the items of forms, by forms, items and parts, and φ of those for everyone."""
+        r = self.own.cells[rows].prod(axis=1) * self.together.cells[ways] / self.y
+        told = np.zeros((len(rows), len(self.items), len(self.own.present)))
+        lines, places = np.nonzero(rows < len(self.own.item))
+        options = rows[lines, places]
+        values = polynomial(self.own.curves[:, :, options], r[lines])
+        told[lines, self.own.item[options]] = inverse(values, self.own.present[:, options]).T
+        return told, polynomial(self.together.curves[:, ways], r[:, None])
+
+    def rows(self, forms: Forms) -> tuple[IntArray, IntArray]:
+        """Return forms as rows of options, and the ways to ask the items for everyone."""
+        places = {choices: way for way, choices in enumerate(self.together.choices)}
+        options = [
+            self.own.starts[list(form.items)] + np.array(form.choices, dtype=np.int64) for form in forms.forms
+        ]
+        ways = [places[form.everyone] for form in forms.forms]
+        return self.padded(options), np.array(ways, dtype=np.int64)
+
+    def padded(self, rows: Sequence[Sequence[int] | IntArray]) -> IntArray:
+        """Return forms of different lengths as one array, filled up with the option to ask nothing."""
+        filled = np.full((len(rows), max(map(len, rows), default=0) or 1), len(self.own.item), dtype=np.int64)
+        for line, row in zip(filled, rows, strict=True):
+            line[: len(row)] = row
+        return filled
 
     def forms(self, rows: IntArray) -> Forms:
         """Make the record of forms, with the best shares of people."""
@@ -367,6 +393,12 @@ def polynomial(curves: FloatArray, r: FloatArray) -> FloatArray:
     """Compute A + Br + Cr², with the coefficients along the first axis."""
     constant, linear, square = curves
     return np.asarray(constant + r * (linear + r * square))
+
+
+def inverse(values: FloatArray, present: BoolArray) -> FloatArray:
+    """Compute 1/φ, and 0 where there is no such part."""
+    shape = np.broadcast_shapes(values.shape, present.shape)
+    return np.asarray(np.divide(1.0, values, out=np.zeros(shape), where=present))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from dpstrata.allocation.forms import Forms, FormsProblem
-from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices, padded
+from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _ROUNDS = 80
@@ -95,7 +95,7 @@ class _Variances:
 
     def columns(self, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:
         """Return 1/φ and b in units of the value."""
-        own, everyone = self.pricing.values(*padded(rows, self.pricing.count))
+        own, everyone = told(self.problem, rows)
         return own[:, :, 0] * self.unit, everyone.sum(axis=1) / self.unit
 
     def slopes(self, prices: FloatArray) -> tuple[FloatArray, FloatArray, float]:
@@ -117,6 +117,11 @@ class _Variances:
         return prices * self.unit**2
 
 
+def told(problem: FormsProblem, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:
+    """Compute 1/φ and φ of the items for everyone, of forms that the proof returned."""
+    return problem.told(problem.padded([row for row, _ in rows]), np.array([way for _, way in rows]))
+
+
 def best_bound(dual: Dual, forms: Forms, problem: FormsProblem) -> tuple[float, FloatArray]:
     """Generate forms until the bound no longer moves; return it with its prices, in the problem's units."""
     search = _Generation(dual, forms, problem)
@@ -129,12 +134,16 @@ class _Generation:
 
     def __init__(self, dual: Dual, forms: Forms, problem: FormsProblem) -> None:
         self.dual = dual
-        ways = {choices: way for way, choices in enumerate(problem.together.choices)}
         self.seen: set[tuple[int, ...]] = set()
         self.columns, self.tolls = np.empty((0, 0)), np.empty(0)
         self.prices = dual.start()
         self.proof, self.bound, self.value = self.prices, 0.0, np.inf
-        self._add([(problem.row(form), ways[form.everyone]) for form in forms.forms])
+        self._add(
+            [
+                (row[row < len(problem.own.item)], int(way))
+                for row, way in zip(*problem.rows(forms), strict=True)
+            ]
+        )
         self._add([(np.array([option]), 0) for option in problem.own.starts.tolist()])
         self.most = self._largest() * (1.0 + 1e-2) + 1e-2
         self.barrier = 1e-1 / len(self.tolls)
