@@ -182,20 +182,36 @@ def _curves(choice: LevelChoice, *, apart: bool) -> tuple[tuple[float, float, fl
 
 
 class Together(NamedTuple):
-    """Ways to ask the items for everyone on a form: factors of K, curves (3 by ways by items), choices."""
+    """Ways to ask the items for everyone on a form: factors of K, curves (3 by ways by items), choices.
+
+    The items are added up where only their sum counts. Ways that are nowhere better than another are not
+    listed.
+    """
 
     cells: FloatArray
     curves: FloatArray
     choices: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, everyone: Sequence[FormItem]) -> Together:
+    def of(cls, everyone: Sequence[FormItem], *, apart: bool) -> Together:
         """Combine the choices of all items for everyone."""
         ways = list(itertools.product(*(enumerate(item.choices) for item in everyone)))
         curves = np.array([[[c.constant, c.linear, c.square] for _, c in way] for way in ways])
+        curves = curves.reshape(len(ways), len(everyone), 3)
+        curves = curves if apart else curves.sum(axis=1, keepdims=True)
         cells = np.array([math.prod(c.cells for _, c in way) for way in ways], dtype=float)
-        curves = curves.reshape(len(ways), len(everyone), 3).transpose(2, 0, 1)
-        return cls(read_only(cells), read_only(curves), tuple(tuple(i for i, _ in way) for way in ways))
+        kept = _not_dominated(np.column_stack([cells, curves.reshape(len(ways), -1)]))
+        choices = tuple(tuple(i for i, _ in ways[way]) for way in kept)
+        return cls(read_only(cells[kept]), read_only(curves[kept].transpose(2, 0, 1)), choices)
+
+
+def _not_dominated(rows: FloatArray) -> list[int]:
+    """Return the rows that no other one is at most equal to everywhere; of equal ones the first."""
+    kept: list[int] = []
+    for row in np.lexsort(rows.T[::-1]).tolist():  # whatever is at most equal comes before
+        if not np.any(np.all(rows[kept] <= rows[row], axis=1)):
+            kept.append(row)
+    return kept
 
 
 class Costs(NamedTuple):
@@ -243,7 +259,7 @@ class FormsProblem:
         if not self.items and not self.everyone:
             raise InputError.must("items", "have at least one question", 0)
         object.__setattr__(self, "own", Options.of(self.items, apart=self.apart))
-        object.__setattr__(self, "together", Together.of(self.everyone))
+        object.__setattr__(self, "together", Together.of(self.everyone, apart=self.apart))
 
     @property
     def apart(self) -> bool:

@@ -182,7 +182,7 @@ class Pricing:
         size = int(self.parts.sum())
         worth[self.parts] = prices[:size]
         targets = isinstance(self.problem, TargetsProblem)
-        return worth, prices[size:] if targets else np.ones(len(self.problem.everyone))
+        return worth, prices[size:] if targets else np.ones(1)
 
     @property
     def parts(self) -> BoolArray:
