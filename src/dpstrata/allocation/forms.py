@@ -312,7 +312,8 @@ class FormsProblem:
         spare = max(1.0 - float(people.sum()), 0.0) if self.everyone else 0.0
         spare = spare if spare > _SMALL else 0.0
         people = people * ((1.0 - spare) / people.sum()) if len(a) else people
-        value = float((a / people + b * people).sum()) + spare * least
+        each = np.divide(a, people, out=np.zeros(len(a)), where=people > 0)
+        value = float((each + b * people).sum()) + spare * least
         return Division(value, people, spare, np.array([price]))
 
     @property

@@ -16,7 +16,7 @@ QUESTIONNAIRES = 30 if LONG else 8
 
 
 def test_forms_come_close_to_the_bound():
-    """Partitions on average; one by one only with questions on two forms.
+    """Partitions on average; one by one only with questions on several forms.
 
     With few questions and a large budget the best partition that there is can be more than 10% above the bound.
     """

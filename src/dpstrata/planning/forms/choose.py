@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem
 from dpstrata.allocation.proof.forms import FormsBound
-from dpstrata.planning.forms.overlap import with_questions_on_two_forms
-from dpstrata.planning.forms.prices import bound_forms
+from dpstrata.planning.forms.overlap import with_more_forms
+from dpstrata.planning.forms.prices import Dual, Variances, best_bound
 from dpstrata.planning.forms.search import best_levels, best_partition
-from dpstrata.planning.forms.targets import bound_people
+from dpstrata.planning.forms.targets import People
 
-_FAR = 0.10  # from the bound: questions may be on two forms
+_FAR = 0.10  # from the bound: questions may be on several forms
 
 
 def choose_forms(
@@ -27,7 +27,7 @@ def choose_forms(
         The items of each form, where they are given: then only levels are chosen. All on one form is
         ``[range(len(problem.items))]``.
     overlap : bool
-        Whether questions may be on two forms where the best partition found is more than 10% above the bound.
+        Whether questions may be on several forms where the best partition found is over 10% above the bound.
 
     Examples
     --------
@@ -42,14 +42,9 @@ def choose_forms(
     0.09
     """
     forms = best_partition(problem) if groups is None else best_levels(problem, groups)
-    bound = _bounded(problem, forms)
+    dual: Dual = People(problem, forms) if isinstance(problem, TargetsProblem) else Variances(problem, forms)
+    bound, others = best_bound(dual, forms, problem)
     if overlap and groups is None and bound.relative_gap > _FAR:
-        forms = with_questions_on_two_forms(problem, forms, bound.lower_bound * (1.0 + _FAR))
+        forms = with_more_forms(problem, forms, others, bound.lower_bound * (1.0 + _FAR))
         bound = FormsBound(forms.value, bound.lower_bound, bound.prices)
     return forms, bound
-
-
-def _bounded(problem: FormsProblem, forms: Forms) -> FormsBound:
-    if isinstance(problem, TargetsProblem):
-        return bound_people(problem, forms)
-    return bound_forms(problem, forms)

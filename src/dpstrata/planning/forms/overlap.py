@@ -1,7 +1,8 @@
-r"""Forms that overlap: where a partition is far from the bound, questions may be on two forms.
+r"""Forms that overlap: where a partition is far from the bound, more forms are added.
 
 With few questions and a large budget, partitions are coarse: one form is too large and two are too small.
-Then it helps to ask some questions on two forms. For any forms the best shares of people are found so:
+Then it helps to ask some questions on several forms. Those worth adding have the largest shares in the best
+division over all forms, from which the bound comes. For any forms the best shares of people are found so:
 
 - The sum of variances: with the weights :math:`c_{jT} = x_T / (\varphi_{jT} I_j)` of a question's estimates
   from its forms, the problem is that of a partition, :math:`a_T = \sum_j c_{jT}^2 \varphi_{jT}`; it touches
@@ -15,15 +16,18 @@ from __future__ import annotations
 import numpy as np
 
 from dpstrata.allocation.forms import Costs, Division, Forms, FormsProblem, TargetsProblem
-from dpstrata.numerics.arrays import FloatArray
+from dpstrata.numerics.arrays import FloatArray, IntArray
 
-_QUICK, _STEPS = 12, 400  # steps to compare forms, and to settle them
-_SETTLED = 1e-10
-_HELPS = 0.005  # relative: what a question on two forms must gain
+_QUICK, _STEPS = 30, 5000  # steps to compare forms, and to settle them
+_SETTLED = 1e-13
+_HELPS = 0.005  # relative: what one more form must gain
+_NOBODY = 1e-6  # a share of people so small that the form is dropped
 
 
-def with_questions_on_two_forms(problem: FormsProblem, forms: Forms, enough: float) -> Forms:
-    """Put questions on a second form, the one that helps most first, until the value is enough or none helps.
+def with_more_forms(
+    problem: FormsProblem, forms: Forms, candidates: list[tuple[IntArray, int]], enough: float
+) -> Forms:
+    """Add forms, the one that helps most first, until the value is enough or none helps.
 
     Parameters
     ----------
@@ -31,17 +35,20 @@ def with_questions_on_two_forms(problem: FormsProblem, forms: Forms, enough: flo
         The items.
     forms : Forms
         A partition of the items.
+    candidates : list of (array of int, int)
+        Forms to try, as options and the way to ask the items for everyone (see
+        :func:`~dpstrata.planning.forms.prices.best_bound`).
     enough : float
         The value at which to stop.
     """
     overlap = _Overlap(problem, forms)
-    while overlap.value > enough and overlap.step():
+    while overlap.value > enough and overlap.step(candidates):
         pass
-    return overlap.forms() if overlap.twice else forms
+    return overlap.forms() if overlap.value < forms.value else forms
 
 
 class _Overlap:
-    """Forms as lists of options, and the items that are on two of them."""
+    """Forms as lists of options, with the ways to ask the items for everyone, and how people are divided."""
 
     def __init__(self, problem: FormsProblem, forms: Forms) -> None:
         self.problem = problem
@@ -49,8 +56,7 @@ class _Overlap:
         used = np.array([bool(form.items) for form in forms.forms])
         self.lists = [row[row < len(problem.own.item)].tolist() for row in rows[used]]
         self.ways = ways[used]
-        self.twice: set[int] = set()
-        self.division = self._divided(self.lists, _STEPS)
+        self.division = self._divided(self.lists, self.ways, _STEPS)
 
     @property
     def value(self) -> float:
@@ -61,27 +67,27 @@ class _Overlap:
         """Make the record."""
         return self.problem.recorded([np.array(each) for each in self.lists], self.ways, self.division)
 
-    def step(self) -> bool:
-        """Add the option that helps most to a form; return whether any does."""
-        own = self.problem.own
-        best, found = self.value * (1.0 - _HELPS), None
-        for h, row in enumerate(self.lists):
-            there = set(own.item[row].tolist()) | self.twice
-            for option in range(len(own.item)):
-                if int(own.item[option]) not in there:
-                    lists = [*self.lists[:h], [*row, option], *self.lists[h + 1 :]]
-                    value = self._divided(lists, _QUICK).value
-                    if value < best:
-                        best, found = value, (lists, int(own.item[option]))
-        if found is None:
+    def step(self, candidates: list[tuple[IntArray, int]]) -> bool:
+        """Add the form that helps most; return whether any does."""
+        more = [
+            ([*self.lists, row.tolist()], np.append(self.ways, way)) for row, way in candidates if len(row)
+        ]
+        values = [self._divided(*each, _QUICK).value for each in more]
+        if not values or not min(values) < self.value * (1.0 - _HELPS):
             return False
-        self.lists = found[0]
-        self.twice.add(found[1])
-        self.division = self._divided(self.lists, _STEPS)
+        self._settle(*more[values.index(min(values))])
         return True
 
-    def _divided(self, lists: list[list[int]], steps: int) -> Division:
-        told, everyone = self.problem.told(self.problem.padded(lists), self.ways)
+    def _settle(self, lists: list[list[int]], ways: IntArray) -> None:
+        """Take forms, without those that nobody would get."""
+        people = self._divided(lists, ways, _STEPS).people
+        used = people > _NOBODY * people.sum()
+        self.lists = [each for each, some in zip(lists, used, strict=True) if some]
+        self.ways = ways[used]
+        self.division = self._divided(self.lists, self.ways, _STEPS)
+
+    def _divided(self, lists: list[list[int]], ways: IntArray, steps: int) -> Division:
+        told, everyone = self.problem.told(self.problem.padded(lists), ways)
         if isinstance(self.problem, TargetsProblem):
             needed = _fewest(told[:, self.problem.own.present[:, self.problem.own.starts].T])
             return self.problem.divided(Costs(needed, everyone))

@@ -20,11 +20,10 @@ def bound_people(problem: TargetsProblem, forms: Forms) -> FormsBound:
     forms : Forms
         A partition that meets the targets; the search starts from it.
     """
-    bound, prices = best_bound(_People(problem, forms), forms, problem)
-    return FormsBound(forms.value, min(bound, forms.value), tuple(prices.tolist()))
+    return best_bound(People(problem, forms), forms, problem)[0]
 
 
-class _People:
+class People:
     """The dual of the number of people, in units of what a partition needs."""
 
     def __init__(self, problem: TargetsProblem, forms: Forms) -> None:
