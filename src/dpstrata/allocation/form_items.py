@@ -5,21 +5,26 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from dpstrata.allocation.forms import Form, FormItem, Forms, FormsProblem, LevelChoice, polynomial
+from dpstrata.allocation.forms import Form, FormItem, Forms, FormsProblem, LevelChoice, TargetsProblem
 from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.proof.forms import Pricing
 from dpstrata.allocation.questions import importances
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.forms import FormPlan
 from dpstrata.survey.questionnaires.spreads import Spreads
 
+_NO_TARGET = 100.0  # times the loosest target
 _MOST_CELLS = 4096  # of one item; more cost more than they tell at any budget that is of use
 
 
-def forms_problem(spreads: Spreads, weights: FloatArray, odds: FloatArray) -> FormsProblem:
+def forms_problem(
+    spreads: Spreads, weights: FloatArray, odds: FloatArray, targets: FloatArray | None = None
+) -> FormsProblem:
     """State the choice of forms for a mixture of the strata.
 
     Parameters
@@ -30,6 +35,9 @@ def forms_problem(spreads: Spreads, weights: FloatArray, odds: FloatArray) -> Fo
         What each stratum counts for; they add up to 1.
     odds : array
         y of each stratum: the same of all devices, or that of published rows.
+    targets : array, optional
+        Variances that the questions may have, in squared ranges, where these are to be reached with the
+        fewest people; infinite without a target.
     """
     # r = K/y of a stratum is (y0/y) times K/y0: its part of the mixture is scaled by that
     y0 = 1.0 / float((weights / odds).sum())
@@ -41,15 +49,22 @@ def forms_problem(spreads: Spreads, weights: FloatArray, odds: FloatArray) -> Fo
             everyone.append([place])
         else:
             together.setdefault(question.together or f"\0{place}", []).append(place)
+    counts = importances(spreads.questionnaire) if targets is None else _per_target(targets)
     own, shared = (
-        tuple(_item(spreads, members, mixture) for members in part) for part in (together.values(), everyone)
+        tuple(_item(spreads, members, mixture, counts) for members in part)
+        for part in (together.values(), everyone)
     )
-    return FormsProblem(own, shared, y0)
+    return (FormsProblem if targets is None else TargetsProblem)(own, shared, y0)
 
 
-def _item(spreads: Spreads, members: Sequence[int], mixture: FloatArray) -> FormItem:
+def _per_target(targets: FloatArray) -> FloatArray:
+    """Return what the variance of a question counts in units of its target; without one next to nothing."""
+    loosest = float(targets[np.isfinite(targets)].max())
+    return np.asarray(1.0 / np.where(np.isfinite(targets), targets, _NO_TARGET * max(loosest, 1.0)))
+
+
+def _item(spreads: Spreads, members: Sequence[int], mixture: FloatArray, share: FloatArray) -> FormItem:
     """Make an item of a question, or of several that are kept together, with all levels that may be best."""
-    share = importances(spreads.questionnaire)
     candidates = [spreads.questionnaire[place].candidates for place in members]
     choices: list[LevelChoice] = []
     for levels in itertools.product(*candidates):
@@ -86,21 +101,15 @@ def mixture_of(problem: Problem, sizes: IntArray) -> tuple[FloatArray, FloatArra
 def as_items(problem: FormsProblem, spreads: Spreads, plans: Sequence[FormPlan]) -> Forms:
     """Write forms in terms of items, with the value that their own shares of people give."""
     place = {question.name: i for i, question in enumerate(spreads.questionnaire)}
-    forms, value = [], 0.0
+    forms = []
     for plan in plans:
         levels = {place[name]: number for name, number in zip(plan.questions, plan.levels, strict=True)}
-        own = {
-            i: _choice(item, levels) for i, item in enumerate(problem.items) if item.questions[0] in levels
-        }
+        asked = [(i, item) for i, item in enumerate(problem.items) if item.questions[0] in levels]
+        choices = tuple(_choice(item, levels) for _, item in asked)
         shared = tuple(_choice(item, levels) for item in problem.everyone)
-        forms.append(Form(tuple(own), tuple(own.values()), shared, plan.cells, plan.share))
-        r = np.asarray(plan.cells / problem.y)
-        for i, number in own.items():
-            item = problem.items[i]
-            value += float(polynomial(_curve(item, number), r)) / plan.share
-        for item, number in zip(problem.everyone, shared, strict=True):
-            value += float(polynomial(_curve(item, number), r)) * plan.share
-    return Forms(tuple(forms), value)
+        forms.append(Form(tuple(i for i, _ in asked), choices, shared, plan.cells, plan.share))
+    found = Forms(tuple(forms), 0.0)
+    return replace(found, value=Pricing(problem).reached(found))
 
 
 def _choice(item: FormItem, levels: dict[int, int]) -> int:
@@ -109,8 +118,3 @@ def _choice(item: FormItem, levels: dict[int, int]) -> int:
     if not found:
         raise InputError(f"a question of this kind cannot have the levels {wanted}.")
     return found[0]
-
-
-def _curve(item: FormItem, number: int) -> FloatArray:
-    choice = item.choices[number]
-    return np.array([choice.constant, choice.linear, choice.square])

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpstrata.errors import InputError
-from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, read_only
 
 _STEPS = 60  # of Newton's method; it needs about five
 _SMALL = 1e-12  # a share of people that is none
@@ -146,6 +146,8 @@ class Options(NamedTuple):
         Factors of K.
     curves : array
         Constant, linear and square coefficients: 3 by parts by options.
+    present : array of bool
+        Which parts there are, by options.
     """
 
     item: IntArray
@@ -153,6 +155,7 @@ class Options(NamedTuple):
     starts: IntArray
     cells: FloatArray
     curves: FloatArray
+    present: BoolArray
 
     @classmethod
     def of(cls, items: Sequence[FormItem], *, apart: bool) -> Options:
@@ -169,6 +172,7 @@ class Options(NamedTuple):
             np.concatenate([[0], np.cumsum(counts, dtype=np.int64)[:-1]]).astype(np.int64),
             read_only(np.array([each.cells for _, _, each in choices] + [1.0])),
             read_only(curves),
+            read_only(np.any(curves > 0, axis=0)),
         )
 
 
@@ -178,20 +182,36 @@ def _curves(choice: LevelChoice, *, apart: bool) -> tuple[tuple[float, float, fl
 
 
 class Together(NamedTuple):
-    """Ways to ask the items for everyone on a form: factors of K, curves (3 by ways by items), choices."""
+    """Ways to ask the items for everyone on a form: factors of K, curves (3 by ways by items), choices.
+
+    The items are added up where only their sum counts. Ways that are nowhere better than another are not
+    listed.
+    """
 
     cells: FloatArray
     curves: FloatArray
     choices: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, everyone: Sequence[FormItem]) -> Together:
+    def of(cls, everyone: Sequence[FormItem], *, apart: bool) -> Together:
         """Combine the choices of all items for everyone."""
         ways = list(itertools.product(*(enumerate(item.choices) for item in everyone)))
         curves = np.array([[[c.constant, c.linear, c.square] for _, c in way] for way in ways])
+        curves = curves.reshape(len(ways), len(everyone), 3)
+        curves = curves if apart else curves.sum(axis=1, keepdims=True)
         cells = np.array([math.prod(c.cells for _, c in way) for way in ways], dtype=float)
-        curves = curves.reshape(len(ways), len(everyone), 3).transpose(2, 0, 1)
-        return cls(read_only(cells), read_only(curves), tuple(tuple(i for i, _ in way) for way in ways))
+        kept = _not_dominated(np.column_stack([cells, curves.reshape(len(ways), -1)]))
+        choices = tuple(tuple(i for i, _ in ways[way]) for way in kept)
+        return cls(read_only(cells[kept]), read_only(curves[kept].transpose(2, 0, 1)), choices)
+
+
+def _not_dominated(rows: FloatArray) -> list[int]:
+    """Return the rows that no other one is at most equal to everywhere; of equal ones the first."""
+    kept: list[int] = []
+    for row in np.lexsort(rows.T[::-1]).tolist():  # whatever is at most equal comes before
+        if not np.any(np.all(rows[kept] <= rows[row], axis=1)):
+            kept.append(row)
+    return kept
 
 
 class Costs(NamedTuple):
@@ -239,7 +259,7 @@ class FormsProblem:
         if not self.items and not self.everyone:
             raise InputError.must("items", "have at least one question", 0)
         object.__setattr__(self, "own", Options.of(self.items, apart=self.apart))
-        object.__setattr__(self, "together", Together.of(self.everyone))
+        object.__setattr__(self, "together", Together.of(self.everyone, apart=self.apart))
 
     @property
     def apart(self) -> bool:
@@ -292,7 +312,8 @@ class FormsProblem:
         spare = max(1.0 - float(people.sum()), 0.0) if self.everyone else 0.0
         spare = spare if spare > _SMALL else 0.0
         people = people * ((1.0 - spare) / people.sum()) if len(a) else people
-        value = float((a / people + b * people).sum()) + spare * least
+        each = np.divide(a, people, out=np.zeros(len(a)), where=people > 0)
+        value = float((each + b * people).sum()) + spare * least
         return Division(value, people, spare, np.array([price]))
 
     @property
@@ -317,9 +338,31 @@ class FormsProblem:
             if np.array_equal(ways, best[1]):
                 return best
 
-    def row(self, form: Form) -> IntArray:
-        """Return the options of a form."""
-        return self.own.starts[list(form.items)] + np.array(form.choices, dtype=np.int64)
+    def told(self, rows: IntArray, ways: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Compute 1/φ of the items of forms, by forms, items and parts, and φ of those for everyone."""
+        r = self.own.cells[rows].prod(axis=1) * self.together.cells[ways] / self.y
+        told = np.zeros((len(rows), len(self.items), len(self.own.present)))
+        lines, places = np.nonzero(rows < len(self.own.item))
+        options = rows[lines, places]
+        values = polynomial(self.own.curves[:, :, options], r[lines])
+        told[lines, self.own.item[options]] = inverse(values, self.own.present[:, options]).T
+        return told, polynomial(self.together.curves[:, ways], r[:, None])
+
+    def rows(self, forms: Forms) -> tuple[IntArray, IntArray]:
+        """Return forms as rows of options, and the ways to ask the items for everyone."""
+        places = {choices: way for way, choices in enumerate(self.together.choices)}
+        options = [
+            self.own.starts[list(form.items)] + np.array(form.choices, dtype=np.int64) for form in forms.forms
+        ]
+        ways = [places[form.everyone] for form in forms.forms]
+        return self.padded(options), np.array(ways, dtype=np.int64)
+
+    def padded(self, rows: Sequence[Sequence[int] | IntArray]) -> IntArray:
+        """Return forms of different lengths as one array, filled up with the option to ask nothing."""
+        filled = np.full((len(rows), max(map(len, rows), default=0) or 1), len(self.own.item), dtype=np.int64)
+        for line, row in zip(filled, rows, strict=True):
+            line[: len(row)] = row
+        return filled
 
     def forms(self, rows: IntArray) -> Forms:
         """Make the record of forms, with the best shares of people."""
@@ -367,6 +410,12 @@ def polynomial(curves: FloatArray, r: FloatArray) -> FloatArray:
     """Compute A + Br + Cr², with the coefficients along the first axis."""
     constant, linear, square = curves
     return np.asarray(constant + r * (linear + r * square))
+
+
+def inverse(values: FloatArray, present: BoolArray) -> FloatArray:
+    """Compute 1/φ, and 0 where there is no such part."""
+    shape = np.broadcast_shapes(values.shape, present.shape)
+    return np.asarray(np.divide(1.0, values, out=np.zeros(shape), where=present))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

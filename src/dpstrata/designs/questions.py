@@ -195,5 +195,6 @@ def _everyone_asked_everything(plan: Design) -> tuple[FloatArray, FloatArray]:
 def forms_to_prove(plan: Design) -> tuple[FormsProblem, Forms]:
     """State how good the forms of a design are at its sample sizes, beside all forms there could be."""
     spreads = plan.inputs.spreads_in(plan.strata)
-    problem = forms_problem(spreads, *mixture_of(plan.problem, plan.sample_sizes))
+    targets = variance_targets(plan.inputs) if plan.inputs.asks_by_question else None
+    problem = forms_problem(spreads, *mixture_of(plan.problem, plan.sample_sizes), targets)
     return problem, as_items(problem, spreads, plan.inputs.chosen_forms)

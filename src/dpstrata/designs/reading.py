@@ -195,9 +195,12 @@ def _forms_bound(document: DesignDocument, plan: Design, path: Path) -> FormsBou
     """Prove again how close the forms come to the best there could be."""
     problem, forms = forms_to_prove(plan)
     part = document.forms_bound
-    if part is None or len(part.prices) != len(problem.items) or min(part.prices, default=0.0) < 0:
-        raise InputError(f"{path}: the prices of the forms do not fit the questions; the file was changed.")
-    return certify_forms(problem, forms, part.prices)
+    try:
+        return certify_forms(problem, forms, () if part is None else part.prices)
+    except InputError:
+        raise InputError(
+            f"{path}: the prices of the forms do not fit the questions; the file was changed."
+        ) from None
 
 
 def _waves(part: WavesPart, plan: Design) -> Waves:

@@ -107,8 +107,10 @@ def _form(data: Mapping[str, Any]) -> FormPlan:
     )
 
 
-def require_partition(forms: Sequence[Sequence[str]], names: Sequence[str], everyone: Sequence[str]) -> None:
-    """Require that every question is on one form, and those for everyone on all of them."""
+def require_partition(
+    forms: Sequence[Sequence[str]], names: Sequence[str], everyone: Sequence[str], *, overlap: bool
+) -> None:
+    """Require that every question is on one form, or with ``overlap`` on some; those for everyone are on all."""
     known = set(names)
     for number, form in enumerate(forms, start=1):
         for name in form:
@@ -122,6 +124,6 @@ def require_partition(forms: Sequence[Sequence[str]], names: Sequence[str], ever
         on = sum(name in form for form in forms)
         if name in everyone:
             continue  # it is put on every form, whether it is listed or not
-        if on != 1:
+        if on < 1 or (on > 1 and not overlap):
             where = "none" if on == 0 else f"{on:,}"
             raise InputError(f"every question must be on one form, got {name!r} on {where}.")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpstrata.allocation.forms import FormItem, FormsProblem
+from dpstrata.planning.forms.choose import choose_forms
 from dpstrata.planning.forms.prices import bound_forms
 from dpstrata.planning.forms.search import best_levels, best_partition
 from form_problems import category, cheapest_partition, random_problem, yes_no
@@ -14,14 +15,22 @@ LONG = os.environ.get("DPSTRATA_EXAMPLES") == "new"
 QUESTIONNAIRES = 30 if LONG else 8
 
 
-def test_partitions_come_close_to_the_bound():
+def test_forms_come_close_to_the_bound():
+    """Partitions on average; one by one only with questions on several forms.
+
+    With few questions and a large budget the best partition that there is can be more than 10% above the bound.
+    """
     rng = np.random.default_rng(17)
-    gaps = []
+    partitions, chosen = [], []
     for _ in range(QUESTIONNAIRES):
         problem = random_problem(rng, int(rng.integers(5, 51)))
-        gaps.append(bound_forms(problem, best_partition(problem)).relative_gap)
-    assert np.mean(gaps) < 0.03
-    assert max(gaps) <= 0.10
+        forms, bound = choose_forms(problem)
+        partition = best_partition(problem)
+        partitions.append(partition.value / bound.lower_bound - 1)
+        chosen.append(bound.relative_gap)
+        assert forms.value <= partition.value
+    assert np.mean(partitions) < 0.03
+    assert max(chosen) <= 0.10
 
 
 def test_the_bound_is_below_the_best_partition():

@@ -41,6 +41,13 @@ def test_the_partition_equals_exhaustive_search(targets):
     assert max(worse) < 0.03
 
 
+def with_a_form_for_everyone(pairs, alone):
+    """Σ(a/x + bx) + alone·(1 - Σx) where x = √(a/(b - alone)) leaves people for a form without items."""
+    a, b = np.array(pairs).T
+    shares = np.sqrt(a / (b - alone))
+    return alone + 2 * float(np.sqrt(a * (b - alone)).sum()) if shares.sum() < 1 else math.inf
+
+
 def cheapest_with_everyone(problem):
     """All partitions, levels, and ways to ask the items for everyone on each form; with a form of theirs alone."""
     ways = ways_for_everyone(problem)
@@ -56,7 +63,7 @@ def cheapest_with_everyone(problem):
                     found.append((sum(variance(c, r) for c in choices), sum(variance(c, r) for c in way)))
             pairs.append([a for a in found if not any(b[0] <= a[0] and b[1] < a[1] for b in found)])
         for chosen in itertools.product(*pairs):
-            best = min(best, best_shares(chosen), best_shares([*chosen, (1e-18, alone)]))
+            best = min(best, best_shares(chosen), with_a_form_for_everyone(chosen, alone))
     return best
 
 

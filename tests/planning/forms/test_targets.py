@@ -8,8 +8,11 @@ import pytest
 
 from dpstrata.allocation.forms import FormItem, LevelChoice, TargetsProblem
 from dpstrata.allocation.proof.forms import certify_forms
+from dpstrata.planning.forms.choose import choose_forms
+from dpstrata.planning.forms.overlap import with_more_forms
+from dpstrata.planning.forms.prices import best_bound
 from dpstrata.planning.forms.search import best_partition
-from dpstrata.planning.forms.targets import bound_people, target_forms, with_a_question_on_two_forms
+from dpstrata.planning.forms.targets import People, bound_people
 from form_problems import category, precision, random_problem, variance, yes_no
 
 LONG = os.environ.get("DPSTRATA_EXAMPLES") == "new"
@@ -23,7 +26,7 @@ def test_targets_are_met(everyone):
         problem = random_problem(
             rng, int(rng.integers(1, 14)), everyone=everyone, targets=True, levels=(2, 3, 4, 6, 9)
         )
-        forms, bound = target_forms(problem)
+        forms, bound = choose_forms(problem)
         told, variances = precision(problem, forms.forms, forms.value)
         assert told.min() >= 1 - 1e-9
         assert variances.max(initial=0.0) <= 1 + 1e-9
@@ -37,21 +40,23 @@ def test_twenty_questions_come_close_to_the_bound():
     gaps = []
     for budget in (2.5, 3.0, 4.0, 5.0):
         problem = random_problem(rng, 20, targets=True, budget=budget)
-        gaps.append(target_forms(problem)[1].relative_gap)
+        gaps.append(choose_forms(problem)[1].relative_gap)
     assert np.mean(gaps) < 0.08
 
 
-def test_a_tight_question_may_be_on_two_forms():
+def test_a_tight_question_may_be_on_several_forms():
     """One yes/no question needs nearly everyone; three categories of ten need some people each."""
     items = (FormItem((0,), yes_no(4)), *(FormItem((q,), category(10, 0.5)) for q in (1, 2)))
     problem = TargetsProblem(items, (), math.expm1(5))
     partition = best_partition(problem)
-    forms = with_a_question_on_two_forms(problem, partition)
+    bound, others = best_bound(People(problem, partition), partition, problem)
+    forms = with_more_forms(problem, partition, others, 0.0)
     assert forms.value < partition.value
     told, _ = precision(problem, forms.forms, forms.value)
     assert told.min() >= 1 - 1e-12
-    assert sum(0 in form.items for form in forms.forms) == 2
-    assert bound_people(problem, partition).lower_bound <= forms.value
+    assert sum(0 in form.items for form in forms.forms) > 1
+    assert bound == bound_people(problem, partition)
+    assert bound.lower_bound <= forms.value
 
 
 def test_questions_kept_together():
@@ -59,7 +64,7 @@ def test_questions_kept_together():
     parts = ((0.3, 0.5, 0.25), (0.9, 0.4, 0.1))
     kept = FormItem((0, 1), (LevelChoice(4, (2, 2), 1.2, 0.9, 0.35, parts),))
     problem = TargetsProblem((kept, FormItem((2,), yes_no(1))), (), math.expm1(4))
-    forms, bound = target_forms(problem)
+    forms, bound = choose_forms(problem)
     told, _ = precision(problem, forms.forms, forms.value)
     assert told.min() >= 1 - 1e-12
     assert len(bound.prices) == 3
@@ -68,6 +73,6 @@ def test_questions_kept_together():
 
 def test_one_question():
     problem = TargetsProblem((FormItem((0,), category(5, 7)),), (), 30.0)
-    forms, bound = target_forms(problem)
+    forms, bound = choose_forms(problem)
     assert forms.value == pytest.approx(variance(problem.items[0].choices[0], 5 / 30))
     assert bound.relative_gap < 1e-3

@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem, polynomial
+from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem, inverse, polynomial
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -120,14 +120,6 @@ def bound_by_prices(pricing: Pricing, prices: FloatArray, known: float = -math.i
     return roots**2 / priced.most * (1.0 - _ROUNDING), priced
 
 
-def padded(rows: Sequence[tuple[IntArray, int]], none: int) -> tuple[IntArray, IntArray]:
-    """Return forms of different lengths as one array, filled up with the option to ask nothing, and ways."""
-    filled = np.full((len(rows), max((len(row) for row, _ in rows), default=0) or 1), none, dtype=np.int64)
-    for line, (row, _) in zip(filled, rows, strict=True):
-        line[: len(row)] = row
-    return filled, np.array([way for _, way in rows], dtype=np.int64)
-
-
 class Priced(NamedTuple):
     """What a pricing found: no form exceeds ``most``; the best forms, as rows of options and ways."""
 
@@ -178,7 +170,7 @@ class Pricing:
         self.count = len(self.own.item)
         self.cells = self.own.cells[:-1].astype(np.int64)
         self.logs = np.log(self.own.cells[:-1])
-        self.present = np.any(self.own.curves[:, :, :-1] > 0, axis=0)  # parts by options
+        self.present = self.own.present[:, :-1]  # parts by options
         fewest = [min(choice.cells for choice in item.choices) for item in problem.items]
         self._list(max(16.0, 2.0 * problem.y, 2.0 * max(fewest, default=1) * problem.together.cells.min()))
 
@@ -186,46 +178,31 @@ class Pricing:
 
     def split(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Separate the prices of items (by items and parts) from those of the items for everyone."""
-        shape = self.present[:, self.own.starts].T if self.count else np.zeros((0, 1), dtype=bool)
-        worth = np.zeros(shape.shape)
-        worth[shape] = prices[: int(shape.sum())]
+        worth = np.zeros(self.parts.shape)
+        size = int(self.parts.sum())
+        worth[self.parts] = prices[:size]
         targets = isinstance(self.problem, TargetsProblem)
-        return worth, prices[int(shape.sum()) :] if targets else np.ones(len(self.problem.everyone))
+        return worth, prices[size:] if targets else np.ones(1)
+
+    @property
+    def parts(self) -> BoolArray:
+        """Which parts the items have, by items and parts: each has a price."""
+        return self.present[:, self.own.starts].T if self.count else np.zeros((0, 1), dtype=bool)
 
     @property
     def prices_needed(self) -> int:
         """How many prices a proof needs."""
-        own = int(self.present[:, self.own.starts].sum()) if self.count else 0
-        return own + (len(self.problem.everyone) if isinstance(self.problem, TargetsProblem) else 0)
+        targets = isinstance(self.problem, TargetsProblem)
+        return int(self.parts.sum()) + (len(self.problem.everyone) if targets else 0)
 
     def reached(self, forms: Forms) -> float:
         """Compute the value of forms with their shares, from the definition; items may be on several."""
-        places = {choices: way for way, choices in enumerate(self.problem.together.choices)}
-        rows, ways = padded(
-            [(self.problem.row(form), places[form.everyone]) for form in forms.forms], self.count
-        )
+        own, everyone = self.problem.told(*self.problem.rows(forms))
         shares = np.array([form.share for form in forms.forms])
-        own, everyone = self.values(rows, ways)
-        told = (
-            np.tensordot(shares, own, axes=1)[self.present[:, self.own.starts].T]
-            if self.count
-            else np.empty(0)
-        )
+        told = np.tensordot(shares, own, axes=1)[self.parts]
         if isinstance(self.problem, TargetsProblem):
             return float(max((1.0 / told).max(initial=0.0), (shares @ everyone).max(initial=0.0)))
         return float((1.0 / told).sum() + (shares @ everyone).sum())
-
-    def values(self, rows: IntArray, ways: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Compute 1/φ of the items of forms, by forms, items and parts, and φ of those for everyone."""
-        cells = self.own.cells[rows].prod(axis=1) * self.problem.together.cells[ways]
-        r = cells / self.problem.y
-        values = np.zeros((len(rows), len(self.problem.items), len(self.present)))
-        lines, places = np.nonzero(rows < self.count)
-        options = rows[lines, places]
-        values[lines, self.own.item[options]] = _inverse(
-            polynomial(self.own.curves[:, :, options], r[lines]), self.present[:, options]
-        ).T
-        return values, polynomial(self.problem.together.curves[:, ways], r[:, None])
 
     # --- pages ---------------------------------------------------------------------------------
 
@@ -253,7 +230,7 @@ class Pricing:
             np.concatenate([product, np.zeros(len(ends), dtype=np.int64)]),
             way,
             np.concatenate([np.log(product), np.maximum(room, 0.0)]),
-            _inverse(known, self.present[:, None, :] & fits),
+            inverse(known, self.present[:, None, :] & fits),
             polynomial(self.problem.together.curves[:, way], r[:, None]),
         )
         self.cell_price: FloatArray | None = None
@@ -311,13 +288,6 @@ class Pricing:
         found.sort(key=lambda each: -each[0])
         rounding = float(search.rounding[search.bounds >= known].max(initial=_ROUNDING * abs(known)))
         return Priced(known + rounding, [(row, way) for _, row, way in found[:_FORMS_KEPT]])
-
-
-def _inverse(values: FloatArray, present: BoolArray) -> FloatArray:
-    """1/φ, and 0 where there is no such part."""
-    return np.divide(
-        1.0, values, out=np.zeros(np.broadcast_shapes(values.shape, present.shape)), where=present
-    )
 
 
 class _Knapsacks:
@@ -392,7 +362,7 @@ class _Knapsacks:
 
     def _values(self, rows: IntArray, ways: IntArray) -> FloatArray:
         worth, tolls = self.prices
-        own, everyone = self.pricing.values(rows, ways)
+        own, everyone = self.pricing.problem.told(rows, ways)
         return np.asarray(np.einsum("fjp,jp->f", own, worth) - everyone @ tolls)
 
     # --- the dynamic program -------------------------------------------------------------------

@@ -1,203 +1,50 @@
-"""Choosing the forms of a questionnaire for a population: who is asked what, and what is published of it."""
+"""Choose forms, and prove how close they come to the best there could be."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-import numpy as np
-
-from dpstrata.allocation.form_items import forms_problem
-from dpstrata.allocation.forms import Form, Forms, FormsProblem
-from dpstrata.allocation.questions import importances, noise_in_table
-from dpstrata.numerics.arrays import FloatArray
+from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem
+from dpstrata.allocation.proof.forms import FormsBound
+from dpstrata.planning.forms.overlap import with_more_forms
+from dpstrata.planning.forms.prices import Dual, Variances, best_bound
 from dpstrata.planning.forms.search import best_levels, best_partition
-from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.survey.forms import ONE, FormPlan, Table, are_chosen, names_on
-from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.strata import Strata
+from dpstrata.planning.forms.targets import People
 
-_ROUNDS = 40  # of the search for the shares of a budget
+_FAR = 0.10  # from the bound: questions may be on several forms
 
 
-def with_chosen_forms(strata: Strata, inputs: Inputs) -> Inputs:
-    """Choose what was left open: the forms, the levels of numbers, shares of people, and tables."""
-    assert inputs.questionnaire is not None
-    if are_chosen(inputs.forms):
-        return inputs
-    typical = _Typical.of(strata, inputs)
-    odds = np.full(len(strata), typical.odds)
-    problem = forms_problem(inputs.spreads_in(strata), typical.weights, odds)
-    found = _search(problem, inputs)
-    plans = [_form_plan(problem, form, inputs, typical) for form in found.forms]
-    return replace(inputs, forms=tuple(plans))
+def choose_forms(
+    problem: FormsProblem, groups: Sequence[Sequence[int]] | None = None, *, overlap: bool = True
+) -> tuple[Forms, FormsBound]:
+    """Search forms, and the prices that bound all others.
 
-
-@dataclass(frozen=True, slots=True)
-class _Typical:
-    """A stratum like most others: what forms are chosen for.
-
-    Attributes
+    Parameters
     ----------
-    weights : array
-        What each stratum counts for, adding up to 1.
-    odds : float
-        y of the devices, or of rows at a typical sampling rate.
-    office : float
-        The office's budget at that rate.
+    problem : FormsProblem or TargetsProblem
+        The items. With targets the fewest people are searched.
+    groups : sequence of sequences of int, optional
+        The items of each form, where they are given: then only levels are chosen. All on one form is
+        ``[range(len(problem.items))]``.
+    overlap : bool
+        Whether questions may be on several forms where the best partition found is over 10% above the bound.
+
+    Examples
+    --------
+    >>> import math
+    >>> from dpstrata.allocation.forms import FormItem, FormsProblem, LevelChoice
+    >>> yes_no = LevelChoice(cells=2, levels=(2,), constant=0.25, linear=0.5, square=0.25)
+    >>> items = tuple(FormItem((question,), (yes_no,)) for question in range(4))
+    >>> forms, bound = choose_forms(FormsProblem(items, (), math.expm1(3)))
+    >>> [form.items for form in forms.forms], [form.cells for form in forms.forms]
+    ([(0, 1), (2, 3)], [4, 4])
+    >>> round(bound.relative_gap, 2)
+    0.09
     """
-
-    weights: FloatArray
-    odds: float
-    office: float
-
-    @classmethod
-    def of(cls, strata: Strata, inputs: Inputs) -> _Typical:
-        goal = inputs.total or inputs.at_most
-        if goal is None and inputs.budget is not None and strata.costs is not None:
-            goal = int(inputs.budget / float((strata.costs * strata.sizes).sum() / strata.population))
-        rate = min((goal or 0.1 * strata.population) / strata.population, 1.0)
-        odds = math.expm1(float(inputs.epsilon or 0.0)) / max(rate, 1.0 / strata.population)
-        device = odds if inputs.device_epsilon is None else math.expm1(inputs.device_epsilon)
-        return cls(strata.sizes / strata.population, device, math.log1p(odds))
-
-
-def _search(problem: FormsProblem, inputs: Inputs) -> Forms:
-    """Search the forms, or the levels of those that were given."""
-    if inputs.forms == ONE:
-        return best_levels(problem, [range(len(problem.items))])
-    if isinstance(inputs.forms, str):
-        return best_partition(problem)
-    assert inputs.questionnaire is not None
-    place = {question.name: i for i, question in enumerate(inputs.questionnaire)}
-    item_of = {place_: i for i, item in enumerate(problem.items) for place_ in item.questions}
-    groups = [
-        sorted({item_of[place[name]] for name in form if place[name] in item_of})
-        for form in names_on(inputs.forms)
-    ]
-    _require_kept_together(groups, problem, inputs)
-    return best_levels(problem, groups)
-
-
-def _require_kept_together(groups: list[list[int]], problem: FormsProblem, inputs: Inputs) -> None:
-    from dpstrata.errors import InputError, option
-
-    seen: set[int] = set()
-    for group in groups:
-        for item in group:
-            if item in seen:
-                assert inputs.questionnaire is not None
-                names = [inputs.questionnaire[j].name for j in problem.items[item].questions]
-                raise InputError(
-                    f"questions that are kept together must be on one form of {option('forms')}, got "
-                    f"{', '.join(map(repr, names))} on several."
-                )
-            seen.add(item)
-
-
-# --- what is published of a form -------------------------------------------------------------------
-
-
-def _form_plan(problem: FormsProblem, form: Form, inputs: Inputs, typical: _Typical) -> FormPlan:
-    """Write a form down, with the tables that have the least noise at a typical budget."""
-    questionnaire = inputs.questionnaire
-    assert questionnaire is not None
-    levels = problem.levels(form)
-    places = sorted(levels)
-    names = tuple(questionnaire[place].name for place in places)
-    tables: tuple[Table, ...] = ()
-    if inputs.release == "sums":
-        items = [problem.items[i].questions for i in form.items]
-        items += [item.questions for item in problem.everyone]
-        tables = _best_tables(questionnaire, items, levels, typical.office)
-    return FormPlan(names, tuple(levels[place] for place in places), form.share, tables)
-
-
-def _best_tables(
-    questionnaire: Questionnaire, items: Sequence[tuple[int, ...]], levels: dict[int, int], office: float
-) -> tuple[Table, ...]:
-    """Choose between a table for each question, or for those kept together, and one of all combinations."""
-    apart = _shared_budget(questionnaire, items, levels, office)
-    together = [tuple(sorted(levels))]
-    if len(items) < 2:
-        return _as_tables(questionnaire, items, apart)
-    whole = np.ones(1)
-    noise = [
-        _noise(questionnaire, parts, levels, office, budget)
-        for parts, budget in ((items, apart), (together, whole))
-    ]
-    parts, budget = (items, apart) if noise[0] <= noise[1] else (together, whole)
-    return _as_tables(questionnaire, parts, budget)
-
-
-def _as_tables(
-    questionnaire: Questionnaire, parts: Sequence[tuple[int, ...]], budget: FloatArray
-) -> tuple[Table, ...]:
-    return tuple(
-        Table(tuple(questionnaire[place].name for place in part), share)
-        for part, share in zip(parts, budget.tolist(), strict=True)
-    )
-
-
-def _components(
-    questionnaire: Questionnaire, part: tuple[int, ...], levels: dict[int, int]
-) -> list[tuple[float, float]]:
-    """G and q of the questions of a table that has all of the budget, by importance."""
-    cells = math.prod(levels[place] for place in part) if len(part) > 1 else None
-    share = importances(questionnaire)
-    found = []
-    for place in part:
-        factor, sensitivity = noise_in_table(questionnaire, place, levels[place], cells, 1.0)
-        found.append((share[place] * factor, sensitivity))
-    return found
-
-
-def _noise(
-    questionnaire: Questionnaire,
-    parts: Sequence[tuple[int, ...]],
-    levels: dict[int, int],
-    office: float,
-    budget: FloatArray,
-) -> float:
-    """Add up the variances of the tables' noise."""
-    return sum(
-        factor * float(s(point(np.array([office * share / sensitivity])))[0])
-        for part, share in zip(parts, budget.tolist(), strict=True)
-        for factor, sensitivity in _components(questionnaire, part, levels)
-    )
-
-
-def _shared_budget(
-    questionnaire: Questionnaire, parts: Sequence[tuple[int, ...]], levels: dict[int, int], office: float
-) -> FloatArray:
-    """Share a budget over tables so that their noise is least.
-
-    Where budgets are small a table has the variance 2q²/e², and the best share is the cube root of g·q². From
-    there, shares are moved to where the variance falls faster, until it does so everywhere alike.
-    """
-    tables = [_components(questionnaire, part, levels) for part in parts]
-    shares = np.array([sum(g * q**2 for g, q in table) for table in tables]) ** (1 / 3)
-    shares /= shares.sum()
-    best, least = shares, _noise(questionnaire, parts, levels, office, shares)
-    for _ in range(_ROUNDS):
-        slopes = np.array(
-            [
-                sum(g * _falls(office * share / q) / q for g, q in table)
-                for table, share in zip(tables, shares, strict=True)
-            ]
-        )
-        shares = shares * (slopes / slopes.mean()) ** (1 / 3)
-        shares /= shares.sum()
-        noise = _noise(questionnaire, parts, levels, office, shares)
-        if noise >= least * (1.0 - 1e-12):
-            break
-        best, least = shares, noise
-    return best
-
-
-def _falls(e: float) -> float:
-    """−s'(e)."""
-    value = float(s(point(np.array([e])))[0])
-    return value / math.tanh(e / 2.0)
+    forms = best_partition(problem) if groups is None else best_levels(problem, groups)
+    dual: Dual = People(problem, forms) if isinstance(problem, TargetsProblem) else Variances(problem, forms)
+    bound, others = best_bound(dual, forms, problem)
+    if overlap and groups is None and bound.relative_gap > _FAR:
+        forms = with_more_forms(problem, forms, others, bound.lower_bound * (1.0 + _FAR))
+        bound = FormsBound(forms.value, bound.lower_bound, bound.prices)
+    return forms, bound

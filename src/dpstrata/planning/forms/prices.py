@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from dpstrata.allocation.forms import Forms, FormsProblem
-from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices, padded
+from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _ROUNDS = 80
@@ -30,6 +30,7 @@ _MOVES = 2e-4
 _CLOSE = 5e-4  # relative gap to the best division over all forms at which the search ends
 _CENTRED = 0.1
 _NEWTON_STEPS = 40
+_LARGEST = 24
 _WEAKER = 0.3  # the barrier costs this part of the gap
 
 
@@ -73,11 +74,10 @@ def bound_forms(problem: FormsProblem, forms: Forms) -> FormsBound:
     forms : Forms
         A partition of the items; the search starts from its prices.
     """
-    bound, prices = best_bound(_Variances(problem, forms), forms, problem)
-    return FormsBound(forms.value, min(bound, forms.value), tuple(prices.tolist()))
+    return best_bound(Variances(problem, forms), forms, problem)[0]
 
 
-class _Variances:
+class Variances:
     """The dual of the weighted sum of variances, in units of the value of a partition."""
 
     def __init__(self, problem: FormsProblem, forms: Forms) -> None:
@@ -95,7 +95,7 @@ class _Variances:
 
     def columns(self, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:
         """Return 1/φ and b in units of the value."""
-        own, everyone = self.pricing.values(*padded(rows, self.pricing.count))
+        own, everyone = told(self.problem, rows)
         return own[:, :, 0] * self.unit, everyone.sum(axis=1) / self.unit
 
     def slopes(self, prices: FloatArray) -> tuple[FloatArray, FloatArray, float]:
@@ -117,11 +117,20 @@ class _Variances:
         return prices * self.unit**2
 
 
-def best_bound(dual: Dual, forms: Forms, problem: FormsProblem) -> tuple[float, FloatArray]:
-    """Generate forms until the bound no longer moves; return it with its prices, in the problem's units."""
+def told(problem: FormsProblem, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:
+    """Compute 1/φ and φ of the items for everyone, of forms that the proof returned."""
+    return problem.told(problem.padded([row for row, _ in rows]), np.array([way for _, way in rows]))
+
+
+def best_bound(
+    dual: Dual, forms: Forms, problem: FormsProblem
+) -> tuple[FormsBound, list[tuple[IntArray, int]]]:
+    """Generate forms until the bound no longer moves; return it, and the forms that would get most people."""
     search = _Generation(dual, forms, problem)
     search.run()
-    return search.bound * forms.value, dual.true_prices(search.proof)
+    prices = dual.true_prices(search.proof)
+    bound = FormsBound(forms.value, min(search.bound * forms.value, forms.value), tuple(prices.tolist()))
+    return bound, search.largest_shares()
 
 
 class _Generation:
@@ -129,15 +138,24 @@ class _Generation:
 
     def __init__(self, dual: Dual, forms: Forms, problem: FormsProblem) -> None:
         self.dual = dual
-        ways = {choices: way for way, choices in enumerate(problem.together.choices)}
         self.seen: set[tuple[int, ...]] = set()
+        self.rows: list[tuple[IntArray, int]] = []
         self.columns, self.tolls = np.empty((0, 0)), np.empty(0)
         self.prices = dual.start()
         self.proof, self.bound, self.value = self.prices, 0.0, np.inf
-        self._add([(problem.row(form), ways[form.everyone]) for form in forms.forms])
+        self._add(
+            [
+                (row[row < len(problem.own.item)], int(way))
+                for row, way in zip(*problem.rows(forms), strict=True)
+            ]
+        )
         self._add([(np.array([option]), 0) for option in problem.own.starts.tolist()])
         self.most = self._largest() * (1.0 + 1e-2) + 1e-2
         self.barrier = 1e-1 / len(self.tolls)
+
+    def largest_shares(self) -> list[tuple[IntArray, int]]:
+        """Return the forms with the largest shares in the best division over all of them."""
+        return [self.rows[at] for at in np.argsort(self._slack(), kind="stable")[:_LARGEST].tolist()]
 
     def _largest(self) -> float:
         return float((self.columns @ self.prices - self.tolls).max())
@@ -150,6 +168,7 @@ class _Generation:
             if key not in self.seen:
                 self.seen.add(key)
                 new.append((row, way))
+        self.rows += new
         if new:
             columns, tolls = self.dual.columns(new)
             first = not self.columns.size

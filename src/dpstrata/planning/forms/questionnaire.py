@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpstrata.allocation.forms import TargetsProblem
 from dpstrata.allocation.proof.forms import certify_forms
 from dpstrata.designs.questions import forms_to_prove
 from dpstrata.designs.record import Design
-from dpstrata.planning.forms.choose import with_chosen_forms
+from dpstrata.planning.forms.plans import with_chosen_forms
 from dpstrata.planning.forms.prices import bound_forms
 from dpstrata.planning.forms.question_targets import design_for_targets
+from dpstrata.planning.forms.targets import bound_people
 from dpstrata.planning.goal_search import design_for
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
@@ -20,5 +22,8 @@ def design_questionnaire(strata: Strata, inputs: Inputs) -> Design:
     chosen = with_chosen_forms(strata, inputs)
     plan = (design_for_targets if chosen.asks_by_question else design_for)(strata, chosen)
     problem, forms = forms_to_prove(plan)
-    prices = bound_forms(problem, forms).prices
+    if isinstance(problem, TargetsProblem):
+        prices = bound_people(problem, forms).prices
+    else:
+        prices = bound_forms(problem, forms).prices
     return replace(plan, forms_bound=certify_forms(problem, forms, prices))

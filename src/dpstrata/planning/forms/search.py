@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstrata.allocation.forms import Forms, FormsProblem
+from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _KICKS = 30
@@ -56,7 +57,15 @@ def best_levels(problem: FormsProblem, groups: Sequence[Sequence[int]]) -> Forms
         The items.
     groups : sequence of sequences of int
         The items of each form, every item on exactly one.
+
+    Raises
+    ------
+    InputError
+        If an item is missing, or on two forms.
     """
+    if sorted(item for group in groups for item in group) != list(range(len(problem.items))):
+        given = [list(group) for group in groups]
+        raise InputError.must("forms", f"have each of the items 0 to {len(problem.items) - 1} once", given)
     search = _Search(problem, [list(group) for group in groups])
     search.descend(levels_only=True)
     best, value = search.saved(), search.value
@@ -115,16 +124,10 @@ class _Search:
 
     def rows(self) -> IntArray:
         """Return the forms as rows of options."""
-        return self._padded([self._row(g) for g, group in enumerate(self.groups) if group])
+        return self.problem.padded([self._row(g) for g, group in enumerate(self.groups) if group])
 
     def _row(self, g: int) -> list[int]:
         return [int(self.options[item]) for item in self.groups[g]]
-
-    def _padded(self, lists: Sequence[Sequence[int]]) -> IntArray:
-        rows = np.full((len(lists), max(map(len, lists), default=1)), self.none, dtype=np.int64)
-        for row, each in zip(rows, lists, strict=True):
-            row[: len(each)] = each
-        return rows
 
     def saved(self) -> _Saved:
         """Keep this partition."""
@@ -157,7 +160,7 @@ class _Search:
         forms = [self._row(g) for g in changed]
         items = [item for g in changed for item in self.groups[g]]
         others = [[*form[:place], *form[place + 1 :]] for form in forms for place in range(len(form))]
-        costs = self.problem.costs_with(self._padded(forms + others), np.arange(self.none + 1))
+        costs = self.problem.costs_with(self.problem.padded(forms + others), np.arange(self.none + 1))
         priced = self.problem.priced(costs, self.prices).min(axis=2)
         self.added[:, changed], self.cost[changed] = priced[: len(forms), :-1].T, priced[: len(forms), -1]
         self.swapped[items] = priced[len(forms) :]
@@ -168,7 +171,7 @@ class _Search:
         pairs = [(g, h) for g in changed if self.groups[g] for h in used if h != g]
         self.merged[changed, :] = self.merged[:, changed] = np.inf
         if pairs:
-            costs = self.problem.costs(self._padded([self._row(g) + self._row(h) for g, h in pairs]))
+            costs = self.problem.costs(self.problem.padded([self._row(g) + self._row(h) for g, h in pairs]))
             first, second = np.transpose(pairs)
             priced = self.problem.priced(costs, self.prices).min(axis=1)
             self.merged[first, second] = self.merged[second, first] = priced

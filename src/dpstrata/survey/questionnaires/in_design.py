@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dpstrata.errors import InputError, option
-from dpstrata.survey.forms import as_forms, names_on, require_partition
+from dpstrata.survey.forms import are_chosen, as_forms, names_on, require_partition
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
 
@@ -67,7 +67,8 @@ def take_questionnaire(inputs: Inputs) -> None:
     names = [question.name for question in questionnaire]
     if not isinstance(inputs.forms, str):
         everyone = [question.name for question in questionnaire if question.everyone]
-        require_partition(names_on(inputs.forms), names, everyone)
+        chosen = are_chosen(inputs.forms)
+        require_partition(names_on(inputs.forms), names, everyone, overlap=chosen)
 
 
 def _require_release(inputs: Inputs) -> None:
