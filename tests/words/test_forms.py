@@ -82,7 +82,7 @@ def test_targets_and_whether_they_are_met_have_columns_of_their_own():
 
 def test_forms_say_who_is_asked_what_and_how_often_a_row_is_replaced(plan):
     table = forms_table(plan)
-    assert column(table, "questions") == ["smokes, home, income", "drinks, trust"]
+    assert column(table, "questions") == ["smokes, home, income (2 levels)", "drinks, trust"]
     cells = [12, 10]
     assert column(table, "possible rows") == [str(each) for each in cells]
     replaced = [round(100 * each / (math.expm1(4.0) + each)) for each in cells]
@@ -159,7 +159,7 @@ def test_a_share_that_reaches_nobody_is_too_imprecise():
     assert uses.expected == pytest.approx(0.02)
     assert 0.02 < uses.margin < 0.25
     said = result_in_words(plan)
-    assert f"1 of 2 questions: 'uses' (0.02 could not be told from 0 or {0.02 + uses.margin:.2g})." in said
+    assert f"1 of 2 questions: 'uses' (2% could not be told from 0% or {2 + 100 * uses.margin:.2g}%)." in said
     assert drinks.expected == pytest.approx(0.5)
 
 

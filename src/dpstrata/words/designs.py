@@ -138,7 +138,7 @@ def domain_table(plan: Design) -> TextTable:
 def comparison_table(plan: Design) -> TextTable:
     """Set the design beside Neyman, proportional and equal allocation."""
     mean = plan.inputs.objective == "mean"
-    measure = "standard error" if mean else "objective"
+    measure = "typical standard error" if plan.forms else "standard error" if mean else "objective"
     compared = plan.compare()
     effective = any(row.effective_sample_size is not None for row in compared)
     rows = [

@@ -81,7 +81,7 @@ def forms_table(plan: Design) -> TextTable:
     rows = [
         (
             str(number),
-            ", ".join(form.questions),
+            ", ".join(_asked(plan, form)),
             f"{int(form.sample_sizes.sum()):,}",
             f"{form.cells:,}",
             _replaced(form),
@@ -96,6 +96,15 @@ def forms_table(plan: Design) -> TextTable:
         "How many rows are replaced depends on the stratum." if by_stratum else "",
         columns_of_text=2,
     )
+
+
+def _asked(plan: Design, form: DesignedForm) -> list[str]:
+    """Name the questions of a form, with the levels that the design chose for numbers."""
+    chosen = {question.name for question in plan.inputs.questionnaire or () if question.levels is None}
+    return [
+        f"{name} ({levels} levels)" if name in chosen else name
+        for name, levels in zip(form.questions, form.levels, strict=True)
+    ]
 
 
 def _replaced(form: DesignedForm) -> str:
@@ -148,7 +157,7 @@ def result_of_questionnaire(plan: Design) -> str:
     useless = imprecise_questions(plan)
     return " ".join(
         [
-            f"{result_in_short(plan)} {_beside(plan)}",
+            f"{result_in_short(plan)} {beside_in_words(plan)}",
             f"Privacy accounts for {share:.1%} of the variance, sampling for the rest.",
             *([] if useless is None else [useless]),
         ]
@@ -164,12 +173,13 @@ def result_in_short(plan: Design) -> str:
     typical = f"a typical standard error of {_percent(error)} of a question's range"
     met = ""
     if reached:
-        all_of_them = "the target" if len(reached) == 1 else f"all {len(reached):,} targets"
+        few = {1: "the target", 2: "both targets"}
+        all_of_them = few.get(len(reached), f"all {len(reached):,} targets")
         met = f" {'meets' if plan.total == 1 else 'meet'} {all_of_them} and"
     return f"{people} on {counted(len(plan.forms), 'form')}{met} {give} {typical}."
 
 
-def _beside(plan: Design) -> str:
+def beside_in_words(plan: Design) -> str:
     """Set the typical precision beside no privacy and a split budget."""
     plain = _typical(plan, [question.without_privacy for question in plan.questions])
     split = _typical(plan, [question.if_split for question in plan.questions])

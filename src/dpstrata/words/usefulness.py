@@ -77,8 +77,12 @@ def _could_not_tell(question: Question, designed: DesignedQuestion) -> str:
     margin, expected, (lower, upper) = designed.margin, designed.expected, _ends(question)
     if expected is None:
         return f"margin of error {_rounded(margin)}"
-    low, high = max(expected - margin, lower), min(expected + margin, upper)
-    return f"{_rounded(expected)} could not be told from {_rounded(low)} or {_rounded(high)}"
+    ends = max(expected - margin, lower), min(expected + margin, upper)
+    share = question.lower is None
+    this, low, high = (
+        f"{_rounded(100 * value)}%" if share else _rounded(value) for value in (expected, *ends)
+    )
+    return f"{this} could not be told from {low} or {high}"
 
 
 def _ends(question: Question) -> tuple[float, float]:

@@ -171,7 +171,7 @@ def parts_chart(plan: Design) -> Chart:
     amount: dict[str, Any] = {
         "field": "part",
         "type": "quantitative",
-        "title": "variance of the estimated mean" if plan.inputs.objective == "mean" else "objective",
+        "title": _minimised(plan),
         "stack": "zero",
         "axis": {"format": "~g", "tickCount": 6, "labelFlush": 30},  # pixels: half of 0.00007 and more
         # room for the labels at the ends of the bars
@@ -193,6 +193,12 @@ def parts_chart(plan: Design) -> Chart:
     label = {"type": "text", "style": "note", "align": "left", "dx": 6}
     note = {"y": place, "x": {**amount, "stack": None}, "text": {"field": "label"}}
     return layered(chart, above=[_layer(_labelled_ends(compared), label, note)])
+
+
+def _minimised(plan: Design) -> str:
+    if plan.forms:
+        return "average variance of the questions, in squared ranges"
+    return "variance of the estimated mean" if plan.inputs.objective == "mean" else "objective"
 
 
 def _parts_by_cause(compared: Sequence[Comparison]) -> list[dict[str, Any]]:

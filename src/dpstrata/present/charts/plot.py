@@ -40,7 +40,7 @@ SIZE_CLASSES = 30
 
 
 def plot(plan: Design) -> Chart:
-    """Show a design: its allocation beside Neyman's and the proportional one, or the precision of its questions.
+    """Show a design: its allocation beside Neyman's and the proportional one, or the precision of questions.
 
     Bars for each stratum; beyond 40 strata, points of sample size against stratum size; beyond 400, their
     averages over strata of similar size. A questionnaire has a line for each question, grouped by form: its

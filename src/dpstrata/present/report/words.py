@@ -16,6 +16,7 @@ from dpstrata.designs.neyman_equivalent import Match, match_neyman
 from dpstrata.designs.record import Design
 from dpstrata.survey.costs import total_cost
 from dpstrata.survey.inputs import Inputs
+from dpstrata.words.forms import beside_in_words, forms_bound_in_words, result_in_short
 from dpstrata.words.numbers import counted, money, percent_up, round_up
 from dpstrata.words.usefulness import alarm
 
@@ -49,10 +50,16 @@ def headline(plan: Design, match: Match | None = None, *, matched: bool = True) 
     """  # noqa: E501 - the sentence is shown whole
     useless = alarm(plan)
     said = [_result(plan), *([] if useless is None else [useless])]
+    if plan.forms_bound is not None:
+        return " ".join(
+            [*said, f"{_proof(plan)[:-1]} for these forms.", forms_bound_in_words(plan.forms_bound)]
+        )
     return " ".join([*said, neyman_in_words(plan, match, matched=matched), _proof(plan)])
 
 
 def _result(plan: Design) -> str:
+    if plan.forms:
+        return f"{result_in_short(plan)} {beside_in_words(plan)}"
     sizes = plan.sample_sizes.tolist()
     if 1 < len(sizes) <= _LISTED_SIZES:
         who = f"{' + '.join(f'{n:,}' for n in sizes)} = {plan.strata.counted(plan.total)}"
@@ -199,7 +206,14 @@ def goal_in_words(inputs: Inputs, unit: str = "interview") -> str:
     >>> goal_in_words(Inputs(epsilon=1.0, total=200))
     'Which allocation of exactly 200 interviews makes the variance of the estimated population mean smallest?'
     """
-    return inputs.goal.in_words(unit, f"makes {OBJECTIVES[inputs.objective]} smallest")
+    return inputs.goal.in_words(unit, f"makes {minimised_in_words(inputs)} smallest")
+
+
+def minimised_in_words(inputs: Inputs) -> str:
+    """Name what is minimised."""
+    if inputs.questionnaire is not None:
+        return "the average variance of the questions, in squared ranges and weighted by importance,"
+    return OBJECTIVES[inputs.objective]
 
 
 def odds_in_words(plan: Design) -> str:
