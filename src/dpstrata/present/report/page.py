@@ -226,11 +226,11 @@ def _noise(plan: Design) -> str:
         parts.append(table(figures_table(plan)))
     if plan.inputs.promise.amplified:
         cap = plan.inputs.local_epsilon_cap
+        what = plan.inputs.release_form.budget_of.capitalize() if plan.forms else "Local epsilon"
         parts.append(
             figure(
                 budgets_chart(plan),
-                f"{plan.inputs.release_form.budget_of.capitalize() if plan.forms else 'Local epsilon'} in each "
-                "stratum" + ("." if cap is None else f", with the cap of {cap:g}."),
+                f"{what} in each stratum" + ("." if cap is None else f", with the cap of {cap:g}."),
             )
         )
     return "".join(parts)
