@@ -125,6 +125,14 @@ def test_other_allocations_have_no_empty_column(plan):
     assert "planned variance" in table.note
 
 
+def test_forms_that_are_far_from_the_best_say_so():
+    plan = small_plan(forms="one", device_epsilon=2)
+    times = plan.forms_bound.value / plan.forms_bound.lower_bound
+    assert times > 2
+    assert f"may be {times:,.2g} times smaller" in repr(plan)
+    assert "by more than" not in repr(plan)
+
+
 def test_the_promise_speaks_of_rows_and_forms(plan, rows):
     world, office, leak = plan.privacy["sentences"]
     assert "a person's answers, all of them together, by a factor of at most 2.72" in world

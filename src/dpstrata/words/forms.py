@@ -48,7 +48,7 @@ def precision_table(plan: Design) -> TextTable:
         (
             *("question", "kind", "form", "standard error", "margin", "of the range"),
             *(("target", "met") if targets else ()),
-            *("without privacy", "with a split budget"),
+            *("without privacy", "split budget"),
         ),
         rows,
         " ".join(filter(None, (not_shown(left, "questions"), _explained(plan)))),
@@ -207,6 +207,11 @@ def _percent(share: float) -> str:
 
 def forms_bound_in_words(bound: FormsBound) -> str:
     """Say how close the forms come to the best there could be."""
+    if bound.relative_gap > 1.0:
+        return (
+            "A lower bound leaves room for better forms: with others the variance from sampling and devices "
+            f"may be {figure(1.0 + bound.relative_gap, 2)} times smaller at these sample sizes."
+        )
     gap = math.ceil(1000.0 * bound.relative_gap) / 10.0
     return (
         "A lower bound proves that no other forms, overlapping ones included, lower the variance from "
