@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from command_line import command_line_pages
+from form_tables import result_table, size_table
 from import_graph import draw_import_graph, module_tables
 from json_api import json_api_page
 from options_table import option_tables
@@ -20,6 +21,8 @@ DOCS = Path(__file__).parent.parent
 PARTS: dict[str, Callable[[], str]] = {
     "command-line": command_line_pages,
     "design-document-schema": lambda: schema_page(DOCS / "design-document.schema.json"),
+    "form-results": result_table,
+    "form-sizes": size_table,
     "json-api": json_api_page,
     "options": option_tables,
     "release-tables": release_tables,

@@ -7,13 +7,13 @@ import re
 import subprocess
 import sys
 import warnings
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import dpstrata as dps
 from dpstrata.present.report.tables import noise_in_words
+from report_reader import Reader, require_closed
 
 SIZES, SDS = [7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064]
 FOUR = dps.Strata(SIZES, SDS, names=["D", "C", "B", "A"])
@@ -59,57 +59,6 @@ DESIGNS = {
     "one stratum": (dps.Strata([500], [0.0]), {"epsilon": 1, "total": 10}),
     "everyone": (dps.Strata([5, 6], [0.1, 0.2]), {"epsilon": 1, "total": 11}),
 }
-VOID = {"meta", "br", "img", "hr", "input", "link"}
-
-
-class Reader(HTMLParser):
-    """Collects tables, headings, texts and attributes, and requires that every tag is closed in order."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.tags, self.headings, self.tables, self.words = [], [], [], [], []
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "table":
-            self.tables.append({"caption": "", "rows": []})
-        if tag == "tr":
-            self.tables[-1]["rows"].append([])
-        if tag in ("td", "th"):
-            self.tables[-1]["rows"][-1].append("")
-        if re.fullmatch("h[1-6]", tag):
-            self.headings.append((int(tag[1]), ""))
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" in self.open:
-            return
-        self.words.append(data)
-        if "caption" in self.open:
-            self.tables[-1]["caption"] += data
-        elif {"td", "th"} & set(self.open):
-            self.tables[-1]["rows"][-1][-1] += data
-        elif self.open and re.fullmatch("h[1-6]", self.open[-1]):
-            self.headings[-1] = (self.headings[-1][0], self.headings[-1][1] + data)
-
-    @property
-    def text(self):
-        return " ".join(self.words)
-
-    def table(self, caption):
-        (found,) = [table["rows"] for table in self.tables if table["caption"].startswith(caption)]
-        header, *rows = found
-        return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def quiet(strata, options):
@@ -123,28 +72,6 @@ def made(request):
     plan = quiet(*DESIGNS[request.param])
     page = dps.report_html(plan, title="Health & <income> 2031")
     return plan, page, Reader(page)
-
-
-def require_closed(page):
-    """Require that a page asks nothing of anyone and runs nothing."""
-    reader = Reader(page)
-    for tag, attributes in reader.tags:
-        assert tag not in (
-            "script",
-            "link",
-            "img",
-            "iframe",
-            "object",
-            "embed",
-            "base",
-            "form",
-            "foreignobject",
-        )
-        assert not {name for name in attributes if name.startswith("on") or name in ("src", "href", "style")}
-    assert "@import" not in page
-    assert "url(" not in page
-    outside = set(re.findall(r"\w+://[^\s\"'<>]*", page))
-    assert outside <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 
 def test_the_page_is_whole_and_closed(made):

@@ -30,7 +30,7 @@ def print_table(table: TextTable) -> None:
         console = Console(width=110)
     grid = Table(title=Text(table.title), title_justify="left", caption_justify="left")
     for i, name in enumerate(table.header):
-        grid.add_column(name, justify="left" if i == 0 else "right")
+        grid.add_column(name, justify="left" if i < table.columns_of_text else "right")
     for row in table.rows:
         grid.add_row(*map(_text, row))
     console.print(grid)

@@ -225,6 +225,7 @@ class QuestionResultPart(_Part):
     without_privacy: Real
     if_split: Real
     target: Real | None
+    expected: Real | None
 
 
 class FormsBoundPart(_Part):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,20 @@ def expected_mean(plan: Design) -> float | None:
         means = answers.at_shares(shares)
     mean = float((strata.sizes * means).sum() / strata.population)
     return mean if answers.lower < mean < answers.upper else None
+
+
+def expected_answers(plan: Design) -> list[float | None]:
+    """Return the mean, or share of yes, expected of every question, where it is known in all strata."""
+    spreads = plan.inputs.spreads_in(plan.strata)
+    weights = plan.strata.sizes / plan.strata.population
+    means = []
+    for question in spreads.questionnaire:
+        told = spreads.values[question.name]
+        known = told.get("mean", told.get("proportion"))
+        # a category has a share for each of its answers, and no single figure
+        whole = math.nan if known is None or known.ndim > 1 else float(weights @ known)
+        means.append(None if math.isnan(whole) else whole)
+    return means
 
 
 def _implied_shares(plan: Design) -> FloatArray | None:

@@ -60,11 +60,15 @@ def match_neyman(plan: Design) -> Match:
     >>> match_neyman(dps.design(strata, epsilon=1.0, total=200))
     Match(total=276, proven=True)
     """
-    return _fewest_by_halving(plan) if plan.problem.families else _NeymanVariance(plan).fewest()
+    unbounded = plan.problem.families or plan.problem.forms is not None
+    return _fewest_by_halving(plan) if unbounded else _NeymanVariance(plan).fewest()
 
 
 def _fewest_by_halving(plan: Design) -> Match:
-    """Find it where figures have one draw of noise, which no sum over strata bounds; nothing is proven."""
+    """Find it where no sum over strata bounds the variance; nothing is proven.
+
+    That is so where figures have one draw of noise, and where whole people are dealt to forms.
+    """
     low, high = int(plan.problem.lower.sum()), int(plan.problem.upper.sum())
     while low < high:
         middle = (low + high) // 2

@@ -12,6 +12,7 @@ from dpstrata.allocation.form_items import as_items, forms_problem, mixture_of
 from dpstrata.allocation.forms import Forms, FormsProblem
 from dpstrata.allocation.turnout import expected_inverse
 from dpstrata.allocation.variances import dealt_to_forms, question_parts
+from dpstrata.designs.expected import expected_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.survey.forms import Table
@@ -34,8 +35,9 @@ class DesignedForm:
         How many levels each answer has.
     cells : int
         How many different rows of answers there are.
-    replaced : float
-        The probability that a row is replaced by a random one; the largest of any stratum.
+    replaced, least_replaced : float
+        The probability that a row is replaced by a random one, the largest and the smallest of any stratum.
+        They differ only where rows are published.
     share : float
         The share of people who get it.
     sample_sizes : array of int
@@ -48,6 +50,7 @@ class DesignedForm:
     levels: tuple[int, ...]
     cells: int
     replaced: float
+    least_replaced: float
     share: float
     sample_sizes: IntArray
     tables: tuple[Table, ...]
@@ -74,6 +77,8 @@ class DesignedQuestion:
         The standard error if everyone answered every question, each with its part of the budgets.
     target : float or None
         The standard error to reach.
+    expected : float or None
+        The mean, or share of yes, that is expected; ``None`` where the spreads do not tell it.
     """
 
     name: str
@@ -86,6 +91,7 @@ class DesignedQuestion:
     without_privacy: float
     if_split: float
     target: float | None
+    expected: float | None
 
     @property
     def target_met(self) -> bool | None:
@@ -100,12 +106,14 @@ def forms_of(plan: Design) -> tuple[DesignedForm, ...]:
         return ()
     dealt = dealt_to_forms(plan.problem, plan.sample_sizes)
     odds = np.expm1(plan.local_epsilons) if terms.odds is None else np.array([terms.odds])
+    least, most = float(odds.min()), float(odds.max())
     return tuple(
         DesignedForm(
             form.questions,
             form.levels,
             form.cells,
-            float((form.cells / (form.cells + odds)).max()),
+            form.cells / (form.cells + least),
+            form.cells / (form.cells + most),
             float(dealt[:, t].sum() / plan.total),
             read_only(dealt[:, t].copy()),
             form.tables,
@@ -124,6 +132,7 @@ def questions_of(plan: Design) -> tuple[DesignedQuestion, ...]:
     parts = question_parts(plan.problem, plan.sample_sizes, finite_population=correct, credited=credited)
     whole = parts.of_population(plan.problem.terms.coefficients)
     plain, split = _everyone_asked_everything(plan)
+    expected = expected_answers(plan)
     found = []
     for j, question in enumerate(questionnaire):
         error = question.range * math.sqrt(float(whole.total[j]))
@@ -140,6 +149,7 @@ def questions_of(plan: Design) -> tuple[DesignedQuestion, ...]:
                 question.range * math.sqrt(float(plain[j])),
                 question.range * math.sqrt(float(split[j])),
                 target_of(question, z),
+                expected[j],
             )
         )
     return tuple(found)

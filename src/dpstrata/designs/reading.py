@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from dpstrata.allocation.domains import find_partitions
+from dpstrata.allocation.forms import Forms, FormsProblem
 from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
@@ -91,10 +92,11 @@ def _rebuild(document: DesignDocument, path: Path, kind: type[Design]) -> Design
             plan = replace(plan, choice=tuple(Choice(**row.model_dump()) for row in document.choice))
         if document.waves is not None:
             plan = replace(plan, waves=_waves(document.waves, plan))
-        if plan.inputs.questionnaire is not None:
-            plan = replace(plan, forms_bound=_forms_bound(document, plan, path))
+        forms = None if plan.inputs.questionnaire is None else forms_to_prove(plan)
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
+    if forms is not None:
+        plan = replace(plan, forms_bound=_forms_bound(document, *forms, path))
     _check_sizes(plan, path)
     broken = plan.inputs.goal.broken_by(plan)
     if broken is not None:
@@ -191,9 +193,8 @@ def _check_figures(document: DesignDocument, plan: Design, path: Path) -> None:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
 
 
-def _forms_bound(document: DesignDocument, plan: Design, path: Path) -> FormsBound:
+def _forms_bound(document: DesignDocument, problem: FormsProblem, forms: Forms, path: Path) -> FormsBound:
     """Prove again how close the forms come to the best there could be."""
-    problem, forms = forms_to_prove(plan)
     part = document.forms_bound
     try:
         return certify_forms(problem, forms, () if part is None else part.prices)
@@ -236,8 +237,12 @@ def first_difference(written: Any, computed: Any, place: str = "") -> str | None
     """Return the place of the first value that does not follow from the inputs."""
     if place == "created_with":
         return None
-    if isinstance(written, dict) and isinstance(computed, dict) and set(written) == set(computed):
-        pairs = [(f"{place}.{key}" if place else key, written[key], computed[key]) for key in computed]
+    if isinstance(written, dict) and isinstance(computed, dict):
+        keys = {key: f"{place}.{key}" if place else key for key in (*computed, *written)}
+        missing = next((keys[key] for key in keys if (key in written) != (key in computed)), None)
+        if missing is not None:
+            return missing
+        pairs = [(keys[key], written[key], computed[key]) for key in computed]
     elif isinstance(written, list) and isinstance(computed, list | tuple) and len(written) == len(computed):
         pairs = [(f"{place}.{i}", *pair) for i, pair in enumerate(zip(written, computed, strict=True))]
     elif isinstance(written, float) and isinstance(computed, float):
@@ -254,4 +259,6 @@ def _inputs(part: InputsPart, version: int) -> Inputs:
     if data["questionnaire"] is not None:
         questions = data["questionnaire"]["questions"]
         data["questionnaire"] = Questionnaire([Question(**question) for question in questions])
+        if isinstance(data["forms"], str):
+            raise InputError(f"a document must list the forms of its questionnaire, got {data['forms']!r}.")
     return Inputs(**{**data, "answers": parse_answers(data["answers"])}, formulas=version)

@@ -120,10 +120,12 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
 
 
 def _ask(inputs: Inputs, **goal: Any) -> Inputs:
-    """Ask something else of the same survey; domains and their targets are left out.
+    """Ask something else of the same survey; domains and all targets are left out.
 
     Unless figures of the domains are what is published; those have no targets.
     """
     domains = () if inputs.release_form.noised_once else ("domains",)
     none = dict.fromkeys((*GOAL_OPTIONS, "expected_mean", *domains))
+    if inputs.questionnaire is not None:
+        none["questionnaire"] = inputs.questionnaire.without_targets()
     return replace(inputs, **{**none, **goal})

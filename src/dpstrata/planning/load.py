@@ -8,7 +8,7 @@ from dpstrata.designs.reading import first_difference
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.planning.best import design_with_best
-from dpstrata.planning.goal_search import design_for
+from dpstrata.planning.forms.questionnaire import design_on_forms
 
 _SEARCHED = 2e-4  # share of the value by which the search of another machine may end elsewhere
 
@@ -39,7 +39,7 @@ def load_design(path: str | Path) -> Design:
     """
     plan = Design.read(path)
     try:
-        again = design_for(plan.strata, plan.inputs, plan.problem)
+        again = design_on_forms(plan.strata, plan.inputs, plan.problem)
     except DpstrataError as error:
         raise InputError(
             f"{path} does not describe a possible design: {error.sentence.marked}", where=str(path)

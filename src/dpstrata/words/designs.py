@@ -9,11 +9,12 @@ from dpstrata.errors import Sentence, option
 from dpstrata.words.choice import in_words as choice_in_words
 from dpstrata.words.choice import other_releases_in_words
 from dpstrata.words.forms import (
+    PLANNED,
     forms_bound_in_words,
     forms_table,
-    in_title,
-    questions_table,
+    precision_table,
     result_of_questionnaire,
+    sizes_by_form,
 )
 from dpstrata.words.numbers import counted, figure, money, percent_up, plain_number, round_up
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown, shown_as_html, shown_as_text
@@ -39,8 +40,9 @@ def tables(plan: Design) -> list[TextTable]:
     """Return every table of a design."""
     domains = [domain_table(plan)] if plan.domains else []
     figures = [figures_table(plan)] if plan.figures else []
-    questions = [questions_table(plan), forms_table(plan)] if plan.forms else []
-    return [*questions, strata_table(plan), *domains, *figures, comparison_table(plan)]
+    questions = [precision_table(plan), forms_table(plan)] if plan.forms else []
+    sizes = sizes_by_form(plan) if plan.forms else strata_table(plan)
+    return [*questions, sizes, *domains, *figures, comparison_table(plan)]
 
 
 def strata_table(plan: Design) -> TextTable:
@@ -65,7 +67,7 @@ def strata_table(plan: Design) -> TextTable:
     rows.append(("all", f"{plan.strata.population:,}", "", f"{plan.total:,}", *[""] * (5 if capped else 3)))
     return TextTable(
         f"{plan.strata.counted(plan.total)} in {counted(len(plan.strata), 'stratum')}, "
-        f"{plan.inputs.promise.in_words}, {_noise_in_title(plan)}",
+        f"{plan.inputs.promise.in_words}, {plan.mechanism.title} noise{plan.inputs.release_form.in_title}",
         (
             *("stratum", "size", "sd", "sample size", "rate", plan.inputs.release_form.budget_of, "noise sd"),
             *(("capped", "central epsilon") if capped else ()),
@@ -73,12 +75,6 @@ def strata_table(plan: Design) -> TextTable:
         rows,
         not_shown(left, "strata"),
     )
-
-
-def _noise_in_title(plan: Design) -> str:
-    if plan.inputs.questionnaire is not None:
-        return in_title(plan.inputs)
-    return f"{plan.mechanism.title} noise{plan.inputs.release_form.in_title}"
 
 
 def noise_in_table(plan: Design, sd: float) -> str:
@@ -142,7 +138,9 @@ def domain_table(plan: Design) -> TextTable:
 def comparison_table(plan: Design) -> TextTable:
     """Set the design beside Neyman, proportional and equal allocation."""
     mean = plan.inputs.objective == "mean"
-    measure = "standard error" if mean else "objective"
+    measure = "typical standard error" if plan.forms else "standard error" if mean else "objective"
+    compared = plan.compare()
+    effective = any(row.effective_sample_size is not None for row in compared)
     rows = [
         (
             TITLES[row.design],
@@ -151,23 +149,26 @@ def comparison_table(plan: Design) -> TextTable:
             figure(row.variance if row.standard_error is None else row.standard_error),
             figure(row.variance),
             "1" if row.design == "this_design" else f"{row.ratio:.3f} times",
-            ""
-            if row.effective_sample_size is None
-            else f"{row.effective_sample_size:,.0f} interviews without privacy",
+            *((_as_precise_as(row),) if effective else ()),
             *((money(row.cost),) if row.cost is not None else ()),
         )
-        for row in plan.compare()
+        for row in compared
     ]
     return TextTable(
         "Other allocations under the same privacy",
         (
             *("allocation", "sample sizes", *(("people",) if plan.compares_costs else ())),
-            *(measure, "variance", "variance ratio", "as precise as"),
+            *(measure, "variance", "variance ratio", *(("as precise as",) if effective else ())),
             *(("cost",) if plan.cost is not None else ()),
         ),
         rows,
         _what_is_equal(plan),
     )
+
+
+def _as_precise_as(row: Comparison) -> str:
+    size = row.effective_sample_size
+    return "" if size is None else f"{size:,.0f} interviews without privacy"
 
 
 def _what_is_equal(plan: Design) -> str:
@@ -178,7 +179,8 @@ def _what_is_equal(plan: Design) -> str:
     said = f"The other allocations invite as many people{ignoring}." if ignoring else ""
     if plan.compares_costs:
         said = f"The other allocations cost at most as much as this design{ignoring}."
-    return f"{said} {RANDOM_ANSWERS}".strip() if plan.problem.terms.random_answers else said
+    planned = PLANNED if plan.forms else RANDOM_ANSWERS if plan.problem.terms.random_answers else ""
+    return f"{said} {planned}".strip()
 
 
 def _short_sizes(row: Comparison) -> str:
@@ -303,9 +305,17 @@ def _targets_in_words(plan: Design) -> str:
 
 def as_text(plan: Design) -> str:
     """Everything as plain text."""
-    return shown_as_text(tables(plan), sentences(plan))
+    lead, rest = _lead(plan)
+    return shown_as_text(tables(plan), rest, lead=lead)
 
 
 def as_html(plan: Design) -> str:
     """Everything as HTML for a notebook; all text is escaped."""
-    return shown_as_html(tables(plan), sentences(plan))
+    lead, rest = _lead(plan)
+    return shown_as_html(tables(plan), rest, lead=lead)
+
+
+def _lead(plan: Design) -> tuple[list[str], list[str]]:
+    """Put the result before the tables where these are long: those of a questionnaire."""
+    said = sentences(plan)
+    return (said[:1], said[1:]) if plan.forms else ([], said)

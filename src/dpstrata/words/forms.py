@@ -5,52 +5,75 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dpstrata.words.numbers import counted, figure, per_hundred, plain_number
+from dpstrata.words.numbers import counted, figure, per_hundred, plain_number, round_up
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
+from dpstrata.words.usefulness import imprecise_questions
 
 if TYPE_CHECKING:
     from dpstrata.allocation.proof.forms import FormsBound
-    from dpstrata.designs.questions import DesignedForm
+    from dpstrata.designs.questions import DesignedForm, DesignedQuestion
     from dpstrata.designs.record import Design
     from dpstrata.survey.inputs import Inputs
+    from dpstrata.survey.questionnaires.question import Question
 
-KINDS = {"yes_no": "yes/no", "category": "category", "scale": "scale", "number": "number"}
+SHOWN_QUESTIONS = 100
+_FORMS_IN_COLUMNS = 6
+PLANNED = (
+    "Allocations are optimised and compared by their planned variance: forms dealt in exact shares, and none "
+    "of the office's noise left out because devices randomise already."
+)
 
 
-def questions_table(plan: Design) -> TextTable:
+def precision_table(plan: Design) -> TextTable:
     """Precision of every question beside what no privacy and what a split budget would give."""
     targets = any(question.target is not None for question in plan.questions)
     on_form = {name: str(t) for t, form in enumerate(plan.forms, start=1) for name in form.questions}
-    everyone = {question.name for question in plan.inputs.questionnaire or () if question.everyone}
     rows = [
         (
-            question.name,
-            KINDS[question.kind],
-            "all" if question.name in everyone else on_form[question.name],
-            figure(question.standard_error),
-            figure(question.margin),
-            *(("" if question.target is None else figure(question.target),) if targets else ()),
-            figure(question.without_privacy),
-            figure(question.if_split),
+            designed.name,
+            question.of_kind.title,
+            "all" if question.everyone else on_form[designed.name],
+            figure(designed.standard_error),
+            figure(designed.margin),
+            _percent(designed.margin / question.range),
+            *(_target(designed.target, met=designed.target_met) if targets else ()),
+            figure(designed.without_privacy),
+            figure(designed.if_split),
         )
-        for question in plan.questions[:SHOWN_STRATA]
+        for question, designed in _pairs(plan)[:SHOWN_QUESTIONS]
     ]
+    left = len(plan.questions) - SHOWN_QUESTIONS
     return TextTable(
         "Precision of the questions, each in its own units",
         (
-            *("question", "kind", "form", "standard error", "margin"),
-            *(("target",) if targets else ()),
-            *("without privacy", "with a split budget"),
+            *("question", "kind", "form", "standard error", "margin", "of the range"),
+            *(("target", "met") if targets else ()),
+            *("without privacy", "split budget"),
         ),
         rows,
-        " ".join(filter(None, (not_shown(len(plan.questions) - SHOWN_STRATA, "questions"), _units(plan)))),
+        " ".join(filter(None, (not_shown(left, "questions"), _explained(plan)))),
+        columns_of_text=2,
     )
 
 
-def _units(plan: Design) -> str:
-    if not any(question.kind == "category" for question in plan.questions):
-        return ""
-    return "Of a category: the root of half the sum of the variances of its shares."
+def _target(target: float | None, *, met: bool | None) -> tuple[str, str]:
+    return ("", "") if target is None else (figure(target), "yes" if met else "no")
+
+
+def _pairs(plan: Design) -> list[tuple[Question, DesignedQuestion]]:
+    """Return each question with what was designed for it."""
+    return list(zip(plan.inputs.questionnaire or (), plan.questions, strict=True))
+
+
+def _explained(plan: Design) -> str:
+    """Say what the last columns are, and what one figure means for a category."""
+    said = (
+        "The last two columns are standard errors if everyone answered every question: without privacy, and "
+        "with each question having its part of the budgets."
+    )
+    if any(question.kind == "category" for question in plan.questions):
+        said += " Of a category: the root of half the sum of the variances of its shares."
+    return said
 
 
 def forms_table(plan: Design) -> TextTable:
@@ -58,66 +81,137 @@ def forms_table(plan: Design) -> TextTable:
     rows = [
         (
             str(number),
-            ", ".join(_asked(form)),
+            ", ".join(_asked(plan, form)),
             f"{int(form.sample_sizes.sum()):,}",
             f"{form.cells:,}",
-            per_hundred(form.replaced),
+            _replaced(form),
         )
         for number, form in enumerate(plan.forms, start=1)
     ]
+    by_stratum = any(_replaced(form) != per_hundred(form.replaced) for form in plan.forms)
     return TextTable(
         "Forms: everyone in the sample gets one of them",
-        ("form", "questions", "people", "different rows", "rows replaced, of 100"),
+        ("form", "questions", "people", "possible rows", "replaced, of 100 rows"),
         rows,
-        _replaced_note(plan),
+        "How many rows are replaced depends on the stratum." if by_stratum else "",
+        columns_of_text=2,
     )
 
 
-def _asked(form: DesignedForm) -> list[str]:
-    return list(form.questions)
+def _asked(plan: Design, form: DesignedForm) -> list[str]:
+    """Name the questions of a form, with the levels that the design chose for numbers."""
+    chosen = {question.name for question in plan.inputs.questionnaire or () if question.levels is None}
+    return [
+        f"{name} ({levels} levels)" if name in chosen else name
+        for name, levels in zip(form.questions, form.levels, strict=True)
+    ]
 
 
-def _replaced_note(plan: Design) -> str:
-    if plan.inputs.device_epsilon is None:
-        return "The share of rows that is replaced differs by stratum; the largest is shown."
-    return ""
+def _replaced(form: DesignedForm) -> str:
+    """Write how many of 100 rows are replaced; it differs by stratum where rows are published."""
+    least, most = per_hundred(form.least_replaced), per_hundred(form.replaced)
+    return most if least == most else f"{least} to {most}"
+
+
+def sizes_by_form(plan: Design) -> TextTable:
+    """Show how many people of each stratum get each form, and what is published of one may spend."""
+    few = len(plan.forms) <= _FORMS_IN_COLUMNS
+    budgets, shown = plan.local_epsilons, min(len(plan.strata), SHOWN_STRATA)
+    dealt = [form.sample_sizes for form in plan.forms]
+
+    def on_forms(i: int) -> tuple[str, ...]:
+        people = [int(sizes[i]) for sizes in dealt]
+        return tuple(f"{n:,}" for n in people) if few else (_range(min(people), max(people)),)
+
+    rows = [
+        (
+            plan.strata.name(i),
+            f"{plan.strata.sizes[i]:,}",
+            f"{plan.sample_sizes[i]:,}",
+            f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
+            *on_forms(i),
+            round_up(float(budgets[i]), 3),
+        )
+        for i in range(shown)
+    ]
+    totals = [f"{int(sizes.sum()):,}" for sizes in dealt] if few else [""]
+    rows.append(("all", f"{plan.strata.population:,}", f"{plan.total:,}", "", *totals, ""))
+    forms = [f"form {number}" for number in range(1, len(dealt) + 1)] if few else ["people per form"]
+    return TextTable(
+        f"{plan.strata.counted(plan.total)} in {counted(len(plan.strata), 'stratum')}, "
+        f"{plan.inputs.promise.in_words}, {_in_title(plan.inputs)}",
+        ("stratum", "size", "sample size", "rate", *forms, plan.inputs.release_form.budget_of),
+        rows,
+        not_shown(len(plan.strata) - shown, "strata"),
+    )
+
+
+def _range(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def result_of_questionnaire(plan: Design) -> str:
-    """State what comes out of a questionnaire."""
-    parts, error = plan.variance_parts, plan.standard_error
-    assert error is not None
+    """State what comes out of a questionnaire, and which questions it would be of no use for."""
+    parts = plan.variance_parts
     share = parts.privacy / parts.total if parts.total > 0 else 0.0
-    split = math.sqrt(_weighted(plan, [question.if_split for question in plan.questions]))
-    plain = math.sqrt(_weighted(plan, [question.without_privacy for question in plan.questions]))
-    return (
-        f"{plan.strata.counted(plan.total)} on {counted(len(plan.forms), 'form')} give a typical standard "
-        f"error of {_percent(error)} of a question's range ({_percent(plain)} without privacy, "
-        f"{_percent(split)} if the budget were split over the questions). Privacy accounts for "
-        f"{share:.1%} of the variance, sampling for the rest."
+    useless = imprecise_questions(plan)
+    return " ".join(
+        [
+            f"{result_in_short(plan)} {beside_in_words(plan)}",
+            f"Privacy accounts for {share:.1%} of the variance, sampling for the rest.",
+            *([] if useless is None else [useless]),
+        ]
     )
 
 
-def _weighted(plan: Design, errors: list[float]) -> float:
-    """Mean of squared standard errors in units of the range, by importance."""
-    questionnaire = plan.inputs.questionnaire
-    assert questionnaire is not None
-    total = sum(question.importance for question in questionnaire)
-    return (
+def result_in_short(plan: Design) -> str:
+    """State the typical precision of a question, or that all targets are met."""
+    error, people = plan.standard_error, plan.strata.counted(plan.total)
+    assert error is not None
+    give = "gives" if plan.total == 1 else "give"
+    reached = [question for question in plan.questions if question.target is not None]
+    typical = f"a typical standard error of {_percent(error)} of a question's range"
+    met = ""
+    if reached:
+        few = {1: "the target", 2: "both targets"}
+        all_of_them = few.get(len(reached), f"all {len(reached):,} targets")
+        met = f" {'meets' if plan.total == 1 else 'meet'} {all_of_them} and"
+    return f"{people} on {counted(len(plan.forms), 'form')}{met} {give} {typical}."
+
+
+def beside_in_words(plan: Design) -> str:
+    """Set the typical precision beside no privacy and a split budget."""
+    plain = _typical(plan, [question.without_privacy for question in plan.questions])
+    split = _typical(plan, [question.if_split for question in plan.questions])
+    one = len(plan.questions) == 1
+    splitting = "" if one else f", and {_percent(split)} if the budget were split over the questions"
+    return f"It would be {_percent(plain)} without privacy{splitting}."
+
+
+def _typical(plan: Design, errors: list[float]) -> float:
+    """Root of the mean of squared standard errors in units of the range, by importance."""
+    questions = plan.inputs.questionnaire or ()
+    total = sum(question.importance for question in questions)
+    return math.sqrt(
         sum(
             question.importance * (error / question.range) ** 2
-            for question, error in zip(questionnaire, errors, strict=True)
+            for question, error in zip(questions, errors, strict=True)
         )
         / total
     )
 
 
 def _percent(share: float) -> str:
-    return f"{figure(100.0 * share, 3)}%"
+    return "more than 100%" if share > 1.0 else f"{figure(100.0 * share, 2)}%"
 
 
 def forms_bound_in_words(bound: FormsBound) -> str:
     """Say how close the forms come to the best there could be."""
+    if bound.relative_gap > 1.0:
+        return (
+            "A lower bound leaves room for better forms: with others the variance from sampling and devices "
+            f"may be {figure(1.0 + bound.relative_gap, 2)} times smaller at these sample sizes."
+        )
     gap = math.ceil(1000.0 * bound.relative_gap) / 10.0
     return (
         "A lower bound proves that no other forms, overlapping ones included, lower the variance from "
@@ -125,11 +219,11 @@ def forms_bound_in_words(bound: FormsBound) -> str:
     )
 
 
-def in_title(inputs: Inputs) -> str:
+def _in_title(inputs: Inputs) -> str:
     """Say, in the title of a table, what is randomised where."""
     if inputs.device_epsilon is None:
         return "rows of answers randomised and published"
     return (
-        f"rows of answers randomised on devices at epsilon = {plain_number(inputs.device_epsilon)}, and the "
-        "office's noise on each table"
+        f"rows of answers randomised on devices at epsilon = {plain_number(inputs.device_epsilon)}, tables "
+        "noised by the office"
     )

@@ -182,11 +182,13 @@ def six_digits_up(value: float) -> str:
 
 
 def per_hundred(share: float) -> str:
-    """Write a share as a number of 100 people, rounded up so that nothing is understated.
+    """Write a share as a whole number of 100, as people say it; nothing is said to be certain that is not.
 
     Examples
     --------
-    >>> per_hundred(0.2954), per_hundred(0.004), per_hundred(0.05)
-    ('30', 'less than 1', '5')
+    >>> per_hundred(0.2954), per_hundred(0.004), per_hundred(0.05), per_hundred(0.996)
+    ('30', 'less than 1', '5', 'more than 99')
     """
-    return "less than 1" if share < 0.01 else f"{math.ceil(100.0 * share - 1e-9)}"
+    if share > 0.99:
+        return "more than 99"
+    return "less than 1" if share < 0.01 else f"{100.0 * share:.0f}"

@@ -148,6 +148,7 @@ def _assumptions(
         LISTED_ONCE,
         from_answers if on_deviations > 0 else NOT_FROM_ANSWERS,
         inputs.release_form.assumption,
+        *inputs.release_form.also_assumed,
         ONCE,
         *(() if waves is None else (DRAWN_APART,)),
         *((SAME_PEOPLE,) if inputs.questions > 1 else ()),

@@ -10,12 +10,13 @@ SHOWN_STRATA = 40
 
 
 class TextTable(NamedTuple):
-    """A table of formatted cells; the first column is text, the others are numbers."""
+    """A table of formatted cells; the first columns are text, the others are numbers."""
 
     title: str
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     note: str = ""
+    columns_of_text: int = 1
 
 
 def not_shown(left: int, what: str) -> str:
@@ -23,9 +24,15 @@ def not_shown(left: int, what: str) -> str:
     return f"{left:,} more {what} are not shown." if left > 0 else ""
 
 
-def shown_as_text(tables: Sequence[TextTable], sentences: Sequence[str]) -> str:
-    """Tables and sentences as plain text."""
-    return "\n".join([*(f"{as_plain_text(table)}\n" for table in tables), *sentences])
+def shown_as_text(tables: Sequence[TextTable], sentences: Sequence[str], *, lead: Sequence[str] = ()) -> str:
+    """Tables and sentences as plain text; some sentences may come first."""
+    return "\n".join(
+        [
+            *(f"{sentence}\n" for sentence in lead),
+            *(f"{as_plain_text(each)}\n" for each in tables),
+            *sentences,
+        ]
+    )
 
 
 def as_plain_text(table: TextTable) -> str:
@@ -33,17 +40,23 @@ def as_plain_text(table: TextTable) -> str:
     cells = [table.header, *table.rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(table.header))]
     lines = [table.title]
-    for first, *others in cells:
-        numbers = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join(["", first.ljust(widths[0]), *numbers]))
+    for row in cells:
+        texts = [
+            cell.ljust(width) if column < table.columns_of_text else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(["", *texts]))
     return "\n".join([*lines, *([f"  {table.note}"] if table.note else [])])
 
 
-def shown_as_html(tables: Sequence[TextTable], sentences: Sequence[str] = ()) -> str:
+def shown_as_html(
+    tables: Sequence[TextTable], sentences: Sequence[str] = (), *, lead: Sequence[str] = ()
+) -> str:
     """Tables and sentences as HTML for a notebook; all text is escaped."""
     return "".join(
         [
             "<div>",
+            *(f"<p>{escape(sentence)}</p>" for sentence in lead),
             *(_html_table(table) for table in tables),
             *(f"<p>{escape(sentence)}</p>" for sentence in sentences),
             "</div>",
@@ -53,7 +66,7 @@ def shown_as_html(tables: Sequence[TextTable], sentences: Sequence[str] = ()) ->
 
 def _html_table(table: TextTable) -> str:
     def line(tag: str, cells: tuple[str, ...]) -> str:
-        align = ("left",) + ("right",) * (len(cells) - 1)
+        align = ["left" if column < table.columns_of_text else "right" for column, _ in enumerate(cells)]
         return "".join(
             f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
             for side, cell in zip(align, cells, strict=True)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpstrata.words.numbers import counted
+
 if TYPE_CHECKING:
+    from dpstrata.designs.questions import DesignedQuestion
     from dpstrata.designs.record import Design
+    from dpstrata.survey.questionnaires.question import Question
 
 LARGE_MARGIN = 0.25  # of the answer range
+_LISTED = 3
 
 
 def alarm(plan: Design) -> str | None:
@@ -26,6 +31,8 @@ def alarm(plan: Design) -> str | None:
     >>> alarm(dps.design(strata, epsilon=0.2, total=90, answers="binary", proportion=0.08))[-47:]
     'a share of 8% could not be told from 0% or 21%.'
     """
+    if plan.forms:
+        return imprecise_questions(plan)
     if plan.standard_error is None or (plan.waves is not None and plan.waves.first):
         return None
     answers = plan.inputs.answers
@@ -40,6 +47,49 @@ def alarm(plan: Design) -> str | None:
     ends = max(mean - margin, answers.lower), min(mean + margin, answers.upper)
     this, low, high = map(answers.shown, (mean, *ends))
     return f"{start} a {answers.figure} of {this} could not be told from {low} or {high}."
+
+
+def imprecise_questions(plan: Design) -> str | None:
+    """Say for which questions the result would be useless in the same way; ``None`` where for none."""
+    found = [
+        f"{question.name!r} ({_could_not_tell(question, designed)})"
+        for question, designed in zip(plan.inputs.questionnaire or (), plan.questions, strict=True)
+        if _reaches_the_end(question, designed) or designed.margin >= LARGE_MARGIN * question.range
+    ]
+    if not found:
+        return None
+    rest = len(found) - _LISTED
+    more = f" and {rest:,} more" if rest > 0 else ""
+    return (
+        f"Too imprecise at {confidence_in_words(plan)} for {len(found):,} of "
+        f"{counted(len(plan.questions), 'question')}: {'; '.join(found[:_LISTED])}{more}."
+    )
+
+
+def _reaches_the_end(question: Question, designed: DesignedQuestion) -> bool:
+    """Whether the margin reaches from what is expected beyond the nearest end of the range."""
+    if designed.expected is None:
+        return False
+    lower, upper = _ends(question)
+    return designed.margin >= min(designed.expected - lower, upper - designed.expected)
+
+
+def _could_not_tell(question: Question, designed: DesignedQuestion) -> str:
+    margin, expected, (lower, upper) = designed.margin, designed.expected, _ends(question)
+    if expected is None:
+        return f"margin of error {_rounded(margin)}"
+    ends = max(expected - margin, lower), min(expected + margin, upper)
+    share = question.lower is None
+    this, low, high = (
+        f"{_rounded(100 * value)}%" if share else _rounded(value) for value in (expected, *ends)
+    )
+    return f"{this} could not be told from {low} or {high}"
+
+
+def _ends(question: Question) -> tuple[float, float]:
+    """Return the smallest and the largest answer; shares lie between 0 and 1."""
+    lower = 0.0 if question.lower is None else question.lower
+    return lower, lower + question.range
 
 
 def confidence_in_words(plan: Design) -> str:

@@ -196,6 +196,8 @@ def parts_chart(plan: Design) -> Chart:
 
 
 def _minimised(plan: Design) -> str:
+    if plan.forms:
+        return "average variance of the questions, in squared ranges"
     if plan.inputs.objective != "mean":
         return "objective"
     numbers = plan.inputs.answers.numbers

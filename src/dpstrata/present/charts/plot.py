@@ -28,6 +28,7 @@ from dpstrata.present.charts.parts import (
     number_axis,
     titled,
 )
+from dpstrata.present.charts.questions import questions_chart
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
@@ -39,10 +40,11 @@ SIZE_CLASSES = 30
 
 
 def plot(plan: Design) -> Chart:
-    """Show the allocation of a design beside Neyman's and the proportional one.
+    """Show a design: its allocation beside Neyman's and the proportional one, or the precision of questions.
 
     Bars for each stratum; beyond 40 strata, points of sample size against stratum size; beyond 400, their
-    averages over strata of similar size.
+    averages over strata of similar size. A questionnaire has a line for each question, grouped by form: its
+    standard error beside those without privacy and with a split budget.
 
     Parameters
     ----------
@@ -62,13 +64,18 @@ def plot(plan: Design) -> Chart:
     >>> dps.plot(plan).spec["mark"]["type"]
     'bar'
     """
+    return questions_chart(plan) if plan.forms else allocation_chart(plan)
+
+
+def allocation_chart(plan: Design) -> Chart:
+    """Show the allocation of a design beside Neyman's and the proportional one."""
     series = {TITLES[row.design]: row.sample_sizes for row in plan.compare() if row.design != "equal"}
+    noise = "Randomised rows" if plan.forms else f"{plan.mechanism.title} noise"
     return allocations(
         plan,
         series,
         f"Where {plan.strata.counted(plan.total)} go",
-        f"{plan.mechanism.title} noise, {plan.inputs.promise.in_words}; "
-        "beside allocations that ignore privacy",
+        f"{noise}, {plan.inputs.promise.in_words}; beside allocations that ignore privacy",
     )
 
 

@@ -10,11 +10,14 @@ from typing import Any
 from dpstrata.designs.record import Design
 from dpstrata.files.writing import plain_cell
 from dpstrata.privacy.answers.base import Answers
+from dpstrata.survey.forms import names_on
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import RECORDED
 from dpstrata.words.numbers import plain_number
 
 MOST_INLINE = 40
+QUESTIONS_FILE = "questions.csv"
+SPREADS_FILE = "spreads.csv"
 _COLUMNS = {
     "coefficient": "coefficients",
     "cost": "costs",
@@ -45,10 +48,15 @@ def strata_columns(plan: Design) -> dict[str, list[Any]]:
     [700, 900]
     """
     known = plan.columns()
-    columns = {
-        name: known[name] for name in ("stratum", "size", "sd", "sd_source", *_COLUMNS) if name in known
-    }
+    names = ("stratum", "size", *_spread_columns(plan), *_COLUMNS)
+    columns = {name: known[name] for name in names if name in known}
     return columns | {name: [plain_cell(cell) for cell in cells] for name, cells in plan.strata.extra.items()}
+
+
+def _spread_columns(plan: Design) -> tuple[str, ...]:
+    """Name the columns of spreads; a questionnaire has its own, unless those of the strata cost something."""
+    worst = all(plan.strata.sd_source(i) == "bound" for i in range(len(plan.strata)))
+    return () if plan.forms and worst else ("sd", "sd_source")
 
 
 def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
@@ -67,8 +75,10 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
         if (value := getattr(inputs, name)) != each.default
         and not (name == "answers" and inputs.default_answers)
     }
-    if best:
+    if best or inputs.questionnaire is not None:
         options.pop("mechanism", None)  # the default
+    if inputs.questionnaire is not None:
+        options.pop("answers", None)  # each question has its own
     return options
 
 
@@ -78,7 +88,8 @@ def python_code(plan: Design, *, strata: str = "strata.csv", out: str | None = "
     Parameters
     ----------
     plan : Design
-        The design. That of a pilot's main wave is made from the pilot and its noised answers instead.
+        The design. That of a pilot's main wave is made from the pilot and its noised answers instead, that of
+        a questionnaire from its files too, ``questions.csv`` and ``spreads.csv``.
     strata : str
         The strata file.
     out : str or None
@@ -142,6 +153,10 @@ def command_line(plan: Design, *, strata: str = "strata.csv", out: str | None = 
             words += [f"--domains={text}" for text in _domains(value)]
         else:
             words.append(f"--{flag}={_option(value)}")
+    if plan.inputs.questionnaire is not None:
+        words.append(f"--questionnaire={QUESTIONS_FILE}")
+        words += [f"--spreads={SPREADS_FILE}"] if plan.inputs.spreads is not None else []
+        words.append(f"--forms={'|'.join(','.join(form) for form in names_on(plan.inputs.forms))}")
     return shlex.join([*words, *save])
 
 
@@ -161,9 +176,36 @@ def _program(make_strata: str, plan: Design, out: str | None) -> str:
     function = "design" if plan.waves is None else "pilot"
     given = [f"{name}={_literal(value)}" for name, value in _arguments(plan).items()]
     arguments = ", ".join(["strata", *given])
+    if plan.inputs.questionnaire is not None:
+        return _questionnaire_program(make_strata, plan, given, save)
     return "\n".join(
         ["import dpstrata as dps", "", make_strata, f"plan = dps.{function}({arguments})", *save]
     )
+
+
+def _questionnaire_program(make_strata: str, plan: Design, given: list[str], save: list[str]) -> str:
+    """Write the Python that designs a questionnaire from its files, with the forms that it has."""
+    known = plan.inputs.spreads is not None
+    forms = "".join(f"        {_literal(form)},\n" for form in names_on(plan.inputs.forms))
+    lines = [
+        "import dpstrata as dps",
+        "",
+        make_strata,
+        f"questionnaire = dps.Questionnaire.from_file({_quoted(QUESTIONS_FILE)})",
+        *(
+            [f"spreads = dps.Spreads.from_file({_quoted(SPREADS_FILE)}, strata, questionnaire)"]
+            if known
+            else []
+        ),
+        "plan = dps.design(",
+        "    strata,",
+        "    questionnaire=questionnaire,",
+        *(["    spreads=spreads,"] if known else []),
+        f"    forms=[\n{forms}    ],",
+        *(f"    {argument}," for argument in given),
+        ")",
+    ]
+    return "\n".join([*lines, *save])
 
 
 def _literal(value: Any) -> str:

@@ -36,11 +36,12 @@ def bullets(entries: Sequence[str]) -> str:
     return f"<ul>{''.join(f'<li>{long_text(entry)}</li>' for entry in entries)}</ul>"
 
 
-def table(content: TextTable, *, columns_of_text: int = 1) -> str:
+def table(content: TextTable, *, columns_of_text: int | None = None) -> str:
     """Write a table whose first columns are text and whose others are numbers.
 
     It scrolls sideways where there is no room, also by keyboard.
     """
+    columns_of_text = content.columns_of_text if columns_of_text is None else columns_of_text
     header = "".join(
         f'<th scope="col"{_side(i, columns_of_text)}>{text(cell)}</th>'
         for i, cell in enumerate(content.header)

@@ -12,8 +12,8 @@ from typing import Any
 from dpstrata.designs.neyman_equivalent import Match, match_neyman
 from dpstrata.designs.record import Design
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
-from dpstrata.present.charts.plot import plot
-from dpstrata.present.report import tables
+from dpstrata.present.charts.plot import allocation_chart
+from dpstrata.present.report import questionnaire, tables
 from dpstrata.present.report.cautions import cautions
 from dpstrata.present.report.code import MOST_INLINE, command_line, python_code_with_strata
 from dpstrata.present.report.markup import bullets, code, figure, long_text, paragraphs, section, table, text
@@ -63,13 +63,14 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
         f'<p class="headline">{long_text(headline(plan, match))}</p>',
         f"{paragraphs(cautions(plan), kind='caution')}</header><main>",
         section("goal", "The goal", _goal(plan)),
+        *_questionnaire(plan),
         section("allocation", "The allocation", _allocation(plan)),
         section("proof", "The certificate", _proof(plan)),
         section("neyman", "What Neyman's allocation would have given", _neyman(plan, match)),
         section("precision", "What precision depends on", _curves(plan, curves)),
         section("promise", "The privacy promise", _promise(plan)),
-        section("noise", "The noise in each stratum", _noise(plan)),
-        section("deviations", "Where the standard deviations come from", _deviations(plan)),
+        section("noise", f"The {'budget' if plan.forms else 'noise'} in each stratum", _noise(plan)),
+        _knowledge(plan),
         section("again", "How to reproduce it", _again(plan)),
         section("signatures", "Signatures", _signatures(plan)),
         "</main>",
@@ -82,6 +83,23 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
         '<meta name="referrer" content="no-referrer">'
         f"<title>{text(title)}</title><style>{style}</style></head><body>{''.join(body)}</body></html>\n"
     )
+
+
+def _questionnaire(plan: Design) -> list[str]:
+    """Write the sections about the questions and forms of a questionnaire."""
+    if not plan.forms:
+        return []
+    return [
+        section("questions", "The questions", questionnaire.questions(plan)),
+        section("forms", "The forms", questionnaire.forms(plan)),
+    ]
+
+
+def _knowledge(plan: Design) -> str:
+    """Write the section about what the design knows of the answers."""
+    if plan.forms:
+        return section("deviations", "What is known of the answers", questionnaire.known(plan))
+    return section("deviations", "Where the standard deviations come from", _deviations(plan))
 
 
 def _goal(plan: Design) -> str:
@@ -101,10 +119,10 @@ def _allocation(plan: Design) -> str:
                     f"Privacy accounts for {share:.1%} of the variance, sampling for the rest.",
                 ]
             ),
-            table(tables.allocation_table(plan), columns_of_text=2),
+            table(tables.allocation_table(plan)),
             table(domain_table(plan)) if plan.domains else "",
             figure(
-                plot(plan),
+                allocation_chart(plan),
                 f"{plan.strata.counted(plan.total).capitalize()} by stratum, beside Neyman's allocation "
                 "and allocation in proportion to size.",
             ),
@@ -113,7 +131,11 @@ def _allocation(plan: Design) -> str:
 
 
 def _proof(plan: Design) -> str:
-    return paragraphs([plan.certificate.in_words, why_a_proof(plan)]) + table(tables.certificate_table(plan))
+    return (
+        paragraphs([plan.certificate.in_words, why_a_proof(plan)])
+        + table(tables.certificate_table(plan))
+        + questionnaire.forms_proof(plan)
+    )
 
 
 def _neyman(plan: Design, match: Match) -> str:
@@ -123,6 +145,8 @@ def _neyman(plan: Design, match: Match) -> str:
         'Neyman\'s allocation is the best one without noise. The column "as precise as" gives the number of '
         f"{plan.strata.unit}s that would be as precise without privacy, under Neyman's allocation."
     )
+    if plan.forms:
+        explained = "Neyman's allocation is the best one without noise."
     chart = figure(
         parts_chart(plan),
         "Variance from sampling and from privacy, for this design and for the usual allocations "
@@ -136,6 +160,9 @@ def _neyman(plan: Design, match: Match) -> str:
     )
 
 
+_TYPICAL = " and with the same forms; standard errors are typical ones, as shares of a question's range. "
+
+
 def _curves(plan: Design, curves: Curves) -> str:
     limited = bool((plan.problem.upper < plan.strata.sizes).any())
     unit = plan.strata.unit
@@ -144,7 +171,8 @@ def _curves(plan: Design, curves: Curves) -> str:
             precision_chart(
                 curves.precision, best=curves.best, total=plan.total, value=plan.precision, unit=unit
             ),
-            f"Precision by the number of {unit}s, each optimally allocated under the same privacy. "
+            f"Precision by the number of {unit}s, each optimally allocated under the same privacy"
+            f"{_TYPICAL if plan.forms else '. '}"
             + (
                 f"More {unit}s never hurt here{', up to the maximums of the strata' if limited else ''}."
                 if curves.best is None
@@ -191,14 +219,18 @@ def _promise(plan: Design) -> str:
 
 def _noise(plan: Design) -> str:
     parts = [paragraphs([tables.noise_in_words(plan)]), table(tables.noise_table(plan))]
+    if plan.forms:
+        budgets = questionnaire.budgets_table(plan, tables.SHOWN)
+        parts = [paragraphs([questionnaire.budgets_in_words(plan)]), table(budgets)]
     if plan.figures:
         parts.append(table(figures_table(plan)))
     if plan.inputs.promise.amplified:
         cap = plan.inputs.local_epsilon_cap
+        what = plan.inputs.release_form.budget_of.capitalize() if plan.forms else "Local epsilon"
         parts.append(
             figure(
                 budgets_chart(plan),
-                "Local epsilon in each stratum" + ("." if cap is None else f", with the cap of {cap:g}."),
+                f"{what} in each stratum" + ("." if cap is None else f", with the cap of {cap:g}."),
             )
         )
     return "".join(parts)
@@ -222,10 +254,15 @@ def _again(plan: Design) -> str:
         if len(plan.strata) <= MOST_INLINE
         else "In Python, from the strata file strata.csv (the design document holds the same strata):"
     )
+    files = (
+        "The questions are read from questions.csv, and what is known of the answers from spreads.csv. The "
+        "design document holds both: plan.inputs.questionnaire.to_file and "
+        "plan.inputs.spreads_in(plan.strata).to_file write them again."
+    )
     return "".join(
         [
             table(tables.versions_table(plan), columns_of_text=2),
-            paragraphs([where]),
+            paragraphs([where, *([files] if plan.forms else [])]),
             code(python_code_with_strata(plan), "Python"),
             paragraphs(["On the command line, from files:"]),
             code(command_line(plan), "Command line"),

@@ -18,7 +18,7 @@ from dpstrata.survey.options import RECORDED
 from dpstrata.survey.releases import OPTION
 from dpstrata.version import __version__
 from dpstrata.words.designs import noise_in_table
-from dpstrata.words.numbers import figure, plain_number, round_up
+from dpstrata.words.numbers import counted, figure, plain_number, round_up
 from dpstrata.words.tables import TextTable
 
 SHOWN = 200
@@ -53,12 +53,12 @@ def options_table(plan: Design) -> TextTable:
     inputs = plan.inputs
     rows = [
         ("privacy promise", inputs.promise.in_words),
-        ("noise", plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")),
+        ("noise", _noise_asked_for(plan)),
         ("who noises", inputs.release_form.who_noises),
-        ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
+        *([] if plan.forms else [("answers", _answers_asked_for(plan))]),
         *([] if inputs.device_epsilon is None else [("device epsilon", plain_number(inputs.device_epsilon))]),
-        ("questions per person", f"{inputs.questions:,}"),
-        ("minimised", minimised_in_words(inputs)),
+        _questions_asked(plan),
+        ("minimised", minimised_in_words(inputs).rstrip(",")),
     ]
     limits = {
         "largest local epsilon of one noised answer": inputs.local_epsilon_cap,
@@ -77,6 +77,22 @@ def options_table(plan: Design) -> TextTable:
     return TextTable("What was asked for", ("option", "value"), rows)
 
 
+def _noise_asked_for(plan: Design) -> str:
+    if plan.forms:
+        return f"{plan.mechanism.title} on whole rows of answers"
+    return plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")
+
+
+def _answers_asked_for(plan: Design) -> str:
+    return f"{plan.inputs.answers}{', others are clipped to it' if plan.inputs.clip else ''}"
+
+
+def _questions_asked(plan: Design) -> tuple[str, str]:
+    if plan.forms:
+        return "questions", f"{len(plan.questions):,} on {counted(len(plan.forms), 'form')}"
+    return "questions per person", f"{plan.inputs.questions:,}"
+
+
 def allocation_table(plan: Design) -> TextTable:
     """Show the strata and how many people are invited in each, beside Neyman's allocation."""
     columns = plan.columns()
@@ -86,9 +102,9 @@ def allocation_table(plan: Design) -> TextTable:
     rows: list[tuple[str, ...]] = [
         (
             plan.strata.name(i),
-            plan.strata.sd_source(i).replace("_", " "),
+            *(() if plan.forms else (plan.strata.sd_source(i).replace("_", " "),)),
             f"{plan.strata.sizes[i]:,}",
-            figure(plan.sds[i]),
+            *(() if plan.forms else (figure(plan.sds[i]),)),
             *(f"{columns[name][i]:,.10g}" for name in optional),
             *(() if rates is None else (f"{rates[i]:.4g}",)),
             f"{plan.sample_sizes[i]:,}",
@@ -99,13 +115,16 @@ def allocation_table(plan: Design) -> TextTable:
     ]
     blank = [""] * (len(optional) + (rates is not None))
     shares = f"{plan.total:,}", f"{plan.total / plan.strata.population:.3%}", f"{int(neyman.sum()):,}"
-    rows.append(("all", "", f"{plan.strata.population:,}", "", *blank, *shares))
-    header = ("stratum", "sd from", "people", "sd", *optional, *(() if rates is None else ("response rate",)))
+    spread: tuple[str, ...] = () if plan.forms else ("",)
+    rows.append(("all", *spread, f"{plan.strata.population:,}", *spread, *blank, *shares))
+    known = ("stratum", "people") if plan.forms else ("stratum", "sd from", "people", "sd")
+    header = (*known, *optional, *(() if rates is None else ("response rate",)))
     return TextTable(
         "The strata, and the people invited in each",
         (*header, "invited", "sampling rate", "Neyman"),
         rows,
         _left_out(plan),
+        columns_of_text=1 if plan.forms else 2,
     )
 
 
@@ -244,7 +263,7 @@ def versions_table(plan: Design) -> TextTable:
         ("dpstrata", __version__),
         ("Python", platform.python_version()),
         ("NumPy", np.__version__),
-        ("design document", "dpstrata.design, version 1"),
+        ("design document", f"dpstrata.design, version {plan.inputs.formulas}"),
         ("SHA-256 of the design", plan.digest),
     ]
     return TextTable("Versions and digest", ("what", "value"), rows)

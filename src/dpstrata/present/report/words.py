@@ -16,6 +16,7 @@ from dpstrata.designs.neyman_equivalent import Match, match_neyman
 from dpstrata.designs.record import Design
 from dpstrata.survey.costs import total_cost
 from dpstrata.survey.inputs import Inputs
+from dpstrata.words.forms import beside_in_words, forms_bound_in_words, result_in_short
 from dpstrata.words.numbers import counted, money, percent_up, round_up
 from dpstrata.words.usefulness import alarm
 
@@ -36,6 +37,8 @@ OBJECTIVES_OF_SHARES = {
 
 def minimised_in_words(inputs: Inputs) -> str:
     """Name what is made as small as possible."""
+    if inputs.questionnaire is not None:
+        return "the average variance of the questions, in squared ranges and weighted by importance,"
     return (OBJECTIVES if inputs.answers.numbers else OBJECTIVES_OF_SHARES)[inputs.objective]
 
 
@@ -60,10 +63,16 @@ def headline(plan: Design, match: Match | None = None, *, matched: bool = True) 
     """  # noqa: E501 - the sentence is shown whole
     useless = alarm(plan)
     said = [_result(plan), *([] if useless is None else [useless])]
+    if plan.forms_bound is not None:
+        return " ".join(
+            [*said, f"{_proof(plan)[:-1]} for these forms.", forms_bound_in_words(plan.forms_bound)]
+        )
     return " ".join([*said, neyman_in_words(plan, match, matched=matched), _proof(plan)])
 
 
 def _result(plan: Design) -> str:
+    if plan.forms:
+        return f"{result_in_short(plan)} {beside_in_words(plan)}"
     sizes = plan.sample_sizes.tolist()
     if 1 < len(sizes) <= _LISTED_SIZES:
         who = f"{' + '.join(f'{n:,}' for n in sizes)} = {plan.strata.counted(plan.total)}"

@@ -23,6 +23,10 @@ class Seen(Protocol):
     def published(self) -> str:
         """What is noised once, as it is published: "a single noised answer"."""
 
+    @property
+    def protected(self) -> str:
+        """What of a person the promise is about: "a person's answer"."""
+
     def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
         """Say what they can learn, for a promise with local budgets, and what is left after a leak."""
 

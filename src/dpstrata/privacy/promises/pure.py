@@ -114,8 +114,8 @@ class PureEpsilon(Promise):
     def sentences(self, *, largest: float, release: Seen, questions: int) -> tuple[str, ...]:
         """Say by which factor odds can change."""
         published = (
-            "If the assumptions hold, the released results change anyone's odds about a person's answer by a "
-            f"factor of at most {factor_up(math.exp(self.epsilon))} (epsilon = "
+            f"If the assumptions hold, the released results change anyone's odds about {release.protected} "
+            f"by a factor of at most {factor_up(math.exp(self.epsilon))} (epsilon = "
             f"{plain_number(self.epsilon)}), beyond what they say about people in general, whether or not "
             "that person took part. This holds against anyone who does not know who was invited."
             f"{self._beyond_the_factor(release)}"

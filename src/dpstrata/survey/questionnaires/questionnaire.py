@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -150,6 +150,10 @@ class Questionnaire(Sequence[Question]):
             if question.together is not None:
                 groups[question.together] = (*groups.get(question.together, ()), place)
         return groups
+
+    def without_targets(self) -> Questionnaire:
+        """Return the same questions, with no precision to reach."""
+        return Questionnaire(replace(each, target_se=None, target_margin=None) for each in self.questions)
 
     @property
     def everyone(self) -> tuple[int, ...]:

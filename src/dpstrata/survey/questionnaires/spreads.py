@@ -181,6 +181,41 @@ class Spreads:
         """
         return self.questionnaire[place].of_kind.in_row(levels, self._known[place])
 
+    def table(self) -> dict[str, list[Any]]:
+        """Return the columns of a file of it: a row for everything that was told."""
+        columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        for question in self.questionnaire:
+            told = self.values[question.name]
+            cases = question.of_kind.cases(question) or ("",)
+            for row, stratum in enumerate(self.strata.names):
+                for place, case in enumerate(cases):
+                    cells = {c: float(np.atleast_1d(array[row])[place]) for c, array in told.items()}
+                    if not np.isnan(list(cells.values())).all():
+                        line = {
+                            "stratum": stratum,
+                            "question": question.name,
+                            "category": case or None,
+                            **cells,
+                        }
+                        for name, column in columns.items():
+                            cell = line.get(name)
+                            column.append(None if isinstance(cell, float) and np.isnan(cell) else cell)
+        return columns
+
+    def to_file(self, path: str | Path) -> None:
+        """Write a file that :meth:`from_file` reads: ``.csv``, ``.parquet`` or ``.xlsx``.
+
+        Raises
+        ------
+        InputError
+            If there is a file of another kind.
+        """
+        from dpstrata.files.overwriting import write_result
+        from dpstrata.files.writing import require_table_path
+
+        require_table_path(Path(path))
+        write_result(self.table(), Path(path))
+
     def __repr__(self) -> str:
         return f"Spreads({len(self.strata):,} strata, {len(self.questionnaire):,} questions)"
 

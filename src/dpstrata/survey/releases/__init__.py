@@ -40,4 +40,8 @@ def release_of(options: Any) -> Release:
     if not isinstance(name, str) or name not in RELEASES:
         known = f"{', '.join(map(repr, [*RELEASES][:-1]))} or {[*RELEASES][-1]!r}"
         raise InputError(f"{option(OPTION)} must be {known}, got {name!r}.", value=name)
-    return kind_of(name).asked_for(options)
+    if getattr(options, "questionnaire", None) is None:
+        return kind_of(name).asked_for(options)
+    from dpstrata.survey.releases.rows import OF_ROWS
+
+    return OF_ROWS[name].asked_for(options)

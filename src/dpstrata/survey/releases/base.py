@@ -55,6 +55,8 @@ class Release(ABC):
     """The same where it is counted: "one noised answer"."""
     to_know: ClassVar[str]
     """What someone who sees it must know to learn something about a person: "who gave it"."""
+    protected: ClassVar[str] = "a person's answer"
+    """What of a person the promise is about."""
 
     @classmethod
     def asked_for(cls, options: Any) -> Self:
@@ -176,6 +178,11 @@ class Release(ABC):
     @abstractmethod
     def assumption(self) -> str:
         """What must hold of the release itself."""
+
+    @property
+    def also_assumed(self) -> tuple[str, ...]:
+        """What else must hold."""
+        return ()
 
     @property
     def also_public(self) -> tuple[str, ...]:

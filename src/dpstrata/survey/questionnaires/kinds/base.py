@@ -119,6 +119,10 @@ class QuestionKind:
         """
         raise NotImplementedError
 
+    def table_in_words(self, levels: int) -> str:
+        """Say what a published table about this question alone holds."""
+        raise NotImplementedError
+
     def answers(self, question: Question) -> str:
         """Say what can be answered."""
         raise NotImplementedError

@@ -89,6 +89,10 @@ class Category(QuestionKind):
         """Return it for counts, of which one person moves two; their total is known."""
         return (levels - 1) / (2 * levels) * (cells or levels), 2.0
 
+    def table_in_words(self, levels: int) -> str:
+        """Name the counts."""
+        return f"the counts of its {levels} answers"
+
     def answers(self, question: Question) -> str:
         """List the first few categories."""
         names = question.categories

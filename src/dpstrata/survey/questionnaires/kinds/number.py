@@ -117,6 +117,10 @@ class Number(QuestionKind):
             return 1.0 / (levels - 1) ** 2, levels - 1.0
         return cells * (levels + 1) / (12.0 * (levels - 1)), 2.0
 
+    def table_in_words(self, levels: int) -> str:
+        """Name the sum."""
+        return f"the sum of the answers, each on one of {levels} levels"
+
     def answers(self, question: Question) -> str:
         """Say the range."""
         lower, upper = _ends(question)

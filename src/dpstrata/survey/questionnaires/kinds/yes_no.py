@@ -49,6 +49,10 @@ class YesNo(Category):
         """Return it for the count of yes, which one person moves by one."""
         return (1.0, 1.0) if cells is None else Category.in_table(self, levels, cells)
 
+    def table_in_words(self, levels: int) -> str:
+        """Say that no is what is left."""
+        return "the count of yes"
+
     def answers(self, question: Question) -> str:
         """Say it."""
         return "yes or no"
