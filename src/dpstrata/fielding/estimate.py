@@ -10,6 +10,7 @@ from dpstrata.fielding.answer_files import ANSWER, STRATUM
 from dpstrata.fielding.estimators import Estimation
 from dpstrata.fielding.frames import Engine
 from dpstrata.fielding.ledger import check_release
+from dpstrata.fielding.question_estimates import QuestionnaireEstimation
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.files.tables import require_file
 
@@ -24,7 +25,7 @@ def estimate(
     stratum: str = STRATUM,
     answer: str = ANSWER,
     engine: Engine = "duckdb",
-) -> Estimation:
+) -> Estimation | QuestionnaireEstimation:
     """Estimate means and the total from noised answers, with intervals that cover both sampling and privacy.
 
     Parameters
@@ -42,8 +43,9 @@ def estimate(
 
     Returns
     -------
-    Estimation
-        The whole, the total, the domains and the strata, with notes on them.
+    Estimation or QuestionnaireEstimation
+        The whole, the total, the domains and the strata, with notes on them; of a questionnaire all of that
+        for every question and answer.
 
     Raises
     ------

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
+from dpstrata.fielding.answer_files import ANSWER
 from dpstrata.fielding.releases.microdata import MicrodataFielding
+from dpstrata.fielding.releases.rows import RowsFielding
 from dpstrata.fielding.releasing import Files, Publication, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.microdata import Microdata
@@ -22,7 +24,7 @@ def privatize(
     sample: str | Path,
     id: str,
     stratum: str | Sequence[str],
-    answer: str,
+    answer: str = ANSWER,
     out: str | Path,
     key_file: str | Path,
     sheet: str | None = None,
@@ -85,9 +87,12 @@ def privatize(
     batch = read_batch(
         plan, files, id=id, stratum=stratum, answer=answer, sheet=sheet, accept_response=accept_response
     )
-    noising = MicrodataFielding()
-    publication = Publication(
-        lambda entry: noising.noised(plan, batch.answers, progress or (lambda number: None))
-    )
+    step = progress or (lambda number: None)
+    if plan.inputs.questionnaire is not None:
+        rows = RowsFielding()
+        publication = Publication(lambda entry: rows.noised(plan, batch.answers, step))
+    else:
+        noising = MicrodataFielding()
+        publication = Publication(lambda entry: noising.noised(plan, batch.answers, step))
     released = release(batch, publication, again=again, accept_response=accept_response)
     return replace(released, notes=(*released.notes, *other_releases_in_words(plan, released=True)))

@@ -15,5 +15,7 @@ if TYPE_CHECKING:
 def fielding_of(plan: Design) -> Fielding:
     """Return what is done in the field for the release of a design."""
     module, name = RELEASES[plan.inputs.release_form.name][0].split(".")
+    if plan.inputs.questionnaire is not None:
+        module, name = ("rows", "Rows") if plan.inputs.release == "microdata" else ("tables", "Tables")
     kind: type[Fielding] = getattr(import_module(f"{__name__}.{module}"), f"{name}Fielding")
     return kind()

@@ -17,6 +17,8 @@ from dpstrata.numerics.arrays import FloatArray
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
+
 
 class Fielding(ABC):
     """How answers are noised, what is published of them, and how it is estimated from."""
@@ -46,9 +48,11 @@ class Fielding(ABC):
         """
 
     @abstractmethod
-    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+    def estimate(self, plan: Design, *columns: Any) -> Estimation | QuestionnaireEstimation:
         """Estimate from the columns of a published table, as :meth:`read` has them."""
 
     @abstractmethod
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
+    def estimate_on_spark(
+        self, plan: Design, data: DataFrame, stratum: str, answer: str
+    ) -> Estimation | QuestionnaireEstimation:
         """Estimate from a published table on Spark."""
