@@ -44,7 +44,7 @@ _QUESTIONNAIRE: dict[str, Any] = {
     "spreads": Annotated[
         Path | None,
         typer.Option(
-            help="What is known of the answers to the questions, by stratum; the worst case where nothing is.",
+            help="What is known of the answers to the questions in each stratum; otherwise, the worst case.",
             rich_help_panel=_PANELS["survey"],
         ),
     ],

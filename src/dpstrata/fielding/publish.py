@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dpstrata.designs.record import Design
@@ -14,6 +15,7 @@ from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.releases.tables import TablesFielding
 from dpstrata.fielding.releasing import Columns, Files, Publication, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
+from dpstrata.words.released import RAW_ROWS
 
 
 def publish(
@@ -102,4 +104,7 @@ def publish(
         kept.table,
         kept.forget,
     )
-    return release(batch, publication, again=again, accept_response=accept_response)
+    released = release(batch, publication, again=again, accept_response=accept_response)
+    if plan.inputs.questionnaire is None or released.from_devices:
+        return released
+    return replace(released, notes=(*released.notes, RAW_ROWS))

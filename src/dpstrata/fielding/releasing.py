@@ -25,7 +25,7 @@ from dpstrata.fielding.joint import joint_shares
 from dpstrata.fielding.keys import commitment, read_key, read_or_make_key
 from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
 from dpstrata.fielding.response import Response, check_response
-from dpstrata.fielding.row_files import read_forms, read_rows, require_every_form
+from dpstrata.fielding.row_files import Row, read_forms, read_rows, require_every_form
 from dpstrata.files.writing import (
     recover_unfinished,
     remove_unfinished,
@@ -67,6 +67,8 @@ class Released:
         the ledger's key was lost.
     blank : int
         How many people in the table left the answer blank; they count as people who did not answer.
+    from_devices : bool
+        Whether all rows of a questionnaire came from devices, which had randomised them.
     """
 
     answers: int
@@ -77,6 +79,7 @@ class Released:
     notes: tuple[str, ...]
     untold_releases: int = 0
     blank: int = 0
+    from_devices: bool = False
 
 
 class Files(NamedTuple):
@@ -170,6 +173,11 @@ class Batch:
             pilot=plan.waves is not None and plan.waves.first,
             budgets=tuple(plan.budgets_given(self.counts).tolist()) if plan.scaled_by_answers else (),
         )
+
+    @property
+    def from_devices(self) -> bool:
+        """Whether these are rows of a questionnaire that devices randomised."""
+        return all(isinstance(row, Row) for rows in self.answers.values() for row in rows)
 
     @property
     def counts(self) -> IntArray:
@@ -271,7 +279,15 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
         before, untold = ledger.known_before(who, but=place)
     notes = release_notes(batch.response, batch.blank, taken_up=taken_up)
     return Released(
-        len(batch.people), plan.total, before, ledger.spent(), batch.response, notes, untold, batch.blank
+        len(batch.people),
+        plan.total,
+        before,
+        ledger.spent(),
+        batch.response,
+        notes,
+        untold,
+        batch.blank,
+        batch.from_devices,
     )
 
 
