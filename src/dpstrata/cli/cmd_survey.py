@@ -155,7 +155,7 @@ def estimate_command(
     reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
     result = estimate(design, noised, **reading)
     if isinstance(result, QuestionnaireEstimation):
-        _show_questions(result, out, json=json)
+        _show_questions(result, out, plot, json=json)
         return
     if pilot is not None or pilot_answers is not None:
         result = _with_pilot(result, design, pilot, pilot_answers, reading)
@@ -181,7 +181,9 @@ def estimate_command(
         print_paragraph(sentence)
 
 
-def _show_questions(result: QuestionnaireEstimation, out: Path | None, *, json: bool) -> None:
+def _show_questions(
+    result: QuestionnaireEstimation, out: Path | None, plot: Path | None, *, json: bool
+) -> None:
     """Write and show the estimates of a questionnaire."""
     from dataclasses import asdict
     from json import dumps
@@ -193,6 +195,10 @@ def _show_questions(result: QuestionnaireEstimation, out: Path | None, *, json: 
     rows = [asdict(row) for row in result.rows]
     if out is not None:
         write_result({name: [row[name] for row in rows] for name in rows[0]}, out)
+    if plot is not None:
+        from dpstrata.present.charts.questions import shares_chart
+
+        shares_chart(result).save(plot)
     if json:
         typer.echo(dumps({"estimates": rows, "notes": result.notes}, indent=1, ensure_ascii=False))
         return

@@ -11,7 +11,7 @@ correction on the part that is due to sampling, and the office's noise:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +45,8 @@ class QuestionEstimate:
         Interval at the design's confidence.
     answers : int
         How many rows it is from.
+    crossed : bool
+        Whether it is a combination of answers to several questions.
     """
 
     question: str
@@ -56,6 +58,7 @@ class QuestionEstimate:
     lower: float
     upper: float
     answers: int
+    crossed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +108,8 @@ def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Questionnai
         for answer, parts in _figures(plan, question, forms):
             rows += _combined(plan, question.name, answer, parts)
     for names, answer, parts in _cross_tables(plan, forms):
-        rows += _combined(plan, " by ".join(names), answer, parts)
+        crossed = _combined(plan, " by ".join(names), answer, parts)
+        rows += [replace(row, crossed=True) for row in crossed]
     answered = np.sum([form.answers for form in forms], axis=0)
     response = check_response(plan, answered)
     said = None if response is None else response.in_words

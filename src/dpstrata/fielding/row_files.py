@@ -43,7 +43,8 @@ def read_rows(
 ) -> Sequence[Row | RawRow | None]:
     """Read the rows of a file, whose people were dealt these forms; ``None`` for someone who was not drawn.
 
-    Nor does a row count in which a question was left blank. A file with a column ``cell`` has what devices sent; any other has a column for each question.
+    Nor does a row count in which a question was left blank. A file with a column ``cell`` has what devices
+    sent; any other has a column for each question.
     """
     table = read_table(path, sheet=sheet)
     if CELL in table.columns:
