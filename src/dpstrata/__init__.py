@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dpstrata.fielding.privatize import privatize
     from dpstrata.fielding.publish import publish
     from dpstrata.fielding.releases.microdata import estimate_means
+    from dpstrata.fielding.rows import noise_row
     from dpstrata.fielding.sample import draw_sample
     from dpstrata.pilots.pilot import combine_waves, main_design, pilot
     from dpstrata.planning.compare_releases import compare_releases
@@ -92,6 +93,7 @@ _HOMES = {
     "main_design": "pilots.pilot",
     "noise_answer": "fielding.noise",
     "noise_answers": "fielding.noise",
+    "noise_row": "fielding.rows",
     "open_frame": "fielding.frames",
     "pilot": "pilots.pilot",
     "plot": "present.charts.plot",
@@ -149,6 +151,7 @@ __all__ = [
     "main_design",
     "noise_answer",
     "noise_answers",
+    "noise_row",
     "open_frame",
     "pilot",
     "plot",

@@ -43,7 +43,12 @@ def privatize_command(
     stratum: Annotated[
         list[str] | None, typer.Option(help="Column with the stratum; repeat the option as in the draw.")
     ] = None,
-    answer: Annotated[str | None, typer.Option(help="Column with the answers.")] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with the answers; by default, answer. A questionnaire has one for each question."
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="New file for the noised answers (.csv, .parquet, .xlsx).")
     ] = None,
@@ -62,7 +67,7 @@ def privatize_command(
     """
     from dpstrata.errors import InputError, option
 
-    batch = {"sample": sample, "id": id, "stratum": stratum, "answer": answer, "out": out}
+    batch = {"sample": sample, "id": id, "stratum": stratum, "out": out}
     others = {
         "key_file": key_file,
         "sheet": sheet,
@@ -70,7 +75,7 @@ def privatize_command(
         "accept_response": accept_response or None,
     }
     given = ["a table of answers"] * (answers is not None) + [
-        option(name) for name, value in (batch | others).items() if value is not None
+        option(name) for name, value in (batch | {"answer": answer} | others).items() if value is not None
     ]
     if stratum_value is not None:
         if given:
@@ -85,13 +90,13 @@ def privatize_command(
     if missing:
         raise InputError(f"a batch of answers needs {', '.join(map(option, missing))}.")
     assert sample is not None and id is not None and stratum is not None  # noqa: PT018
-    assert answer is not None and out is not None  # noqa: PT018
+    assert out is not None
     from dpstrata.fielding.privatize import privatize
     from dpstrata.words.released import privatized_sentences
 
     _release(
         partial(privatize, design, answers, sample=sample, key_file=key_file or Path("draw.key"), out=out),
-        {"id": id, "stratum": stratum, "answer": answer, "sheet": sheet},
+        {"id": id, "stratum": stratum, "answer": answer or "answer", "sheet": sheet},
         {"again": again, "accept_response": accept_response},
         lambda released: privatized_sentences(released, out),
     )

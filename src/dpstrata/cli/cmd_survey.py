@@ -13,6 +13,7 @@ from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
     from dpstrata.fielding.estimators import Estimation, ShareEstimation
+    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
 
 FrameFile = Annotated[
     str,
@@ -142,6 +143,7 @@ def estimate_command(
 
     from dpstrata.cli.screen import print_paragraph, print_table
     from dpstrata.fielding.estimate import estimate
+    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
     from dpstrata.files.overwriting import write_result
     from dpstrata.files.writing import plain_cell, require_apart
     from dpstrata.present.charts.chart import check_chart_path
@@ -151,6 +153,9 @@ def estimate_command(
     require_apart(design, Path(noised), pilot, pilot_answers, out, plot)
     reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
     result = estimate(design, noised, **reading)
+    if isinstance(result, QuestionnaireEstimation):
+        _show_questions(result, out, plot, json=json)
+        return
     if pilot is not None or pilot_answers is not None:
         result = _with_pilot(result, design, pilot, pilot_answers, reading)
     whole = len(result.totals)  # a row, or one for each category; their totals follow
@@ -172,6 +177,32 @@ def estimate_command(
         return
     print_table(result.table)
     for sentence in result.sentences:
+        print_paragraph(sentence)
+
+
+def _show_questions(
+    result: QuestionnaireEstimation, out: Path | None, plot: Path | None, *, json: bool
+) -> None:
+    """Write and show the estimates of a questionnaire."""
+    from dataclasses import asdict
+    from json import dumps
+
+    from dpstrata.cli.screen import print_paragraph, print_table
+    from dpstrata.files.overwriting import write_result
+    from dpstrata.words.question_estimates import questions_in_words, questions_table
+
+    rows = [asdict(row) for row in result.rows]
+    if out is not None:
+        write_result({name: [row[name] for row in rows] for name in rows[0]}, out)
+    if plot is not None:
+        from dpstrata.present.charts.shares import shares_chart
+
+        shares_chart(result).save(plot)
+    if json:
+        typer.echo(dumps({"estimates": rows, "notes": result.notes}, indent=1, ensure_ascii=False))
+        return
+    print_table(questions_table(result))
+    for sentence in questions_in_words(result):
         print_paragraph(sentence)
 
 

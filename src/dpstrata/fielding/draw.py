@@ -26,6 +26,7 @@ from dpstrata.files.writing import (
 from dpstrata.version import __version__
 
 FORMAT = "dpstrata.draw"
+FORM = "form"  # the column that says which form of a questionnaire someone gets
 FRAME_DIGEST_OF = "id and stratum, keyed"  # records of version 1: of the file, or on Spark of the rows
 
 
@@ -187,5 +188,10 @@ def _draw(plan: Design, frame: Frame, key: bytes) -> Sample:
 
 
 def _columns(sample: Sample, frame: Frame) -> dict[str, list[Any]]:
-    """Return the sample as columns: the ids, and the stratum as one column."""
-    return {frame.id: sample.ids, stratum_column(frame.stratum): sample.strata}
+    """Return the sample as columns: the ids, the stratum as one column, and the forms that were dealt."""
+    stratum = stratum_column(frame.stratum)
+    if sample.forms is None:
+        return {frame.id: sample.ids, stratum: sample.strata}
+    if FORM in (frame.id, stratum):
+        raise InputError(f"the sample gets a column {FORM!r}, so no column of the frame may have that name.")
+    return {frame.id: sample.ids, stratum: sample.strata, FORM: sample.forms}

@@ -10,6 +10,7 @@ from dpstrata.fielding.answer_files import ANSWER, STRATUM
 from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.frames import Engine
 from dpstrata.fielding.ledger import check_release
+from dpstrata.fielding.question_estimates import QuestionnaireEstimation
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.files.tables import require_file
 
@@ -24,7 +25,7 @@ def estimate(
     stratum: str = STRATUM,
     answer: str = ANSWER,
     engine: Engine = "duckdb",
-) -> Estimation | ShareEstimation:
+) -> Estimation | ShareEstimation | QuestionnaireEstimation:
     """Estimate means and the total from noised answers, with intervals that cover both sampling and privacy.
 
     Parameters
@@ -42,8 +43,9 @@ def estimate(
 
     Returns
     -------
-    Estimation or ShareEstimation
-        The whole, the total, the domains and the strata, with notes on them; of categories the share of each.
+    Estimation, ShareEstimation or QuestionnaireEstimation
+        The whole, the total, the domains and the strata, with notes on them; of categories the share of each,
+        and of a questionnaire all of that for every question and answer.
 
     Raises
     ------

@@ -31,7 +31,7 @@ def check_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> FloatAr
 
 def require_invited(plan: Design, stratum: str, answers: int) -> None:
     """Refuse more answers than people were invited in a stratum."""
-    most = int(plan.sample_sizes[_row(plan, stratum)])
+    most = int(plan.sample_sizes[place_of(plan, stratum)])
     if answers > most:
         raise InputError(
             f"the design invites {most:,} people in stratum {stratum!r}, got {answers:,} answers; more "
@@ -86,7 +86,7 @@ def office_noise_at(plan: Design, stratum: str) -> AdditiveGridNoise | None:
 
 
 def _budget(plan: Design, stratum: str) -> float:
-    row = _row(plan, stratum)
+    row = place_of(plan, stratum)
     return plan.local_epsilon(row) if plan.inputs.promise.amplified else 0.0
 
 
@@ -95,7 +95,8 @@ def on_grid(plan: Design, values: FloatArray, noise: GridNoise) -> IntArray:
     return to_grid(plan.inputs.answers.shares(values), noise.steps)
 
 
-def _row(plan: Design, stratum: str) -> int:
+def place_of(plan: Design, stratum: str) -> int:
+    """Return the position of a stratum that a design must have."""
     try:
         return rows_by_name(plan.strata)[stratum]
     except KeyError:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
+from dpstrata.fielding.answer_files import ANSWER
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.releases.microdata import MicrodataFielding
+from dpstrata.fielding.releases.rows import RowsFielding
 from dpstrata.fielding.releasing import Files, Publication, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.microdata import Microdata
@@ -23,7 +25,7 @@ def privatize(
     sample: str | Path,
     id: str,
     stratum: str | Sequence[str],
-    answer: str,
+    answer: str = ANSWER,
     out: str | Path,
     key_file: str | Path,
     sheet: str | None = None,
@@ -86,10 +88,9 @@ def privatize(
     batch = read_batch(
         plan, files, id=id, stratum=stratum, answer=answer, sheet=sheet, accept_response=accept_response
     )
+    step = progress or (lambda number: None)
     noising = fielding_of(plan)
-    assert isinstance(noising, MicrodataFielding)
-    publication = Publication(
-        lambda entry: noising.noised(plan, batch.answers, progress or (lambda number: None))
-    )
+    assert isinstance(noising, MicrodataFielding | RowsFielding)
+    publication = Publication(lambda entry: noising.noised(plan, batch.answers, step))
     released = release(batch, publication, again=again, accept_response=accept_response)
     return replace(released, notes=(*released.notes, *other_releases_in_words(plan, released=True)))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
+from dpstrata.fielding.answer_files import ANSWER
 from dpstrata.fielding.office_noise import NoiseKept
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.releases.sums import SumsFielding
+from dpstrata.fielding.releases.tables import TablesFielding
 from dpstrata.fielding.releasing import Columns, Files, Publication, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
+from dpstrata.words.released import RAW_ROWS
 
 
 def publish(
@@ -21,7 +25,7 @@ def publish(
     sample: str | Path,
     id: str,
     stratum: str | Sequence[str],
-    answer: str,
+    answer: str = ANSWER,
     out: str | Path,
     key_file: str | Path,
     sheet: str | None = None,
@@ -79,7 +83,7 @@ def publish(
     files.check()
     plan = Design.read(files.design)
     fielding = fielding_of(plan)
-    if not isinstance(fielding, SumsFielding):
+    if not isinstance(fielding, SumsFielding | TablesFielding):
         raise InputError(
             f"publish adds answers up, got a design with {option(OPTION, plan.inputs.release)}, whose noised "
             "answers are published one by one. Use privatize."
@@ -87,7 +91,8 @@ def publish(
     batch = read_batch(
         plan, files, id=id, stratum=stratum, answer=answer, sheet=sheet, accept_response=accept_response
     )
-    fielding.check_reports(plan, batch.answers)
+    if isinstance(fielding, SumsFielding):
+        fielding.check_reports(plan, batch.answers)
     counts = batch.counts
     kept = NoiseKept(files.design.with_name("office.noise"), batch.digest, fielding.drawn_for(plan, counts))
 
@@ -99,4 +104,7 @@ def publish(
         kept.table,
         kept.forget,
     )
-    return release(batch, publication, again=again, accept_response=accept_response)
+    released = release(batch, publication, again=again, accept_response=accept_response)
+    if plan.inputs.questionnaire is None or released.from_devices:
+        return released
+    return replace(released, notes=(*released.notes, RAW_ROWS))

@@ -25,6 +25,7 @@ from dpstrata.fielding.joint import joint_shares
 from dpstrata.fielding.keys import commitment, read_key, read_or_make_key
 from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
 from dpstrata.fielding.response import Response, check_response
+from dpstrata.fielding.row_files import Row, read_forms, read_rows, require_every_form
 from dpstrata.files.writing import (
     recover_unfinished,
     remove_unfinished,
@@ -39,6 +40,7 @@ from dpstrata.privacy.promises import Spent
 from dpstrata.words.released import release_notes
 
 Columns = dict[str, list[Any]]
+_ALL_QUESTIONS = "questionnaire"  # what the ledger calls it: rows are released once, as a whole
 _SAME_RELEASE = ("design_digest", "key_commitment", "question", "people")
 
 
@@ -65,6 +67,8 @@ class Released:
         the ledger's key was lost.
     blank : int
         How many people in the table left the answer blank; they count as people who did not answer.
+    from_devices : bool
+        Whether all rows of a questionnaire came from devices, which had randomised them.
     """
 
     answers: int
@@ -75,6 +79,7 @@ class Released:
     notes: tuple[str, ...]
     untold_releases: int = 0
     blank: int = 0
+    from_devices: bool = False
 
 
 class Files(NamedTuple):
@@ -150,7 +155,7 @@ class Batch:
             "people": sorted(self.people),
             "answers": {name: sorted(given) for name, given in self.answers.items()},
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
     @property
     def entry(self) -> Entry:
@@ -170,6 +175,11 @@ class Batch:
         )
 
     @property
+    def from_devices(self) -> bool:
+        """Whether these are rows of a questionnaire that devices randomised."""
+        return all(isinstance(row, Row) for rows in self.answers.values() for row in rows)
+
+    @property
     def counts(self) -> IntArray:
         """How many answered in each stratum."""
         return np.array([len(self.answers[name]) for name in self.plan.strata.names], dtype=np.int64)
@@ -187,15 +197,20 @@ def read_batch(
 ) -> Batch:
     """Read answers, and require that all of them can be released."""
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
-    if len({id, answer, *columns}) < 2 + len(columns):
+    several = plan.inputs.questionnaire is not None
+    if len({id, *columns, *(() if several else (answer,))}) < 2 - several + len(columns):
         raise InputError("id, stratum and answer must be different columns.")
     require_stated_answers(plan)
     secret = read_key(files.key)
     check_record(plan, sample=files.sample, key=secret, record=files.record)
     drawn = dict(zip(*read_people(files.sample, id, (stratum_column(columns),)), strict=True))
     people, strata = read_people(files.answers, id, columns, sheet=sheet)
-    values: Sequence[float | None]
-    if plan.inputs.release_form.device is None:
+    values: Sequence[Any]
+    if several:
+        forms = dict(zip(drawn, read_forms(files.sample, plan), strict=True))
+        values = read_rows(files.answers, plan, [forms.get(person) for person in people], sheet=sheet)
+        answer = _ALL_QUESTIONS
+    elif plan.inputs.release_form.device is None:
         values = read_answers(files.answers, answer, plan.inputs.answers, clip=plan.inputs.clip, sheet=sheet)
     else:
         values = read_reports(files.answers, answer, sheet=sheet)
@@ -204,6 +219,8 @@ def read_batch(
     answered = [row for row, value in enumerate(values) if value is not None]
     people, strata = ([column[row] for row in answered] for column in (people, strata))
     by_stratum = _by_stratum(plan, strata, [value for value in values if value is not None])
+    if several:
+        require_every_form(plan, by_stratum)
     counts = np.array([len(by_stratum[name]) for name in plan.strata.names], dtype=np.int64)
     response = check_response(plan, counts)
     if response is not None and not accept_response:
@@ -262,7 +279,15 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
         before, untold = ledger.known_before(who, but=place)
     notes = release_notes(batch.response, batch.blank, taken_up=taken_up)
     return Released(
-        len(batch.people), plan.total, before, ledger.spent(), batch.response, notes, untold, batch.blank
+        len(batch.people),
+        plan.total,
+        before,
+        ledger.spent(),
+        batch.response,
+        notes,
+        untold,
+        batch.blank,
+        batch.from_devices,
     )
 
 
@@ -306,11 +331,11 @@ def _tidy_up(ledger: Ledger, entry: Entry, files: Files) -> None:
     remove_unfinished(files.out, ledger.path, files.ledger_key)
 
 
-def _by_stratum(plan: Design, strata: Sequence[str], values: list[float]) -> dict[str, list[float]]:
+def _by_stratum(plan: Design, strata: Sequence[str], values: list[Any]) -> dict[str, list[Any]]:
     """Put answers together by stratum, once they can all be released and every stratum has one."""
-    if plan.inputs.release_form.device is None:
+    if plan.inputs.release_form.device is None and plan.inputs.questionnaire is None:
         as_answers(plan, values)
-    by_stratum: dict[str, list[float]] = {}
+    by_stratum: dict[str, list[Any]] = {}
     for name, value in zip(strata, values, strict=True):
         by_stratum.setdefault(name, []).append(value)
     empty = [name for name in plan.strata.names if name not in by_stratum]

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,8 @@ import numpy as np
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.base import Frame
-from dpstrata.fielding.sieve import NO_ID, NO_STRATUM, Sieve, is_whole
+from dpstrata.fielding.keys import LENGTH
+from dpstrata.fielding.sieve import NO_ID, NO_STRATUM, Sieve, is_whole, numbers_of
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 Ranking = Literal["aes-256", "blake2b"]
@@ -40,6 +42,8 @@ class Sample:
         The stratum of each.
     method : {"aes-256", "blake2b"}
         How ids became numbers: by encrypting whole numbers, or by a keyed hash of text.
+    forms : list of int or None
+        With a questionnaire, the number of the form that each one gets, from 1 on; as secret as the sample.
     frame_digest : str
         Keyed digest of the id and the stratum of everyone in the frame, in any order and on any engine. It
         tells nothing without the key.
@@ -49,6 +53,7 @@ class Sample:
     strata: list[str]
     method: Ranking
     frame_digest: str
+    forms: list[int] | None = None
 
 
 def draw_sample(plan: Design, frame: Frame, key: bytes) -> Sample:
@@ -82,7 +87,27 @@ def draw_sample(plan: Design, frame: Frame, key: bytes) -> Sample:
         raise InputError("the frame lists someone more than once, who would lose more than promised.")
     strata = [names[i] for i in kept.column("place").to_numpy()[rows].tolist()]
     method: Ranking = "aes-256" if is_whole(kept.schema.field("id").type) else "blake2b"
-    return Sample(ids, strata, method, _digest(counted, names, key))
+    forms = None
+    if plan.forms:
+        own_key = hashlib.blake2b(b"dpstrata forms", key=key, digest_size=LENGTH).digest()
+        forms = _dealt(kept.column("id").take(rows), plan, own_key)
+    return Sample(ids, strata, method, _digest(counted, names, key), forms)
+
+
+def _dealt(ids: Any, plan: Design, key: bytes) -> list[int]:
+    """Deal the forms of every stratum to the people drawn there, by keyed numbers of their own.
+
+    They are ranked by these: the first get form 1, the next form 2, as many as the design says. So every way
+    to deal is equally likely, and the same on every engine.
+    """
+    high, low = numbers_of(ids.combine_chunks(), key)
+    dealt = np.stack([form.sample_sizes for form in plan.forms])
+    starts = np.concatenate([[0], np.cumsum(plan.sample_sizes)])
+    forms = np.empty(len(ids), dtype=np.int64)
+    for i, (start, end) in enumerate(pairwise(starts.tolist())):
+        order = start + np.lexsort((low[start:end], high[start:end]))
+        forms[order] = np.repeat(np.arange(1, len(dealt) + 1), dealt[:, i])
+    return forms.tolist()
 
 
 def _gather(batches: Iterable[Any]) -> tuple[Any, Any]:

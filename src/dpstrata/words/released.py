@@ -16,13 +16,19 @@ TAKEN_UP = (
     "answers are not in them."
 )
 
+_RAW_ANSWERS = "Raw answers were seen here, so only the central promise holds, not the local one."
+RAW_ROWS = (
+    "The office had raw answers and randomised the rows itself, so nothing protects them against the office; "
+    "the promise about what is published holds."
+)
+
 
 def privatized_sentences(release: Released, out: Path) -> list[str]:
     """Say what was written of a batch that the office noised, what still holds, and what was spent."""
     return [
         f"{release.answers:,} of {release.invited:,} answers noised. Written to {out} and recorded in the "
         "ledger beside the design.",
-        "Raw answers were seen here, so only the central promise holds, not the local one.",
+        *([] if release.from_devices else [_RAW_ANSWERS]),
         *_notes_and_losses(release),
     ]
 

@@ -16,6 +16,8 @@ from dpstrata.fielding.grid_noise import check_answers, noise_at, on_grid
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
+
 
 class Fielding(ABC):
     """How answers are noised, what is published of them, and how it is estimated from."""
@@ -45,11 +47,11 @@ class Fielding(ABC):
         """
 
     @abstractmethod
-    def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation:
+    def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation | QuestionnaireEstimation:
         """Estimate from the columns of a published table, as :meth:`read` has them."""
 
     @abstractmethod
     def estimate_on_spark(
         self, plan: Design, data: DataFrame, stratum: str, answer: str
-    ) -> Estimation | ShareEstimation:
+    ) -> Estimation | ShareEstimation | QuestionnaireEstimation:
         """Estimate from a published table on Spark."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -121,6 +122,14 @@ class QuestionKind:
 
     def table_in_words(self, levels: int) -> str:
         """Say what a published table about this question alone holds."""
+        raise NotImplementedError
+
+    def share_of(self, question: Question, answer: object) -> Fraction | None:
+        """Return where an answer lies between the first level and the last; ``None`` for what is none."""
+        raise NotImplementedError
+
+    def answer_at(self, question: Question, place: int, levels: int) -> str | float:
+        """Return the answer that a level stands for."""
         raise NotImplementedError
 
     def answers(self, question: Question) -> str:

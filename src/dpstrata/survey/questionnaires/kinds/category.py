@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dpstrata.files.columns import Finding
+from dpstrata.files.tables import text_of
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.rows import Quadratic, shares_in_row
 from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, QuestionKind, is_plain
@@ -92,6 +94,16 @@ class Category(QuestionKind):
     def table_in_words(self, levels: int) -> str:
         """Name the counts."""
         return f"the counts of its {levels} answers"
+
+    def share_of(self, question: Question, answer: object) -> Fraction | None:
+        """Find the category."""
+        names = self.cases(question)
+        given = text_of(answer)
+        return Fraction(names.index(given), len(names) - 1) if given in names else None
+
+    def answer_at(self, question: Question, place: int, levels: int) -> str | float:
+        """Return the category."""
+        return self.cases(question)[place]
 
     def answers(self, question: Question) -> str:
         """List the first few categories."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.rows import Quadratic, number_in_row
 from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, QuestionKind
 from dpstrata.survey.questionnaires.kinds.category import largest_spread
-from dpstrata.words.numbers import figure
+from dpstrata.words.numbers import figure, read_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,6 +121,22 @@ class Number(QuestionKind):
     def table_in_words(self, levels: int) -> str:
         """Name the sum."""
         return f"the sum of the answers, each on one of {levels} levels"
+
+    def share_of(self, question: Question, answer: object) -> Fraction | None:
+        """Return the place in the range, exactly for the decimal number that was written."""
+        if answer is None or isinstance(answer, bool):
+            return None
+        number = read_number(answer)
+        lower, upper = _ends(question)
+        if number is None or not lower <= number <= upper:
+            return None
+        low, high = Fraction(repr(lower)), Fraction(repr(upper))
+        return (Fraction(repr(number)) - low) / (high - low)
+
+    def answer_at(self, question: Question, place: int, levels: int) -> str | float:
+        """Return the number."""
+        lower, upper = (Fraction(repr(end)) for end in _ends(question))
+        return float(lower + (upper - lower) * place / (levels - 1))
 
     def answers(self, question: Question) -> str:
         """Say the range."""

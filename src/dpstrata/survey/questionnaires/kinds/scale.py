@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpstrata.files.columns import Finding
@@ -44,6 +45,14 @@ class Scale(Number):
         """Count the points."""
         assert question.step is not None
         return (round(self.range(question) / question.step) + 1,)
+
+    def share_of(self, question: Question, answer: object) -> Fraction | None:
+        """Return the place of a point of the grid."""
+        share = Number.share_of(self, question, answer)
+        steps = self.candidates(question)[0] - 1
+        if share is None or abs(share * steps - round(share * steps)) > Fraction(1, 10**6):
+            return None
+        return Fraction(round(share * steps), steps)
 
     def answers(self, question: Question) -> str:
         """Say the range, and the step unless it is 1."""

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dpstrata.files.columns import Finding
+from dpstrata.files.tables import text_of
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known
 from dpstrata.survey.questionnaires.kinds.category import Category, out_of_bounds
 
 if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
+
+
+_WORDS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0}
 
 
 class YesNo(Category):
@@ -52,6 +57,15 @@ class YesNo(Category):
     def table_in_words(self, levels: int) -> str:
         """Say that no is what is left."""
         return "the count of yes"
+
+    def share_of(self, question: Question, answer: object) -> Fraction | None:
+        """Read yes, no, true, false, 1 and 0."""
+        value = _WORDS.get(text_of(answer).casefold())
+        return None if value is None else Fraction(value)
+
+    def answer_at(self, question: Question, place: int, levels: int) -> str | float:
+        """Say yes or no."""
+        return ("no", "yes")[place]
 
     def answers(self, question: Question) -> str:
         """Say it."""

@@ -1,0 +1,116 @@
+"""Tables of a questionnaire: rows are added up by stratum and form, and the office's noise is drawn once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
+from dpstrata.fielding.draw import FORM
+from dpstrata.fielding.question_counts import (
+    counts_of_cells,
+    office_budget,
+    published_counts,
+    sensitivity,
+    table_entries,
+    table_label,
+)
+from dpstrata.fielding.question_estimates import QuestionnaireEstimation, estimate_questions
+from dpstrata.fielding.releases.rows import RowsFielding, randomized
+from dpstrata.fielding.releases.sums import COUNT, STRATUM, require_noise_for
+from dpstrata.fielding.row_files import RawRow, Row
+from dpstrata.files.tables import read_table, require_columns, text_of
+from dpstrata.numerics.arrays import IntArray
+from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise
+from dpstrata.words.numbers import read_number
+
+TABLE, ENTRY, VALUE = "table", "entry", "count"
+
+
+class TablesFielding(RowsFielding):
+    """Add rows up, and noise every table, once."""
+
+    def drawn_for(self, plan: Design, counts: IntArray) -> str:
+        """Name what the office's noise depends on beside the design: nothing."""
+        return ""
+
+    def draw_office_noise(self, plan: Design, counts: IntArray) -> dict[str, int]:
+        """Draw the noise of every published number, however many answers came."""
+        drawn: dict[str, int] = {}
+        for i, stratum in enumerate(plan.strata.names):
+            for t, form in enumerate(plan.forms):
+                budget = office_budget(plan, i, t)
+                for table in form.tables:
+                    entries = table_entries(plan, t, table.questions)
+                    noise = [0] * len(entries)
+                    if budget != float("inf"):
+                        moved = sensitivity(plan, t, table.questions)
+                        layer = DiscreteLaplaceNoise(budget * table.budget, moved)
+                        noise = layer.noise(len(entries)).tolist()
+                    drawn |= {
+                        _label(stratum, t + 1, table_label(table.questions), entry): number
+                        for entry, number in zip(entries, noise, strict=True)
+                    }
+        return drawn
+
+    def published(
+        self,
+        plan: Design,
+        rows: Mapping[str, Sequence[Row | RawRow]],
+        noise: Mapping[str, int],
+        progress: Callable[[int], None],
+    ) -> dict[str, list[Any]]:
+        """Make the table that is published: a row for every entry of every table."""
+        columns: dict[str, list[Any]] = {name: [] for name in (STRATUM, FORM, TABLE, ENTRY, VALUE, COUNT)}
+        labels = []
+        for stratum in plan.strata.names:
+            given = randomized(plan, stratum, rows[stratum])
+            for t, form in enumerate(plan.forms):
+                cells = [row.cell for row in given if row.form == t + 1]
+                for table in form.tables:
+                    label = table_label(table.questions)
+                    entries = table_entries(plan, t, table.questions)
+                    counts = counts_of_cells(plan, t, cells, table.questions)
+                    for entry, count in zip(entries, counts, strict=True):
+                        labels.append(_label(stratum, t + 1, label, entry))
+                        value = count + noise.get(labels[-1], 0)
+                        for name, cell in (
+                            (STRATUM, stratum),
+                            (FORM, t + 1),
+                            (TABLE, label),
+                            (ENTRY, entry),
+                            (VALUE, value),
+                            (COUNT, len(cells)),
+                        ):
+                            columns[name].append(cell)
+            progress(len(given))
+        require_noise_for(noise, labels)
+        return columns
+
+    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+        """Read published tables."""
+        table = read_table(path)
+        names = (stratum, FORM, TABLE, ENTRY, VALUE, COUNT)
+        require_columns(table.source, table.columns, *names)
+        return tuple(table.columns[name] for name in names)
+
+    def estimate(self, plan: Design, *columns: Any) -> QuestionnaireEstimation:
+        """Estimate from noised tables."""
+        values: dict[tuple[str, int, str, str], float] = {}
+        answers: dict[tuple[str, int], int] = {}
+        for stratum, form, table, entry, value, count in zip(*columns, strict=True):
+            number, people, which = read_number(value), read_number(count), read_number(form)
+            if number is None or people is None or which is None:
+                raise InputError("published tables must have whole numbers, got others.")
+            values[text_of(stratum), int(which), text_of(table), text_of(entry)] = number
+            answers[text_of(stratum), int(which)] = int(people)
+        try:
+            return estimate_questions(plan, published_counts(plan, values, answers))
+        except KeyError:
+            raise InputError("published tables must be those of this design, got others.") from None
+
+
+def _label(stratum: str, form: int, table: str, entry: str) -> str:
+    return "\t".join((stratum, str(form), table, entry))

@@ -1,0 +1,37 @@
+"""Estimates of a questionnaire for the eye: a table of means and shares, and sentences."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dpstrata.words.numbers import at_error
+from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
+
+if TYPE_CHECKING:
+    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
+
+
+def questions_table(result: QuestionnaireEstimation) -> TextTable:
+    """Means and shares of the whole population, each rounded to its error."""
+    found = result.whole
+    rows = []
+    for row in islice(found, 4 * SHOWN_STRATA):
+        figures = (row.estimate, row.standard_error, row.lower, row.upper)
+        estimate, error, lower, upper = at_error(figures, row.standard_error)
+        rows.append((row.question, row.answer, estimate, error, f"{lower} to {upper}", f"{row.answers:,}"))
+    level = f"{100 * result.confidence:.10g}% interval"
+    return TextTable(
+        "Means and shares of the population",
+        ("question", "answer", "estimate", "standard error", level, "answers"),
+        rows,
+        not_shown(len(found) - len(rows), "estimates"),
+    )
+
+
+def questions_in_words(result: QuestionnaireEstimation) -> list[str]:
+    """State what the figures are."""
+    return [
+        "Shares are not clipped to 0 and 1, so that they add up; intervals contain sampling and privacy.",
+        *result.notes,
+    ]
