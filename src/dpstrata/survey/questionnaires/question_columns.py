@@ -151,7 +151,7 @@ def _cells(known: KnownColumns) -> list[dict[str, Any]]:
         columns["name" if column == "question" else column] = known.optional_texts(column)
     for column in ("categories", "labels"):
         columns[column] = [_listed(text) for text in known.optional_texts(column)]
-    columns["everyone"] = _switches(known, "everyone")
+    columns["everyone"] = read_switches(known, "everyone")
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -159,7 +159,7 @@ def _listed(text: str) -> list[str]:
     return text.split(SEPARATOR) if text else []
 
 
-def _switches(known: KnownColumns, column: str) -> list[bool]:
+def read_switches(known: KnownColumns, column: str) -> list[bool]:
     """Read yes and no as people write them; an empty cell is no."""
     answers, switches = parse_answers("binary"), []
     for row, cell in enumerate(known.cells.get(column, [None] * known.length)):

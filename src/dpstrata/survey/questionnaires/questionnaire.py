@@ -91,18 +91,43 @@ class Questionnaire(Sequence[Question]):
         Parameters
         ----------
         path : path
-            The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``.
+            The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``. An
+            Excel file with the sheets ``survey`` and ``choices`` is an XLSForm.
         sheet : str, optional
-            Sheet of an Excel file; by default the first. Title rows above its header are left out.
+            Sheet of an Excel file that is a table of questions; by default the first. Title rows above its
+            header are left out.
 
         Raises
         ------
         QuestionnaireError
             With every mistake of the file, each with its row and column.
         """
-        from dpstrata.files.tables import read_table
+        from dpstrata.files.tables import read_table, sheet_names
 
+        if sheet is None and {"survey", "choices"} <= set(sheet_names(Path(path))):
+            return cls.from_xlsform(path)
         return cls._from_table(read_table(Path(path), sheet=sheet, error=QuestionnaireError))
+
+    @classmethod
+    def from_xlsform(cls, path: str | Path) -> Questionnaire:
+        """Read a questionnaire from an XLSForm, with the extra ``files``.
+
+        Parameters
+        ----------
+        path : path
+            An Excel file with the sheets ``survey`` and, if there are choices, ``choices``. The columns
+            ``dp_importance``, ``dp_target``, ``dp_lower``, ``dp_upper``, ``dp_everyone`` and ``dp_together``
+            of ``survey`` say what XLSForms cannot; other unknown columns are ignored.
+
+        Raises
+        ------
+        QuestionnaireError
+            With every row that cannot be protected and every mistake, each with its sheet, row and column.
+        """
+        from dpstrata.survey.questionnaires.xlsform.read import questions_from_xlsform
+
+        language, questions = questions_from_xlsform(Path(path))
+        return cls((Question(**fields) for fields in questions), language=language)
 
     @classmethod
     def from_frame(cls, frame: IntoFrame) -> Questionnaire:
