@@ -65,6 +65,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "Spreads",
         "Strata",
         "StrataError",
+        "Translation",
         "__version__",
         "central_epsilon",
         "certify",

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
     from dpstrata.survey.questionnaires.questionnaire import Questionnaire
     from dpstrata.survey.questionnaires.spreads import Spreads
+    from dpstrata.survey.questionnaires.translation import Translation
     from dpstrata.survey.strata import Strata
 
 _HOMES = {
@@ -77,6 +78,7 @@ _HOMES = {
     "Spreads": "survey.questionnaires.spreads",
     "Strata": "survey.strata",
     "StrataError": "errors",
+    "Translation": "survey.questionnaires.translation",
     "central_epsilon": "privacy.amplification",
     "certify": "allocation.proof.certificate",
     "combine_waves": "pilots.pilot",
@@ -134,6 +136,7 @@ __all__ = [
     "Spreads",
     "Strata",
     "StrataError",
+    "Translation",
     "__version__",
     "central_epsilon",
     "certify",

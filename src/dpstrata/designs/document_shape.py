@@ -25,6 +25,14 @@ class AnswersPart(_Part):
     step: Real | None
 
 
+class TranslationPart(_Part):
+    """A question in another language."""
+
+    language: str
+    text: str = ""
+    labels: list[str] = []
+
+
 class QuestionPart(_Part):
     """One question of a questionnaire."""
 
@@ -40,11 +48,14 @@ class QuestionPart(_Part):
     together: str | None = None
     everyone: bool = False
     text: str = ""
+    labels: list[str] = []
+    translations: list[TranslationPart] = []
 
 
 class QuestionnairePart(_Part):
     """A questionnaire."""
 
+    language: str = ""
     questions: Annotated[list[QuestionPart], Field(min_length=1)]
 
 

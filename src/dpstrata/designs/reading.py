@@ -29,6 +29,7 @@ from dpstrata.privacy.answers.base import parse_answers
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.translation import Translation
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.strata import Strata
 from dpstrata.version import __version__
@@ -257,8 +258,13 @@ def first_difference(written: Any, computed: Any, place: str = "") -> str | None
 def _inputs(part: InputsPart, version: int) -> Inputs:
     data = part.model_dump()
     if data["questionnaire"] is not None:
-        questions = data["questionnaire"]["questions"]
-        data["questionnaire"] = Questionnaire([Question(**question) for question in questions])
+        data["questionnaire"] = _questionnaire(**data["questionnaire"])
         if isinstance(data["forms"], str):
             raise InputError(f"a document must list the forms of its questionnaire, got {data['forms']!r}.")
     return Inputs(**{**data, "answers": parse_answers(data["answers"])}, formulas=version)
+
+
+def _questionnaire(questions: list[dict[str, Any]], language: str) -> Questionnaire:
+    for question in questions:
+        question["translations"] = [Translation(**each) for each in question["translations"]]
+    return Questionnaire([Question(**question) for question in questions], language=language)

@@ -43,22 +43,22 @@ class Finding(NamedTuple):
 
 def require_none(found: Sequence[Finding], table: Table, error: type[MistakesError]) -> None:
     """Report everything that was found in a table, if anything was."""
-    if not found:
-        return
-    cells = [
-        CellProblem(finding.row, finding.column, f"{finding.words}.")
-        for finding in found
-        if finding.row is not None
-    ]
-    alike: dict[tuple[str, str], list[Finding]] = {}
-    for finding in found:
-        alike.setdefault((finding.column, finding.rule), []).append(finding)
-    raise error(
-        [finding.at_cell(table.place) for finding in found],
-        source=table.source,
-        cells=cells,
-        kinds=[(_at_cells(each, table), len(each)) for each in alike.values()],
-    )
+    require_none_in([(found, table)], error)
+
+
+def require_none_in(tables: Sequence[tuple[Sequence[Finding], Table]], error: type[MistakesError]) -> None:
+    """Report everything that was found in the tables of one file, if anything was."""
+    mistakes, cells, kinds = [], [], []
+    for found, table in tables:
+        alike: dict[tuple[str, str], list[Finding]] = {}
+        for finding in found:
+            mistakes.append(f"{table.before_place}{finding.at_cell(table.place)}")
+            alike.setdefault((finding.column, finding.rule), []).append(finding)
+            if finding.row is not None:
+                cells.append(CellProblem(finding.row, finding.column, f"{finding.words}."))
+        kinds += [(f"{table.before_place}{_at_cells(each, table)}", len(each)) for each in alike.values()]
+    if mistakes:
+        raise error(mistakes, source=tables[0][1].source, cells=cells, kinds=kinds)
 
 
 def _at_cells(alike: Sequence[Finding], table: Table) -> str:

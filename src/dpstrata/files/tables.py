@@ -7,7 +7,8 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from dpstrata.errors import (
     StrataError,
     option,
 )
+from dpstrata.files.workbooks import Workbook
 from dpstrata.words.numbers import counted, read_number
 
 if TYPE_CHECKING:
@@ -51,6 +53,13 @@ class Table:
     place: Callable[[int], str]
     sheets: tuple[str, ...] = ()
     """The other sheets of an Excel file."""
+    sheet: str = ""
+    """The sheet it is, where messages must say so."""
+
+    @property
+    def before_place(self) -> str:
+        """What messages say before the place of a row."""
+        return f"sheet {self.sheet!r}, " if self.sheet else ""
 
     def places(self, rows: Sequence[int]) -> str:
         """Name several rows at once, the first few of many."""
@@ -179,24 +188,82 @@ def read_table(
     name = str(path) if name is None else name
     ending = path.suffix.lower()
     require_excel(path, sheet)
-    try:
+    with _file_problems(name):
         if ending in TEXT_ENDINGS:
             return _read_text(path, name, error)
         if ending == ".parquet":
             return _read_parquet(path, name)
         if ending in EXCEL_ENDINGS:
             return _read_excel(path, name, sheet, error)
+    raise InputError(
+        f"a table must end in {', '.join((*TEXT_ENDINGS, '.parquet', *EXCEL_ENDINGS))}, "
+        f"got {Path(name).name!r}.",
+        where=name,
+    )
+
+
+@contextmanager
+def _file_problems(name: str) -> Iterator[None]:
+    """Say which file cannot be read, and why."""
+    try:
+        yield
     except FileNotFoundError:
         raise InputError(f"{name} does not exist.", where=name) from None
     except IsADirectoryError:
         raise InputError(f"{name} is a folder, not a file.", where=name) from None
     except OSError as problem:
         raise InputError(f"{name} cannot be read: {problem.strerror or problem}.", where=name) from None
-    raise InputError(
-        f"a table must end in {', '.join((*TEXT_ENDINGS, '.parquet', *EXCEL_ENDINGS))}, "
-        f"got {Path(name).name!r}.",
-        where=name,
-    )
+
+
+def sheet_names(path: Path) -> tuple[str, ...]:
+    """Return the names of the sheets of an Excel file, without case; none of another file."""
+    if path.suffix.lower() not in EXCEL_ENDINGS:
+        return ()
+    with _file_problems(str(path)):
+        return tuple(map(_plain_sheet, Workbook(path, str(path)).sheets))
+
+
+def read_sheets(path: Path, names: Sequence[str], *, error: type[MistakesError]) -> dict[str, Table]:
+    """Read sheets of an Excel file, by their names without case; those that it does not have are left out.
+
+    The first row of a sheet that is not empty is its header; cells under no header are left out.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    names : sequence of str
+        The sheets, in small letters.
+    error : type
+        What mistakes of a header are raised as.
+    """
+    require_file(path)
+    if path.suffix.lower() not in EXCEL_ENDINGS:
+        raise InputError(
+            f"an Excel file must end in {', '.join(EXCEL_ENDINGS)}, got {path.name!r}.", where=str(path)
+        )
+    with _file_problems(str(path)):
+        book = Workbook(path, str(path))
+        found = {plain: sheet for sheet in book.sheets if (plain := _plain_sheet(sheet)) in names}
+        return {plain: _sheet_table(str(path), book, sheet, error) for plain, sheet in found.items()}
+
+
+def _plain_sheet(name: str) -> str:
+    return name.strip().casefold()
+
+
+def _sheet_table(name: str, book: Workbook, sheet: str, error: type[MistakesError]) -> Table:
+    rows, numbers = book.rows(sheet)
+    header = [text_of(cell) for cell in rows[0]] if rows else []
+    doubles = sorted({each for each in header if each and header.count(each) > 1})
+    if doubles:
+        raise error(
+            [f"sheet {sheet!r}: column {each!r} appears twice in the header." for each in doubles],
+            source=name,
+        )
+    columns = {each: [row[i] for row in rows[1:]] for i, each in enumerate(header) if each}
+    others = tuple(each for each in book.sheets if each != sheet)
+    return Table(name, columns, lambda row: f"row {numbers[row + 1]}", others, sheet)
 
 
 def table_from_frame(frame: IntoFrame) -> Table:
@@ -291,29 +358,14 @@ def _read_parquet(path: Path, name: str) -> Table:
 
 
 def _read_excel(path: Path, name: str, sheet: str | None, error: type[MistakesError]) -> Table:
-    try:
-        import python_calamine
-    except ImportError:
-        raise MissingExtraError("Excel files need", "files") from None
-    if not path.exists():
-        raise FileNotFoundError
-    try:
-        book = python_calamine.CalamineWorkbook.from_path(path)
-        known = sheet in book.sheet_names
-        cells = book.get_sheet_by_name(sheet) if known else book.get_sheet_by_index(0)
-    except (python_calamine.CalamineError, ValueError):
-        raise InputError(f"{name} is not a readable Excel file.", where=name) from None
-    if sheet is not None and not known:
-        listed = ", ".join(map(repr, book.sheet_names))
+    book = Workbook(path, name)
+    if sheet is not None and sheet not in book.sheets:
+        listed = ", ".join(map(repr, book.sheets))
         raise InputError(f"{name} has no sheet {sheet!r}; it has {listed}.", value=sheet, where=name)
-    first = (cells.start or (0, 0))[0] + 1
-    rows, lines = [], []
-    for number, row in enumerate(cells.to_python(skip_empty_area=True), start=first):
-        if any(cell != "" for cell in row):
-            rows.append([None if cell == "" else cell for cell in row])
-            lines.append(number)
-    others = tuple(each for each in book.sheet_names if each != (sheet or book.sheet_names[0]))
-    return replace(_table_of_rows(name, rows, lambda row: f"row {lines[row]}", error), sheets=others)
+    chosen = book.sheets[0] if sheet is None else sheet
+    rows, numbers = book.rows(chosen)
+    others = tuple(each for each in book.sheets if each != chosen)
+    return replace(_table_of_rows(name, rows, lambda row: f"row {numbers[row]}", error), sheets=others)
 
 
 def _header_row(rows: Sequence[Sequence[Any]]) -> int:

@@ -110,7 +110,7 @@ def _form(data: Mapping[str, Any]) -> FormPlan:
 def require_partition(
     forms: Sequence[Sequence[str]], names: Sequence[str], everyone: Sequence[str], *, overlap: bool
 ) -> None:
-    """Require that every question is on one form, or with ``overlap`` on some; those for everyone are on all."""
+    """Require that every question is on one form, or with ``overlap`` on some; some are for everyone."""
     known = set(names)
     for number, form in enumerate(forms, start=1):
         for name in form:

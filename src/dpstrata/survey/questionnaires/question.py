@@ -9,6 +9,7 @@ from typing import Literal
 from dpstrata.errors import QuestionnaireError
 from dpstrata.survey.questionnaires.kinds.base import QuestionKind, kind_named
 from dpstrata.survey.questionnaires.question_checks import read_question
+from dpstrata.survey.questionnaires.translation import Translation
 
 Kind = Literal["yes_no", "category", "scale", "number"]
 
@@ -44,6 +45,11 @@ class Question:
         Whether it is on every form; it cannot be kept together with others then.
     text : str
         The question as respondents read it.
+    labels : sequence of str
+        The answers of a category question as respondents read them, in the order of its categories, or no and
+        yes; by default the names of the categories.
+    translations : sequence of Translation
+        The same in other languages.
 
     Raises
     ------
@@ -73,6 +79,8 @@ class Question:
     together: str | None = None
     everyone: bool = False
     text: str = ""
+    labels: Sequence[str] = ()
+    translations: Sequence[Translation] = ()
 
     def __post_init__(self) -> None:
         read, found = read_question({name: getattr(self, name) for name in FIELDS})

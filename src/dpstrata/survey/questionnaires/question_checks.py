@@ -9,6 +9,7 @@ from typing import Any
 
 from dpstrata.files.columns import Finding
 from dpstrata.survey.questionnaires.kinds.base import KINDS, OF_KINDS, is_plain, kind_named, read_kind
+from dpstrata.survey.questionnaires.translation import find_translated, lines, read_labels
 
 NUMBERS = ("lower", "upper", "step", "importance", "target_se", "target_margin")
 LEAST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-6, 1e6
@@ -27,6 +28,10 @@ def read_question(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Findin
     for name in ("name", "text", "together"):
         found += _find_text(name, read)
     found += _find_categories(read)
+    read["labels"], mistakes = read_labels(given["labels"])
+    found += mistakes
+    if isinstance(given["translations"], list):
+        read["translations"] = tuple(given["translations"])
     if not isinstance(given["everyone"], bool):
         found.append(_must("everyone", "be true or false", repr(given["everyone"])))
     read["kind"] = read_kind(given["kind"])
@@ -85,7 +90,7 @@ def _find_text(name: str, read: dict[str, Any]) -> Iterator[Finding]:
     if not isinstance(text, str):
         yield _must(name, "be text", repr(text))
         return
-    read[name] = text = text.strip().replace("\r\n", "\n").replace("\r", "\n")
+    read[name] = text = lines(text)
     if name == "name" and not text:
         yield _must(name, "not be empty", "")
     elif name == "together" and not text:
@@ -113,6 +118,9 @@ def _find_of_kind(read: dict[str, Any], wrong: set[str]) -> Iterator[Finding]:
             yield _must(name, f"be left out of a {kind.title} question{instead}", value)
     if not wrong & set(kind.fields):
         yield from kind.find(read)
+    if not wrong & {"categories", "labels"}:
+        answers = kind.labelled(read["categories"])
+        yield from find_translated(read["labels"], read["translations"], answers, kind.title)
 
 
 def _find_contradictions(read: Mapping[str, Any]) -> Iterator[Finding]:

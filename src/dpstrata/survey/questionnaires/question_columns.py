@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,34 +16,81 @@ from dpstrata.files.tables import Table, text_of
 from dpstrata.privacy.answers.base import parse_answers
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 from dpstrata.survey.questionnaires.question_checks import NUMBERS, find_among, read_question
+from dpstrata.survey.questionnaires.translation import Translation
 
 COLUMNS = (
     *("question", "kind", "lower", "upper", "step", "categories", "importance"),
-    *("target_se", "target_margin", "together", "everyone", "text"),
+    *("target_se", "target_margin", "together", "everyone", "text", "labels"),
 )
+_WORDING = ("text", "labels")  # what there can be in several languages
+_IN_LANGUAGE = re.compile(r"(text|labels)\s*::\s*(.+)", re.IGNORECASE)
 
 
-def questions_from_table(table: Table) -> list[dict[str, Any]]:
-    """Read the arguments of each ``Question`` from a table, or report everything that is wrong with it."""
-    known = KnownColumns(table, COLUMNS, required=("question", "kind"), numbers=NUMBERS, row="question")
+def questions_from_table(table: Table) -> tuple[str, list[dict[str, Any]]]:
+    """Read the language and the arguments of each ``Question``, or report everything that is wrong."""
+    plain, others = _apart(table)
+    known = KnownColumns(plain, COLUMNS, required=("question", "kind"), numbers=NUMBERS, row="question")
     known.require_header()
-    rows = _cells(known)
+    language = ""
+    if others and not set(_WORDING) & set(known.cells):  # the first language is that of the questionnaire
+        language = next(iter(others))
+        known.cells |= others.pop(language)
     read, found = [], []
-    for row, given in enumerate(rows):
+    for row, given in enumerate(_cells(known)):
+        given["translations"], mistakes = _translations(others, row)
+        found += mistakes
         fields, mistakes = read_question(given)
-        found += [mistake._replace(row=row) for mistake in mistakes]
+        for mistake in mistakes:
+            own = f"::{language}" if language and mistake.column in _WORDING else ""
+            found.append(mistake._replace(row=row, column=f"{mistake.column}{own}"))
         read.append(fields)
     require_none(known.all_findings(found + find_among(read)), table, QuestionnaireError)
-    return read
+    return language, read
 
 
-def question_columns(questions: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the columns of a table of questions."""
+def question_columns(questions: Sequence[Mapping[str, Any]], language: str) -> dict[str, list[Any]]:
+    """Return the columns of a table of questions; those of labels and languages only if there are any."""
     columns = {}
     for column in COLUMNS:
         cells = [question["name" if column == "question" else column] for question in questions]
         columns[column] = [_written(cell) for cell in cells]
-    return columns
+    own = f"::{language}" if language else ""
+    wording = {f"{part}{own}": columns.pop(part) for part in _WORDING}
+    for row, question in enumerate(questions):
+        for each in question["translations"]:
+            for part in _WORDING:
+                cells = wording.setdefault(f"{part}::{each.language}", [None] * len(questions))
+                cells[row] = _written(getattr(each, part))
+    unused = {name for name, cells in wording.items() if cells == [None] * len(questions)} - {f"text{own}"}
+    return columns | {name: cells for name, cells in wording.items() if name not in unused}
+
+
+def _apart(table: Table) -> tuple[Table, dict[str, dict[str, list[Any]]]]:
+    """Take out texts and labels in named languages, in the order of their columns."""
+    plain, others = {}, dict[str, dict[str, list[Any]]]()
+    for name, cells in table.columns.items():
+        match = _IN_LANGUAGE.fullmatch(name.strip())
+        if match is None:
+            plain[name] = cells
+        else:
+            others.setdefault(match[2], {})[match[1].casefold()] = cells
+    return replace(table, columns=plain), others
+
+
+def _translations(
+    others: Mapping[str, Mapping[str, Sequence[Any]]], row: int
+) -> tuple[list[Translation], list[Finding]]:
+    """Read what a row says in other languages."""
+    read, found = [], list[Finding]()
+    for language, columns in others.items():
+        text, labels = (text_of(columns[part][row]) if part in columns else "" for part in _WORDING)
+        if text or labels:
+            try:
+                read.append(Translation(language, text, _listed(labels)))
+            except QuestionnaireError as problem:
+                column = f"{'labels' if labels else 'text'}::{language}"
+                found += [Finding(row, column, mistake.rstrip("."), "") for mistake in problem.mistakes]
+    return read, found
 
 
 def _written(cell: Any) -> Any:
@@ -100,14 +149,17 @@ def _cells(known: KnownColumns) -> list[dict[str, Any]]:
     columns["importance"] = [1.0 if number is None else number for number in columns["importance"]]
     for column in ("question", "kind", "together", "text"):
         columns["name" if column == "question" else column] = known.optional_texts(column)
-    columns["categories"] = [
-        text.split(SEPARATOR) if text else () for text in known.optional_texts("categories")
-    ]
-    columns["everyone"] = _switches(known, "everyone")
+    for column in ("categories", "labels"):
+        columns[column] = [_listed(text) for text in known.optional_texts(column)]
+    columns["everyone"] = read_switches(known, "everyone")
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _switches(known: KnownColumns, column: str) -> list[bool]:
+def _listed(text: str) -> list[str]:
+    return text.split(SEPARATOR) if text else []
+
+
+def read_switches(known: KnownColumns, column: str) -> list[bool]:
     """Read yes and no as people write them; an empty cell is no."""
     answers, switches = parse_answers("binary"), []
     for row, cell in enumerate(known.cells.get(column, [None] * known.length)):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from dpstrata.errors import QuestionnaireError
+from dpstrata.survey.questionnaires.kinds.base import is_plain
 from dpstrata.survey.questionnaires.question import FIELDS, Question
 from dpstrata.survey.questionnaires.question_checks import find_among
 from dpstrata.survey.questionnaires.question_columns import question_columns, questions_from_table
@@ -28,6 +29,8 @@ class Questionnaire(Sequence[Question]):
     ----------
     questions : iterable of Question
         At least one, with different names; questions that are kept together come in groups of two or more.
+    language : str
+        The language of their texts and labels, a code such as ``en`` or a name; empty if it does not matter.
 
     Raises
     ------
@@ -55,8 +58,9 @@ class Questionnaire(Sequence[Question]):
     """
 
     questions: tuple[Question, ...]
+    language: str
 
-    def __init__(self, questions: Iterable[Question]) -> None:
+    def __init__(self, questions: Iterable[Question], *, language: str = "") -> None:
         listed: tuple[object, ...] = tuple(questions)
         for place, question in enumerate(listed, start=1):
             if not isinstance(question, Question):
@@ -68,6 +72,17 @@ class Questionnaire(Sequence[Question]):
         if found:
             raise QuestionnaireError([f"{finding.words}." for finding in found])
         object.__setattr__(self, "questions", listed)
+        object.__setattr__(self, "language", self._read_language(language))
+
+    def _read_language(self, language: object) -> str:
+        """Require a line of text, and translations in other languages."""
+        if not isinstance(language, str) or not is_plain(language):
+            raise QuestionnaireError([f"language must be a line of text, got {language!r}."])
+        language = language.strip()
+        if any(each.language == language for question in self.questions for each in question.translations):
+            rule = "translations must be in other languages than the questionnaire"
+            raise QuestionnaireError([f"{rule}, got {language!r}."])
+        return language
 
     @classmethod
     def from_file(cls, path: str | Path, *, sheet: str | None = None) -> Questionnaire:
@@ -76,18 +91,43 @@ class Questionnaire(Sequence[Question]):
         Parameters
         ----------
         path : path
-            The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``.
+            The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``. An
+            Excel file with the sheets ``survey`` and ``choices`` is an XLSForm.
         sheet : str, optional
-            Sheet of an Excel file; by default the first. Title rows above its header are left out.
+            Sheet of an Excel file that is a table of questions; by default the first. Title rows above its
+            header are left out.
 
         Raises
         ------
         QuestionnaireError
             With every mistake of the file, each with its row and column.
         """
-        from dpstrata.files.tables import read_table
+        from dpstrata.files.tables import read_table, sheet_names
 
+        if sheet is None and {"survey", "choices"} <= set(sheet_names(Path(path))):
+            return cls.from_xlsform(path)
         return cls._from_table(read_table(Path(path), sheet=sheet, error=QuestionnaireError))
+
+    @classmethod
+    def from_xlsform(cls, path: str | Path) -> Questionnaire:
+        """Read a questionnaire from an XLSForm, with the extra ``files``.
+
+        Parameters
+        ----------
+        path : path
+            An Excel file with the sheets ``survey`` and, if there are choices, ``choices``. The columns
+            ``dp_importance``, ``dp_target``, ``dp_lower``, ``dp_upper``, ``dp_everyone`` and ``dp_together``
+            of ``survey`` say what XLSForms cannot; other unknown columns are ignored.
+
+        Raises
+        ------
+        QuestionnaireError
+            With every row that cannot be protected and every mistake, each with its sheet, row and column.
+        """
+        from dpstrata.survey.questionnaires.xlsform.read import questions_from_xlsform
+
+        language, questions = questions_from_xlsform(Path(path))
+        return cls((Question(**fields) for fields in questions), language=language)
 
     @classmethod
     def from_frame(cls, frame: IntoFrame) -> Questionnaire:
@@ -101,7 +141,8 @@ class Questionnaire(Sequence[Question]):
 
     @classmethod
     def _from_table(cls, table: Table) -> Questionnaire:
-        return cls(Question(**fields) for fields in questions_from_table(table))
+        language, questions = questions_from_table(table)
+        return cls((Question(**fields) for fields in questions), language=language)
 
     def to_file(self, path: str | Path) -> None:
         """Write a file that :meth:`from_file` reads: ``.csv``, ``.parquet`` or ``.xlsx``.
@@ -119,7 +160,8 @@ class Questionnaire(Sequence[Question]):
 
     def table(self) -> dict[str, list[Any]]:
         """Return the columns of a file of it."""
-        return question_columns([{name: getattr(each, name) for name in FIELDS} for each in self.questions])
+        questions = [{name: getattr(each, name) for name in FIELDS} for each in self.questions]
+        return question_columns(questions, self.language)
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -141,6 +183,12 @@ class Questionnaire(Sequence[Question]):
     def names(self) -> tuple[str, ...]:
         """Names of the questions."""
         return tuple(question.name for question in self.questions)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages that respondents can choose from, that of the questionnaire first."""
+        others = (each.language for question in self.questions for each in question.translations)
+        return tuple(dict.fromkeys((self.language, *others)))
 
     @property
     def groups(self) -> dict[str, tuple[int, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -93,6 +93,10 @@ class QuestionKind:
     def cases(self, question: Question) -> tuple[str, ...]:
         """Return the categories whose shares tell the spread; none where one value a stratum does."""
         return ()
+
+    def labelled(self, categories: Sequence[str]) -> int:
+        """Count the answers that have a label; none where they are numbers."""
+        return 0
 
     def find_impossible(self, question: Question, given: Given, sizes: IntArray) -> Iterator[Impossible]:
         """Find what the answers to this question cannot be like."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -51,6 +51,10 @@ class Category(QuestionKind):
     def cases(self, question: Question) -> tuple[str, ...]:
         """Return the categories."""
         return tuple(question.categories)
+
+    def labelled(self, categories: Sequence[str]) -> int:
+        """Count the categories."""
+        return len(categories)
 
     def find_impossible(self, question: Question, given: Given, sizes: IntArray) -> Iterator[Impossible]:
         """Require shares between 0 and 1 that add up to 1, or to less where some are not known."""

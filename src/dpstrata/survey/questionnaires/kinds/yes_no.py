@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,6 +38,10 @@ class YesNo(Category):
     def cases(self, question: Question) -> tuple[str, ...]:
         """Return none: one proportion, that of yes, tells everything."""
         return ()
+
+    def labelled(self, categories: Sequence[str]) -> int:
+        """No and yes."""
+        return 2
 
     def find_impossible(self, question: Question, given: Given, sizes: IntArray) -> Iterator[Impossible]:
         """Require a share between 0 and 1."""

@@ -1,0 +1,337 @@
+"""From an XLSForm to questions, with every mistake at its sheet, row and column."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpstrata.errors import QuestionnaireError
+from dpstrata.files.columns import Finding, require_none_in
+from dpstrata.survey.questionnaires.kinds.base import is_plain
+from dpstrata.survey.questionnaires.kinds.scale import MOST_POINTS
+from dpstrata.survey.questionnaires.question_checks import find_among, read_question
+from dpstrata.survey.questionnaires.question_columns import read_switches
+from dpstrata.survey.questionnaires.translation import Translation
+from dpstrata.survey.questionnaires.xlsform.choices import Choice, Lists, no_and_yes
+from dpstrata.survey.questionnaires.xlsform.constraints import Bounds, bounds_of
+from dpstrata.survey.questionnaires.xlsform.sheets import OWN, OWN_NUMBERS, Workbook, read_workbook
+from dpstrata.survey.questionnaires.xlsform.types import RowType, read_type
+from dpstrata.words.numbers import read_number
+
+Fields = dict[str, Any]
+"""Arguments of ``Question``."""
+_DEFAULTS: Fields = {
+    **dict.fromkeys(("lower", "upper", "step", "target_se", "target_margin", "together")),
+    **dict.fromkeys(("categories", "labels", "translations"), ()),
+    "importance": 1.0,
+    "everyone": False,
+    "text": "",
+}
+# where a field comes from, if it is wrong
+_COLUMNS = {
+    "question": "name",
+    "categories": "type",
+    "step": "parameters",
+    "text": "label",
+    "labels": "label",
+    "importance": "dp_importance",
+    "target_se": "dp_target",
+    "together": "dp_together",
+    "everyone": "dp_everyone",
+}
+_RANGE = {"start": 1.0, "end": 10.0, "step": 1.0}  # what XLSForms take where nothing is said
+_PARAMETER = re.compile(r"([^\s=,;]+)\s*=\s*([^\s=,;]+)[\s,;]*")
+_ANSWERED = "select_one, select_multiple, range, integer or decimal"
+_LISTED = 5
+
+
+def questions_from_xlsform(path: Path) -> tuple[str, list[Fields]]:
+    """Read the language and the arguments of each ``Question``, or report everything that is wrong."""
+    form = Form(read_workbook(path))
+    form.require_no_mistake()
+    return form.book.languages[0], form.questions
+
+
+class Form:
+    """The questions of an XLSForm, and what is wrong with it.
+
+    Parameters
+    ----------
+    book : Workbook
+        Its sheets.
+
+    Attributes
+    ----------
+    questions : list of dict
+        Arguments of each ``Question`` that could be read.
+    rows : list of int
+        The row of each.
+    findings : list of Finding
+        Mistakes in the sheet of questions.
+    """
+
+    def __init__(self, book: Workbook) -> None:
+        self.book = book
+        self.lists = Lists(book)
+        self.questions: list[Fields] = []
+        self.rows: list[int] = []
+        self.findings: list[Finding] = []
+        self._open: list[tuple[str, int]] = []  # groups and repetitions that have not ended
+        known = book.survey.known
+        self._texts = {name: known.optional_texts(name) for name in known.cells}
+        self._numbers = {name: known.optional_numbers(name) for name in OWN_NUMBERS}
+        self._everyone = read_switches(known, "dp_everyone")
+        disabled = read_switches(known, "disabled")
+        for row in range(known.length):
+            if not disabled[row]:
+                self._read(row)
+        for what, row in self._open:
+            self._report(row, "type", f"begin {what} must be closed by end {what}")
+        for finding in find_among(self.questions):
+            assert finding.row is not None
+            self._take(self.rows[finding.row], finding)
+
+    def require_no_mistake(self) -> None:
+        """Report everything that is wrong, if anything is."""
+        survey = self.book.survey
+        tables = [(survey.known.all_findings(self.findings), survey.table)]
+        if self.book.choices is not None:
+            tables.append((sorted(self.lists.findings), self.book.choices.table))
+        require_none_in(tables, QuestionnaireError)
+        if not self.questions:
+            mistake = "sheet 'survey': there must be at least one question, got none."
+            raise QuestionnaireError([mistake], source=survey.table.source)
+
+    # --- rows ---------------------------------------------------------------------------------------
+
+    def _read(self, row: int) -> None:
+        """Read a row: a question, the beginning or end of a group, or nothing that is answered."""
+        text = self._text(row, "type")
+        if not text:
+            if self._text(row, "name") or self.book.labels(self.book.survey, row):
+                self._report(row, "type", "type must not be empty")
+            return
+        kind = read_type(text)
+        made = _MADE.get(kind.role)
+        if made is not None or kind.role == "begin group":
+            self._refuse_logic(row)
+        if made is not None:
+            self._add(row, made(self, row, kind))
+            return
+        for name in OWN:
+            if self._text(row, name):
+                self._report(
+                    row, name, f"{name} must be empty in a row without a question", self._text(row, name)
+                )
+        if kind.role.startswith("begin"):
+            self._open.append((kind.role.removeprefix("begin "), row))
+        if kind.role.startswith("end"):
+            self._close(row, kind.role.removeprefix("end "))
+        if kind.reason:
+            self._report(row, "type", f"{text!r} cannot be protected: {kind.reason}")
+        if kind.role == "unknown":
+            self._report(row, "type", f"type must be {_ANSWERED}, or one without an answer", repr(text))
+
+    def _close(self, row: int, what: str) -> None:
+        if self._open and self._open[-1][0] == what:
+            self._open.pop()
+        else:
+            self._report(row, "type", f"end {what} must follow begin {what}")
+
+    def _refuse_logic(self, row: int) -> None:
+        """Refuse what makes a question depend on the answer to another."""
+        relevant = self._text(row, "relevant")
+        if relevant not in ("", "true()"):
+            rule = (
+                "relevant must be empty, because a skipped question reveals the answer that it depends on; "
+                "ask everyone and add a choice such as 'does not apply'"
+            )
+            self._report(row, "relevant", rule)
+        elsewhere = "the other question may be on another form"
+        if self._text(row, "choice_filter") not in ("", "true()"):
+            self._report(row, "choice_filter", f"choice_filter must be empty, because {elsewhere}")
+        if self._text(row, "calculation"):
+            self._report(row, "calculation", "calculation must be empty in a row that is answered")
+        for column, texts in (
+            ("constraint", [self._text(row, "constraint")]),
+            ("label", list(self.book.labels(self.book.survey, row).values())),
+        ):
+            if any("${" in text for text in texts):
+                self._report(row, column, f"{column} must not refer to another question, because {elsewhere}")
+
+    def _add(self, row: int, made: list[Fields]) -> None:
+        """Keep the questions that a row makes, or what is wrong with them."""
+        for given in made:
+            importance = self._numbers["dp_importance"][row]
+            own: Fields = {
+                "importance": 1.0 if math.isnan(importance) else importance,
+                "target_se": _none_if_nan(self._numbers["dp_target"][row]),
+                "everyone": self._everyone[row],
+                "together": self._text(row, "dp_together") or None,
+            }
+            fields, found = read_question({**_DEFAULTS, **own, **given})
+            for finding in found:
+                self._take(row, finding)
+            self.questions.append(fields)
+            self.rows.append(row)
+
+    # --- kinds of questions -------------------------------------------------------------------------
+
+    def _select_one(self, row: int, kind: RowType) -> list[Fields]:
+        """Make a category question, or yes/no if the choices mean that."""
+        choices = self._choices(row, kind)
+        if choices is None:
+            return []
+        named = no_and_yes(choices)
+        fields: Fields = {"kind": "yes_no"} if named else {"kind": "category"}
+        if not named:
+            fields["categories"] = [choice.name for choice in choices]
+        name = self._text(row, "name")
+        return [{"name": name, **fields, **self._wording(row, named or choices)}]
+
+    def _select_multiple(self, row: int, kind: RowType) -> list[Fields]:
+        """Make a yes/no question of each choice, kept together."""
+        choices = self._choices(row, kind)
+        name = self._text(row, "name")
+        if choices is None or not name:
+            if not name:
+                self._report(row, "name", "the name of a question must not be empty")
+            return []
+        fields: Fields = {"kind": "yes_no"}
+        if len(choices) > 1 and not self._everyone[row] and not self._text(row, "dp_together"):
+            fields["together"] = name
+        return [
+            {"name": f"{name}/{choice.name}", **fields, **self._option_wording(row, choice)}
+            for choice in choices
+        ]
+
+    def _range(self, row: int, kind: RowType) -> list[Fields]:
+        """Make a scale, or a number if it has too many points."""
+        text = self._text(row, "parameters")
+        given = {key.casefold(): read_number(value) for key, value in _PARAMETER.findall(text)}
+        values = {name: given.get(name, default) for name, default in _RANGE.items()}
+        start, end, step = values.values()
+        if _PARAMETER.sub("", text).strip() or start is None or end is None or step is None:
+            rule = "parameters must be written as in 'start=1 end=5 step=1'"
+            self._report(row, "parameters", rule, repr(text))
+            return []
+        fields: Fields = {"kind": "scale", "lower": start, "upper": end, "step": step}
+        if step > 0 and (end - start) / step > MOST_POINTS - 1:
+            fields = {"kind": "number", "lower": start, "upper": end}
+        return [{"name": self._text(row, "name"), **fields, **self._wording(row)}]
+
+    def _number(self, row: int, kind: RowType) -> list[Fields]:
+        """Make a number, with bounds of its own or from a simple constraint."""
+        constraint = self._text(row, "constraint")
+        bounds = (bounds_of(constraint, whole=kind.role == "integer") if constraint else None) or Bounds()
+        own = [_none_if_nan(self._numbers[name][row]) for name in ("dp_lower", "dp_upper")]
+        lower, upper = (stated if mine is None else mine for mine, stated in zip(own, bounds, strict=True))
+        if lower is None or upper is None:
+            rule = (
+                "a number must have a smallest and a largest answer; use a constraint such as "
+                "'. >= 0 and . <= 120', or dp_lower and dp_upper"
+            )
+            if "${" not in constraint:  # which is refused by itself
+                self._report(row, "constraint", rule, repr(constraint) if constraint else "nothing")
+            return []
+        fields: Fields = {"kind": "number", "lower": lower, "upper": upper}
+        return [{"name": self._text(row, "name"), **fields, **self._wording(row)}]
+
+    # --- parts of rows ------------------------------------------------------------------------------
+
+    def _choices(self, row: int, kind: RowType) -> list[Choice] | None:
+        """Find the choices of a question, or report that there are none."""
+        if kind.choices in self.lists.names:
+            return self.lists.choices(kind.choices)
+        names = self.lists.names
+        if not kind.choices:
+            rule, got = f"{kind.role} must name a list, as in '{kind.role} colours'", "none"
+        elif not names:
+            rule, got = "choices must be in a sheet 'choices'", "no such sheet, or an empty one"
+        else:
+            more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+            listed = f"{', '.join(map(repr, names[:_LISTED]))}{more}"
+            rule, got = f"{kind.role} must name a list of sheet 'choices' ({listed})", repr(kind.choices)
+        self._report(row, "type", rule, got)
+        return None
+
+    def _wording(self, row: int, choices: list[Choice] | None = None) -> Fields:
+        """Return what respondents read of a question and its answers."""
+        default, *others = self.book.languages
+        texts = self.book.labels(self.book.survey, row)
+        choices = choices or []
+        translations = []
+        for language in others:
+            told = any(language in choice.labels for choice in choices)
+            labels = [choice.label(language, default) for choice in choices] if told else []
+            if language in texts or told:
+                translations.append(self._translation(row, language, texts.get(language, ""), labels))
+        labels = [choice.label(default, default) for choice in choices]
+        names = [choice.name for choice in choices]
+        return {
+            "text": texts.get(default, ""),
+            "labels": [] if labels == names else labels,
+            "translations": translations,
+        }
+
+    def _option_wording(self, row: int, choice: Choice) -> Fields:
+        """Return what respondents read of one choice of several that can be ticked."""
+        default, *others = self.book.languages
+        texts = self.book.labels(self.book.survey, row)
+
+        def both(language: str) -> str:
+            text = texts.get(language) or texts.get(default, "")
+            return " – ".join(filter(None, (text, choice.label(language, default))))
+
+        translations = [
+            self._translation(row, language, both(language), [])
+            for language in others
+            if language in texts or language in choice.labels
+        ]
+        return {"text": both(default), "translations": translations}
+
+    def _translation(self, row: int, language: str, text: str, labels: list[str]) -> Translation:
+        if not is_plain(text, but="\r\n\t"):
+            rule = f"label::{language} must be text without control characters"
+            self._report(row, "label", rule, repr(text))
+            text = ""
+        return Translation(language, text, labels)
+
+    def _text(self, row: int, column: str) -> str:
+        return self._texts[column][row] if column in self._texts else ""
+
+    def _take(self, row: int, finding: Finding) -> None:
+        """Report what is wrong with a field at the column that it came from."""
+        column = finding.column
+        if column in ("lower", "upper"):
+            ranged = read_type(self._text(row, "type")).role == "range"
+            column = (
+                "parameters"
+                if ranged
+                else f"dp_{column}"
+                if self._text(row, f"dp_{column}")
+                else "constraint"
+            )
+        self._report(row, _COLUMNS.get(column, column), finding.rule, finding.got)
+
+    def _report(self, row: int, column: str, rule: str, got: str = "") -> None:
+        """Keep what is wrong with a cell, once."""
+        finding = Finding(row, column, rule, got)
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+
+_MADE: dict[str, Callable[[Form, int, RowType], list[Fields]]] = {
+    "select_one": Form._select_one,
+    "select_multiple": Form._select_multiple,
+    "range": Form._range,
+    "integer": Form._number,
+    "decimal": Form._number,
+}
+
+
+def _none_if_nan(number: float) -> float | None:
+    return None if math.isnan(number) else number

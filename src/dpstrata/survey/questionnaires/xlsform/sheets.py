@@ -1,0 +1,155 @@
+"""The sheets of an XLSForm: known columns under any of their names, and labels by language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpstrata.errors import QuestionnaireError
+from dpstrata.files.tables import Table, read_sheets, text_of
+from dpstrata.survey.questionnaires.question_columns import KnownColumns
+
+OWN_NUMBERS = ("dp_lower", "dp_upper", "dp_importance", "dp_target")
+OWN = (*OWN_NUMBERS, "dp_everyone", "dp_together")
+"""Columns that other tools do not know, and ignore."""
+_SURVEY = ("type", "name", "relevant", "constraint", "calculation", "choice_filter", "parameters", "disabled")
+_ALIASES = {
+    "command": "type",
+    "tag": "name",
+    "value": "name",
+    "relevance": "relevant",
+    "calculate": "calculation",
+    "caption": "label",
+}
+_LABEL = re.compile(r"(?:label|caption)(?:\s*::?\s*(.*\S))?", re.IGNORECASE)
+_CODE = re.compile(r".*\(\s*([\w-]+)\s*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A sheet with the columns that matter.
+
+    Attributes
+    ----------
+    known : KnownColumns
+        Columns by the name that XLSForms give them today.
+    labels : mapping of str to list of str
+        Labels by language; those of no named language under an empty one.
+    """
+
+    known: KnownColumns
+    labels: Mapping[str, list[str]]
+
+    @property
+    def table(self) -> Table:
+        """The sheet as it was read, for messages."""
+        return self.known.table
+
+    def label(self, row: int, language: str) -> str:
+        """Return a label; empty if there is none."""
+        return self.labels[language][row] if language in self.labels else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workbook:
+    """What an XLSForm consists of.
+
+    Attributes
+    ----------
+    survey, choices : Sheet
+        Rows of the form, and of its lists of choices; ``None`` if there is no sheet of choices.
+    languages : tuple of str
+        The default language first; an empty name if it is not known.
+    """
+
+    survey: Sheet
+    choices: Sheet | None
+    languages: tuple[str, ...]
+
+    def labels(self, sheet: Sheet, row: int) -> dict[str, str]:
+        """Return the labels of a row that are not empty, by language; no language means the default one."""
+        default = self.languages[0]
+        found = {language: sheet.label(row, language) for language in self.languages}
+        found[default] = found[default] or sheet.label(row, "")
+        return {language: label for language, label in found.items() if label}
+
+
+def read_workbook(path: Path) -> Workbook:
+    """Read the sheets of an XLSForm, or say what is wrong with their headers."""
+    tables = read_sheets(path, ("survey", "choices", "settings"), error=QuestionnaireError)
+    if "survey" not in tables:
+        raise QuestionnaireError(["an XLSForm must have a sheet 'survey', got none."], source=str(path))
+    survey = _sheet(tables["survey"], (*_SURVEY, *OWN), required=("type", "name"), row="question")
+    choices = None
+    if "choices" in tables and any(tables["choices"].columns.values()):
+        choices = _sheet(
+            tables["choices"], ("list_name", "name"), required=("list_name", "name"), row="choice"
+        )
+    return Workbook(survey, choices, _languages(survey, choices, tables.get("settings")))
+
+
+def language_of(name: str) -> str:
+    """Return the code in a language's name if there is one, or the name.
+
+    Examples
+    --------
+    >>> language_of("Français (fr)"), language_of("english")
+    ('fr', 'english')
+    """
+    match = _CODE.fullmatch(name.strip())
+    return match[1] if match else name.strip()
+
+
+def _sheet(table: Table, columns: Sequence[str], *, required: Sequence[str], row: str) -> Sheet:
+    known, labels, mistakes = dict[str, list[Any]](), dict[str, list[str]](), []
+    for header, cells in table.columns.items():
+        plain = _plain(header)
+        if match := _LABEL.fullmatch(header.strip()):
+            language = language_of(match[1] or "")
+            if language in labels:
+                mistakes.append(f"column {header!r} appears twice in the header.")
+            labels[language] = [text_of(cell) for cell in cells]
+        elif plain in known:
+            mistakes.append(f"column {plain!r} appears twice in the header.")
+        elif plain in columns:
+            known[plain] = cells
+        elif plain.startswith("dp_") and columns[-1] in OWN:
+            mistakes.append(f"column {header!r} is unknown; known are {', '.join(OWN)}.")
+    numbers = [name for name in columns if name in OWN_NUMBERS]
+    found = KnownColumns(replace(table, columns=known), columns, required=required, numbers=numbers, row=row)
+    mistakes += found.mistakes
+    if mistakes:
+        raise QuestionnaireError([f"sheet {table.sheet!r}: {each}" for each in mistakes], source=table.source)
+    return Sheet(found, labels)
+
+
+def _plain(header: str) -> str:
+    """Write the name of a column as XLSForms do today."""
+    name = re.sub(r"^bind::?", "", "_".join(header.split()).casefold())
+    return _ALIASES.get(name, name)
+
+
+def _languages(survey: Sheet, choices: Sheet | None, settings: Table | None) -> tuple[str, ...]:
+    """Find the languages of a form: the default one that its settings name, or the first."""
+    named = [name for sheet in (survey, choices) if sheet is not None for name in sheet.labels if name]
+    stated = "" if settings is None else _setting(settings, "default_language")
+    default = language_of(stated)
+    if not default and "" not in survey.labels:
+        default = next(iter(named), "")
+    if default and default not in named and named and "" not in survey.labels:
+        assert settings is not None
+        rule = f"default_language must be a language of the labels ({', '.join(dict.fromkeys(named))})"
+        where = f"sheet {settings.sheet!r}, {settings.place(0)}, column 'default_language'"
+        raise QuestionnaireError([f"{where}: {rule}, got {stated!r}."], source=settings.source)
+    return tuple(dict.fromkeys((default, *named)))
+
+
+def _setting(settings: Table, name: str) -> str:
+    """Return a setting, which is in the first row under its name."""
+    for header, cells in settings.columns.items():
+        if _plain(header) == name and cells:
+            return text_of(cells[0])
+    return ""

@@ -1,0 +1,116 @@
+"""What each type of row in an XLSForm becomes, and why some cannot be part of a protected survey."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Role = Literal[
+    "select_one",
+    "select_multiple",
+    "range",
+    "integer",
+    "decimal",
+    "nothing",
+    "begin group",
+    "end group",
+    "begin repeat",
+    "end repeat",
+    "refused",
+    "unknown",
+]
+
+_REASONS = {
+    "free text has no fixed set of answers; use select_one": ("text", "string"),
+    "dates and times have too many possible answers; ask for an age or a year as an integer with bounds": (
+        *("date", "time", "datetime", "date time"),
+    ),
+    "a location can identify the person; ask for a region with select_one": (
+        *("geopoint", "geotrace", "geoshape", "location", "gps", "osm"),
+        *("start-geopoint", "background-geopoint"),
+    ),
+    "recordings, pictures and files cannot be randomised; remove the row": (
+        *("image", "photo", "audio", "video", "file", "barcode", "background-audio"),
+    ),
+    "the time of an answer can identify the person; remove the row": (
+        *("start", "end", "today", "start time", "end time", "audit"),
+    ),
+    "it identifies the person or the device; remove the row": (
+        *("deviceid", "device id", "imei", "username", "email", "phonenumber", "phone number"),
+        *("simserial", "sim id", "subscriberid", "subscriber id"),
+    ),
+    "an order of preference is not a single answer; ask about each item with select_one": ("rank",),
+    "it has only one possible answer; use note, or select_one with yes and no": ("acknowledge", "trigger"),
+    "its choices are not in this workbook; use select_one with a list from sheet 'choices'": (
+        *("select_one_from_file", "select one from file", "select_one_external", "select one external"),
+        *("select_multiple_from_file", "select multiple from file"),
+    ),
+}
+_REASON = {name: reason for reason, names in _REASONS.items() for name in names}
+REPEATED = "the number of repetitions would reveal an answer; ask a fixed number of questions"
+OTHER = "free text has no fixed set of answers; add 'other' to the choices"
+_NUMBERS: dict[str, Role] = {"integer": "integer", "int": "integer", "decimal": "decimal", "range": "range"}
+_NOTHING = ("note", "calculate", "hidden", "xml-external", "csv-external")
+_CONTROL = re.compile(r"(begin|end)[\s_](group|repeat|lgroup|looped group|loop)(?:\s.*)?", re.IGNORECASE)
+_ONE = ("select_one", "select one from", "select one", "select1", "add select one prompt using")
+_MULTIPLE = (
+    *("select_multiple", "select multiple from", "select multiple", "select all that apply from"),
+    *("select all that apply", "add select multiple prompt using"),
+)
+_SELECT = re.compile(
+    rf"(?:({'|'.join(_ONE)})|{'|'.join(_MULTIPLE)})(?: (\S+))?(?: (or_other|or other|or specify other))?",
+    re.IGNORECASE,
+)
+
+
+class RowType(NamedTuple):
+    """What a row is for.
+
+    Attributes
+    ----------
+    role : str
+        What it becomes.
+    choices : str
+        Name of its list of choices.
+    reason : str
+        Why it is refused.
+    """
+
+    role: Role
+    choices: str = ""
+    reason: str = ""
+
+
+def read_type(text: str) -> RowType:
+    """Read the type of a row as people write it, in any of the spellings that other tools know.
+
+    Examples
+    --------
+    >>> read_type("select_one yes_no")
+    RowType(role='select_one', choices='yes_no', reason='')
+    >>> read_type("Begin_Group").role, read_type("note").role, read_type("essay").role
+    ('begin group', 'nothing', 'unknown')
+    """
+    words = " ".join(text.split())
+    plain = words.casefold().removeprefix("uri:")
+    if match := _CONTROL.fullmatch(words):
+        return _control(match[1].casefold(), match[2].casefold())
+    for name, reason in _REASON.items():
+        if plain == name or plain.startswith(f"{name} "):
+            return RowType("refused", reason=reason)
+    if plain in _NOTHING:
+        return RowType("nothing")
+    if plain in _NUMBERS:
+        return RowType(_NUMBERS[plain])
+    if match := _SELECT.fullmatch(words):
+        if match[3]:
+            return RowType("refused", reason=OTHER)
+        return RowType("select_one" if match[1] else "select_multiple", match[2] or "")
+    return RowType("unknown")
+
+
+def _control(side: str, what: str) -> RowType:
+    """Read where a group begins or ends; everything else that can be begun is repeated."""
+    if what == "group":
+        return RowType("begin group" if side == "begin" else "end group")
+    return RowType("begin repeat", reason=REPEATED) if side == "begin" else RowType("end repeat")
