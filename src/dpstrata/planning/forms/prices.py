@@ -215,6 +215,6 @@ class _Generation:
         """Return how far to go: the whole step, or most of the way to where a slack or a price would be 0."""
         closing = self.columns @ step[:-1] - step[-1]
         ratios = np.concatenate([slack, self.prices]) / np.maximum(
-            np.concatenate([closing, -step[:-1]]), 1e-300
+            np.concatenate([closing, -step[:-1]]), 1e-200
         )
         return min(1.0, 0.8 * float(ratios.min()))
