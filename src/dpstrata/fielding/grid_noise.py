@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError, option
+from dpstrata.errors import InputError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
@@ -108,8 +108,18 @@ def rows_by_name(strata: Strata) -> Mapping[str, int]:
     return {name: row for row, name in enumerate(strata.names)}
 
 
+def require_one_question(plan: Design) -> None:
+    """Refuse questionnaires: noising single answers would spend the budget of a row on each of them."""
+    if plan.inputs.questionnaire is not None:
+        raise NotAvailableError(
+            "a design with a questionnaire cannot be carried out in this version of dpstrata: it randomises "
+            "rows of answers, not single ones."
+        )
+
+
 def require_stated_answers(plan: Design) -> None:
     """Require that someone said what can be answered; the default range is for planning alone."""
+    require_one_question(plan)
     if plan.inputs.default_answers:
         raise InputError(
             "the design must state the possible answers before answers from a file are noised, got the "

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from dpstrata.files.columns import Finding
+from dpstrata.numerics.arrays import FloatArray
 from dpstrata.survey.questionnaires.kinds.number import Number
 from dpstrata.words.numbers import figure
 
@@ -44,6 +47,13 @@ class Scale(Number):
         """Count the points."""
         assert question.step is not None
         return (round(self.range(question) / question.step) + 1,)
+
+    def _on_grid(self, question: Question, shares: FloatArray) -> bool:
+        steps = shares * (self._points(question) - 1)
+        return bool(np.all(np.abs(steps - np.rint(steps)) <= 1e-6))
+
+    def _points(self, question: Question) -> int:
+        return self.candidates(question)[0]
 
     def answers(self, question: Question) -> str:
         """Say the range, and the step unless it is 1."""
