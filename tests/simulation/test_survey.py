@@ -8,7 +8,7 @@ import pytest
 import dpstrata as dps
 import problems
 from dpstrata.privacy.mechanisms.registry import get_mechanism
-from dpstrata.simulation.survey import draw_without_replacement
+from dpstrata.simulation.people import draw_without_replacement
 from problems import OBJECTIVES, answers_of, is_additive
 
 MECHANISMS = (

@@ -153,7 +153,7 @@ def test_reported_variances_are_those_of_the_term(release, device, rates):
     sizes, a = np.array([9, 40, 700]), problem.terms.coefficients
     sampling, privacy = stratum_variances(problem, sizes, finite_population=False)
     assert (a**2 * (sampling + privacy)).sum() == pytest.approx(problem.objective(sizes), rel=1e-12)
-    noise = release_variances(problem.terms, sizes.astype(float))
+    noise = release_variances(problem, sizes)
     answers = sizes * (1.0 if rates is None else np.array(rates))
     assert noise == pytest.approx(privacy * answers if release == "microdata" else privacy)
 

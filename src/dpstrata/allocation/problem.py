@@ -10,7 +10,7 @@ from dpstrata.allocation.figures import Family
 from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InfeasibleError
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +62,13 @@ class Problem:
         if self.total > most:
             maximums = f"be at most the sum of the maximums ({most:,})"
             raise InfeasibleError.must("total", maximums, self.total, ",")
+
+    @property
+    def sds(self) -> FloatArray:
+        """S of each stratum; of a questionnaire that of all questions on average, in units of a range."""
+        if self.forms is None:
+            return self.terms.sds
+        return read_only(np.sqrt(self.forms.spreads @ self.forms.importances))
 
     def objective(self, sizes: IntArray | FloatArray) -> float:
         """Σ f_i at the given sizes, without the finite population correction."""

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from dpstrata.allocation.form_terms import FormTerms
+from dpstrata.allocation.problem import Problem
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.forms import FormPlan, Table
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.strata import Strata
 
 
-def form_terms_of(inputs: Inputs, strata: Strata) -> FormTerms:
-    """State what the chosen forms of a questionnaire make of the term of every stratum."""
+def form_terms_of(inputs: Inputs, strata: Strata, spreads: Spreads | None = None) -> FormTerms:
+    """State what the chosen forms of a questionnaire make of the term of every stratum.
+
+    What is known of the answers is that of the inputs, unless other ``spreads`` are given.
+    """
     questionnaire = inputs.questionnaire
     assert questionnaire is not None
-    spreads = inputs.spreads_in(strata)
+    spreads = inputs.spreads_in(strata) if spreads is None else spreads
     forms = inputs.chosen_forms
     place = {question.name: j for j, question in enumerate(questionnaire)}
     entries = [
@@ -47,6 +53,13 @@ def form_terms_of(inputs: Inputs, strata: Strata) -> FormTerms:
         fewest=fewest_per_form(strata, len(forms)),
         odds=None if inputs.device_epsilon is None else math.expm1(inputs.device_epsilon),
     )
+
+
+def with_form_terms(problem: Problem, forms: FormTerms) -> Problem:
+    """Pose the same problem where forms are the same, and importances or spreads are others."""
+    factors = forms.series_factors(len(problem.terms.series_factors))
+    terms = replace(problem.terms, sds=np.sqrt(forms.core()), mechanism=forms.noise(), series_factors=factors)
+    return replace(problem, terms=terms, forms=forms)
 
 
 def importances(questionnaire: Questionnaire) -> FloatArray:

@@ -148,8 +148,14 @@ def question_parts(
     )
 
 
-def release_variances(terms: Terms, n: FloatArray) -> FloatArray:
-    """Noise variance of what is noised once: an answer, or the mean of a stratum."""
+def release_variances(problem: Problem, sizes: IntArray | FloatArray) -> FloatArray:
+    """Noise variance of what is noised once: an answer, or the mean of a stratum.
+
+    Of a questionnaire, that of the stratum means of all questions together, by their importance.
+    """
+    terms, n = problem.terms, sizes.astype(float)
+    if problem.forms is not None:
+        return stratum_variances(problem, sizes, finite_population=False)[1]
     if terms.release.noise_power == 1:
         return terms.noise_variances(n) + terms.release.device_variance
     return _noise_of_means(terms, n, _divisors(terms, n, planned=False), credited=True)

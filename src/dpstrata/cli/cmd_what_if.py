@@ -29,6 +29,7 @@ VARIED = (
     *(name for name in QUESTION_NAMES if name != "expected_mean"),
     "mechanism",
     "objective",
+    "device_epsilon",
     "local_epsilon_cap",
     "questions",
     "response_rate",
@@ -79,7 +80,8 @@ def evaluate_command(
         return
     first, *others = result.sentences()
     print_paragraph(first)
-    print_table(result.text_table())
+    for table in result.text_tables():
+        print_table(table)
     for sentence in others:
         print_paragraph(sentence)
 

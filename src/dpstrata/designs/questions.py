@@ -122,16 +122,16 @@ def forms_of(plan: Design) -> tuple[DesignedForm, ...]:
     )
 
 
-def questions_of(plan: Design) -> tuple[DesignedQuestion, ...]:
-    """Describe the precision of every question of a design."""
+def questions_of(plan: Design, sizes: IntArray) -> tuple[DesignedQuestion, ...]:
+    """Describe the precision of every question, at the sizes of a design or at others."""
     terms, questionnaire = plan.problem.forms, plan.inputs.questionnaire
     if terms is None or questionnaire is None:
         return ()
     correct, z = plan.inputs.finite_population, plan.inputs.z
     credited = not plan.inputs.asks_for_least  # a target does not count on what devices save the office
-    parts = question_parts(plan.problem, plan.sample_sizes, finite_population=correct, credited=credited)
+    parts = question_parts(plan.problem, sizes, finite_population=correct, credited=credited)
     whole = parts.of_population(plan.problem.terms.coefficients)
-    plain, split = _everyone_asked_everything(plan)
+    plain, split = _everyone_asked_everything(plan, sizes)
     expected = expected_answers(plan)
     found = []
     for j, question in enumerate(questionnaire):
@@ -171,20 +171,20 @@ def variance_targets(inputs: Inputs) -> FloatArray:
     return np.array(targets) ** 2
 
 
-def _everyone_asked_everything(plan: Design) -> tuple[FloatArray, FloatArray]:
+def _everyone_asked_everything(plan: Design, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
     """Variances if all people answered all questions: without noise, and with split budgets."""
     problem, inputs = plan.problem, plan.inputs
     terms, forms = problem.terms, problem.forms
     assert forms is not None
     assert inputs.questionnaire is not None
-    rates, n = terms.response_rates, plan.sample_sizes.astype(float)
+    rates, n = terms.response_rates, sizes.astype(float)
     one, two = 1.0 / n, 1.0 / n**2
     if rates is not None:
         one, two = (expected_inverse(terms.sizes, rates, n, squared=each) for each in (False, True))
     a2 = terms.coefficients**2
     correction = 1.0 / terms.sizes if inputs.finite_population else np.zeros(len(n))
     sampling = (a2 * (one - correction)) @ forms.spreads
-    budgets, count = plan.local_epsilons, len(inputs.questionnaire)
+    budgets, count = terms.budgets(n).e, len(inputs.questionnaire)
     device = budgets if inputs.device_epsilon is None else np.full(len(n), inputs.device_epsilon)
     spreads, split = inputs.spreads_in(plan.strata), np.empty(count)
     for j, question in enumerate(inputs.questionnaire):

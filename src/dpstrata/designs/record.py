@@ -168,10 +168,7 @@ class Design:
     @property
     def sds(self) -> FloatArray:
         """Standard deviations the design used; of a questionnaire those of all questions on average."""
-        forms = self.problem.forms
-        if forms is not None:
-            return read_only(np.sqrt(forms.spreads @ forms.importances))
-        return self.problem.terms.sds
+        return self.problem.sds
 
     @property
     def local_epsilons(self) -> FloatArray:
@@ -323,16 +320,12 @@ class Design:
     @property
     def questions(self) -> tuple[DesignedQuestion, ...]:
         """The precision of every question of a questionnaire; empty for a single question."""
-        return questions_of(self)
+        return questions_of(self, self.sample_sizes)
 
     @property
     def noise_sds(self) -> FloatArray:
         """Standard deviation, by stratum, of the noise of a published answer, or with sums of the mean."""
-        if self.problem.forms is not None:
-            _, noise = stratum_variances(self.problem, self.sample_sizes, finite_population=False)
-        else:
-            noise = release_variances(self.problem.terms, self.sample_sizes.astype(float))
-        return read_only(np.sqrt(noise))
+        return read_only(np.sqrt(release_variances(self.problem, self.sample_sizes)))
 
     @property
     def variance_parts(self) -> VarianceParts:

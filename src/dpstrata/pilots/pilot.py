@@ -302,6 +302,8 @@ def _require_first(first: object) -> None:
 
 def _require_pure(strata: object, options: dict[str, Any]) -> None:
     """Refuse what a pilot is not worked out for."""
+    if options.get("questionnaire") is not None:
+        raise NotAvailableError(f"a pilot supports one question only; remove {option('questionnaire')}.")
     for name in (*GOAL_OPTIONS, *OTHER_THAN_EPSILON):
         if options.get(name):
             raise NotAvailableError(

@@ -117,6 +117,12 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
     """
     if not isinstance(plan, Design):
         raise InputError(f"compare_releases needs a Design, got {type(plan).__name__}.")
+    if plan.inputs.questionnaire is not None:
+        raise NotAvailableError(
+            f"compare_releases supports one question only; design the questionnaire again with "
+            f"{option('release', 'microdata')}, or with {option('release', 'sums')} and "
+            f"{option('device_epsilon')}."
+        )
     microdata = _with(plan, "microdata", None)
     asked = [microdata]
     if plan.inputs.promise.any_mechanism:

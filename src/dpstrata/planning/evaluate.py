@@ -15,17 +15,20 @@ from dpstrata.allocation.proof.bound import Bound, certify_budget
 from dpstrata.allocation.proof.certificate import Certificate, certify
 from dpstrata.allocation.proof.noised_once import certify_figures
 from dpstrata.allocation.variances import VarianceParts, planned_variance, release_variances, variance_parts
+from dpstrata.designs.questions import DesignedQuestion, questions_of
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.planning.best import design_as_asked
 from dpstrata.planning.design import read_survey
+from dpstrata.planning.forms.plans import with_chosen_forms
 from dpstrata.planning.goal_search import require_costs
 from dpstrata.survey.costs import fits_budget, total_cost
 from dpstrata.survey.goals import GOAL_OPTIONS, has_targets
 from dpstrata.survey.options import OPTIONS
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.strata import Strata
-from dpstrata.words.evaluations import evaluation_sentences, evaluation_table
+from dpstrata.words.evaluations import evaluation_sentences, evaluation_tables
 from dpstrata.words.tables import TextTable, shown_as_html, shown_as_text
 
 
@@ -101,17 +104,20 @@ class Evaluation:
         """Chance that nobody answers in some stratum, so that it cannot be estimated; 0 if everyone does."""
         return self.best.chance_of_empty_stratum_at(self.sample_sizes)
 
+    @property
+    def questions(self) -> tuple[DesignedQuestion, ...]:
+        """The precision of every question of a questionnaire; empty for a single question."""
+        return questions_of(self.best, self.sample_sizes)
+
     def table(self) -> dict[str, list[Any]]:
         """Return one list per column, a row for each stratum."""
-        terms = self.best.problem.terms
-        n = self.sample_sizes.astype(float)
         return {
             "stratum": list(self.best.strata.names),
             "size": self.best.strata.sizes.tolist(),
             "sample_size": self.sample_sizes.tolist(),
             "best_sample_size": self.best.sample_sizes.tolist(),
             "local_epsilon": self._budgets().tolist(),
-            "noise_sd": np.sqrt(release_variances(terms, n)).tolist(),
+            "noise_sd": np.sqrt(release_variances(self.best.problem, self.sample_sizes)).tolist(),
         }
 
     def _budgets(self) -> FloatArray:
@@ -136,22 +142,32 @@ class Evaluation:
             "best_sample_sizes": self.best.sample_sizes.tolist(),
             "best_variance": self.best.variance,
             "ratio": self.ratio,
+            **self._questions(),
             "chance_of_empty_stratum": self.chance_of_empty_stratum,
         }
 
-    def text_table(self) -> TextTable:
-        """Return the allocation beside the best one, for the eye."""
-        return evaluation_table(self)
+    def _questions(self) -> dict[str, Any]:
+        """Set the standard errors of all questions beside those of the best design."""
+        pairs = zip(self.questions, self.best.questions, strict=True)
+        rows = [
+            {"name": q.name, "standard_error": q.standard_error, "best_standard_error": best.standard_error}
+            for q, best in pairs
+        ]
+        return {"questions": rows} if rows else {}
+
+    def text_tables(self) -> list[TextTable]:
+        """Return the allocation beside the best one, and the questions of a questionnaire, for the eye."""
+        return evaluation_tables(self)
 
     def sentences(self) -> list[str]:
         """Say how good the allocation is."""
         return evaluation_sentences(self)
 
     def __repr__(self) -> str:
-        return shown_as_text([self.text_table()], self.sentences())
+        return shown_as_text(self.text_tables(), self.sentences())
 
     def _repr_html_(self) -> str:
-        return shown_as_html([self.text_table()], self.sentences())
+        return shown_as_html(self.text_tables(), self.sentences())
 
 
 def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Evaluation:
@@ -165,7 +181,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
         People to invite in each stratum, within the limits of the options.
     **options
         As for :func:`design`, without ``total`` and the other goals. A ``budget`` is compared with the cost
-        of the allocation.
+        of the allocation. Of a questionnaire the forms are the same for both.
 
     Returns
     -------
@@ -199,7 +215,10 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
             f"evaluate takes no targets for {option('domains')}; give only the names of the columns.",
             value=options["domains"],
         )
+    _refuse_targets_of_questions(options.get("questionnaire"))
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
+    if inputs.questionnaire is not None:
+        inputs = with_chosen_forms(strata, inputs)
     if budget is not None:
         require_costs(strata)
         budget = replace(inputs, total=None, budget=budget).budget
@@ -209,6 +228,15 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     best = design_as_asked(strata, inputs, warn=False)
     parts = variance_parts(best.problem, sizes, finite_population=best.inputs.finite_population)
     return Evaluation(sizes, parts, _proof(best, sizes), best, budget)
+
+
+def _refuse_targets_of_questions(questionnaire: object) -> None:
+    if isinstance(questionnaire, Questionnaire) and questionnaire.has_targets:
+        raise InputError(
+            f"evaluate takes no targets of questions; remove target_se and target_margin from "
+            f"{option('questionnaire')}.",
+            argument="questionnaire",
+        )
 
 
 def _proof(best: Design, sizes: IntArray) -> Certificate | Bound:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.questions import form_terms_of, with_form_terms
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
 from dpstrata.allocation.variances import stratum_variances, variance_parts
@@ -123,10 +124,9 @@ def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensit
     '1'
     """
     factor = _checked_factor(plan, factor, strata)
-    most = plan.inputs.answers.largest_sd(plan.problem.terms.sizes)
-    larger = np.minimum(plan.sds * factor, np.maximum(most, plan.sds))
-    smaller = plan.sds / factor
-    now, up, down = (_by_stratum(plan, sds) for sds in (plan.sds, larger, smaller))
+    ones = np.ones(len(plan.strata))
+    larger, smaller = with_wrong_sds(plan, factor * ones), with_wrong_sds(plan, ones / factor)
+    now, up, down = (_by_stratum(plan, problem) for problem in (plan.problem, larger, smaller))
     total = plan.variance
     order = np.argsort(-(up - down), kind="stable")
     scenarios = [
@@ -134,10 +134,9 @@ def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensit
         _scenario(plan, "all smaller", smaller, 1 / factor),
     ]
     for i in order[:strata].tolist():
-        for words, sds in (("larger", larger), ("smaller", smaller)):
-            one = plan.sds.copy()
-            one[i] = sds[i]
-            times = float(one[i] / plan.sds[i]) if plan.sds[i] > 0 else 1.0
+        for words, times in (("larger", factor), ("smaller", 1 / factor)):
+            one = with_wrong_sds(plan, np.where(np.arange(len(ones)) == i, times, 1.0))
+            times = float(one.sds[i] / plan.sds[i]) if plan.sds[i] > 0 else 1.0
             scenarios.append(_scenario(plan, f"{plan.strata.name(i)} {words}", one, times))
     return Sensitivity(
         plan,
@@ -162,18 +161,17 @@ def _checked_factor(plan: Design, factor: float, strata: int) -> float:
     return float(factor)
 
 
-def _by_stratum(plan: Design, sds: FloatArray) -> FloatArray:
+def _by_stratum(plan: Design, changed: Problem) -> FloatArray:
     """Return what each stratum adds to the variance of a design with other standard deviations."""
     sampling, privacy = stratum_variances(
-        with_sds(plan.problem, sds), plan.sample_sizes, finite_population=plan.inputs.finite_population
+        changed, plan.sample_sizes, finite_population=plan.inputs.finite_population
     )
     weighted: FloatArray = plan.problem.terms.coefficients**2 * (sampling + privacy)
     return weighted
 
 
-def _scenario(plan: Design, name: str, sds: FloatArray, times: float) -> Scenario:
+def _scenario(plan: Design, name: str, changed: Problem, times: float) -> Scenario:
     """Score a design, beside the best one of as many people, for other standard deviations."""
-    changed = with_sds(plan.problem, sds)
     given, least = (
         variance_parts(problem, allocation, finite_population=plan.inputs.finite_population).total
         for problem, allocation in ((changed, plan.sample_sizes), _best(changed))
@@ -187,6 +185,18 @@ def _best(problem: Problem) -> tuple[Problem, IntArray]:
         return problem, np.asarray(solve_exactly(problem).sizes, dtype=np.int64)
     found = solve_noised_once(NoisedOnce.of(problem))
     return replace(problem, scales=found.scales), found.sizes
+
+
+def with_wrong_sds(plan: Design, factors: FloatArray) -> Problem:
+    """Pose the problem of a design where standard deviations are larger by a factor, in each stratum.
+
+    None exceeds what answers allow. Of a questionnaire those of all questions are.
+    """
+    if plan.problem.forms is not None:
+        spreads = plan.inputs.spreads_in(plan.strata).scaled(factors)
+        return with_form_terms(plan.problem, form_terms_of(plan.inputs, plan.strata, spreads))
+    most = plan.inputs.answers.largest_sd(plan.problem.terms.sizes)
+    return with_sds(plan.problem, np.minimum(plan.sds * factors, np.maximum(most, plan.sds)))
 
 
 def with_sds(problem: Problem, sds: FloatArray) -> Problem:

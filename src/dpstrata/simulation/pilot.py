@@ -21,7 +21,8 @@ from dpstrata.pilots.spreads import PilotMoments, pilot_spreads
 from dpstrata.planning.best import design_as_asked
 from dpstrata.planning.goal_search import design_for
 from dpstrata.planning.sensitivity import with_sds
-from dpstrata.simulation.survey import check_population, check_whole, draw_without_replacement
+from dpstrata.simulation.people import check_whole, draw_without_replacement
+from dpstrata.simulation.survey import check_population
 from dpstrata.words.simulations import pilot_simulation_lines
 
 

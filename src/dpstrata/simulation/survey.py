@@ -7,86 +7,31 @@ it can be predicted and protects nobody. Never use it on real answers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import strengths_after_field
-from dpstrata.allocation.turnout import willing_people
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.words.simulations import simulation_lines
-
-_CHUNK = 2_000_000  # random numbers held at once
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Simulation:
-    """What many simulated surveys gave, beside what the design predicted.
-
-    Each figure has its Monte Carlo standard error next to it.
-
-    Attributes
-    ----------
-    replications, seed : int
-        How many surveys, and the seed that repeats them.
-    bias, bias_error : float
-        Mean error of the estimate; for objectives other than ``mean``, of Σ a times the stratum means; of
-        categories that of the share furthest off.
-    variance, variance_error : float
-        Empirical variance of the estimate; for other objectives Σ a² times that of the stratum means; of
-        categories half the sum over their shares.
-    predicted_variance : float
-        What the design says.
-    coverage, coverage_error : float or None
-        Share of intervals (estimate ± z standard errors of the design) that hold the true mean; ``None`` for
-        objectives other than ``mean``, and for categories, whose shares have a standard error each.
-    predicted_coverage : float or None
-        The design's confidence.
-    worst_case : bool
-        Whether the design plans with the worst answers; less variance and more coverage then agree with it.
-    """
-
-    replications: int
-    seed: int
-    bias: float
-    bias_error: float
-    variance: float
-    variance_error: float
-    predicted_variance: float
-    coverage: float | None
-    coverage_error: float | None
-    predicted_coverage: float | None
-    worst_case: bool = False
-
-    @property
-    def variance_z(self) -> float:
-        """Distance of the variance from its prediction, in Monte Carlo errors."""
-        return (self.variance - self.predicted_variance) / self.variance_error
-
-    def agrees(self, errors: float = 4.0) -> bool:
-        """Whether bias, variance and coverage are within so many Monte Carlo errors of the prediction.
-
-        Where the prediction is a worst case, better is within it too.
-        """
-        worse = [(self.variance - self.predicted_variance, self.variance_error)]
-        if self.coverage is not None and self.coverage_error and self.predicted_coverage is not None:
-            worse.append((self.predicted_coverage - self.coverage, self.coverage_error))
-        return abs(self.bias) <= errors * self.bias_error and all(
-            (off if self.worst_case else abs(off)) <= errors * error for off, error in worse
-        )
-
-    def __repr__(self) -> str:
-        return simulation_lines(self)
+from dpstrata.simulation.people import (
+    CHUNK,
+    by_stratum,
+    check_whole,
+    draw_without_replacement,
+    numbers_of_answers,
+)
+from dpstrata.simulation.questionnaires import made_up_people, simulate_questionnaire
+from dpstrata.simulation.result import Simulation
 
 
 def simulate(
     plan: Design,
-    population: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
+    population: Mapping[str, Any] | Sequence[Any],
     *,
     replications: int = 1000,
     seed: int = 0,
@@ -102,6 +47,9 @@ def simulate(
     their answers; if nobody in the sample is willing, they are drawn again, because the prediction is for
     surveys without an empty stratum.
 
+    Of a questionnaire, people are dealt its forms, their rows of answers are replaced as often as the design
+    says, and tables get the office's noise; every question is estimated from what is published.
+
     Parameters
     ----------
     plan : Design
@@ -109,7 +57,8 @@ def simulate(
     population : mapping or sequence of arrays
         Answers of everyone, by stratum name or in the order of the strata; real or synthetic, never noised.
         They are clipped if the design clips answers. The prediction holds if their standard deviations are
-        those of the design.
+        those of the design. Of a questionnaire, a mapping from question to answers for each stratum; yes is 1
+        and no is 0, and a category is its name.
     replications : int
         Number of surveys, >= 10.
     seed : int
@@ -135,13 +84,13 @@ def simulate(
     """
     check_whole("replications", replications, least=10)
     check_whole("seed", seed, least=0)
+    if plan.problem.forms is not None:
+        return simulate_questionnaire(plan, by_stratum(plan, population), replications, seed)
     answers = check_population(plan, population)
     generator = np.random.default_rng(seed)
     if not plan.inputs.answers.numbers:
-        by_stratum = [
-            _share_errors(plan, i, codes, replications, generator) for i, codes in enumerate(answers)
-        ]
-        return _summarise_shares(plan, np.stack(by_stratum, axis=1), seed)
+        errors = [_share_errors(plan, i, codes, replications, generator) for i, codes in enumerate(answers)]
+        return _summarise_shares(plan, np.stack(errors, axis=1), seed)
     errors = np.empty((replications, len(answers)))
     numbers = np.empty((replications, len(answers)), dtype=np.int64)
     for i, values in enumerate(answers):
@@ -153,11 +102,13 @@ def simulate(
     return _summarise_mean(plan, errors @ weights + _noise_of_figures(plan, numbers, generator), seed)
 
 
-def synthetic_population(plan: Design) -> list[FloatArray]:
+def synthetic_population(plan: Design) -> list[Any]:
     """Make up answers that have the standard deviations of the design.
 
     Each stratum has two groups of people who answer alike, around the middle of the answer range: halves for
-    real answers, where the deviation is met exactly; on a grid, groups and answers that meet it best.
+    real answers, where the deviation is met exactly; on a grid, groups and answers that meet it best. Of a
+    questionnaire, answers to every question, unrelated to each other, that have the shares, means and
+    standard deviations that are known as nearly as whole people can, and the worst where nothing is.
 
     Parameters
     ----------
@@ -169,7 +120,9 @@ def synthetic_population(plan: Design) -> list[FloatArray]:
     InputError
         If no two such groups come within 1% of a stratum's standard deviation.
     """
-    population = []
+    if plan.problem.forms is not None:
+        return made_up_people(plan)
+    population: list[Any] = []
     for i, (size, sd) in enumerate(zip(plan.strata.sizes.tolist(), plan.sds.tolist(), strict=True)):
         values = plan.inputs.answers.population(size, sd)
         got = plan.inputs.answers.sd_of(values) if size > 1 else 0.0
@@ -183,32 +136,14 @@ def synthetic_population(plan: Design) -> list[FloatArray]:
     return population
 
 
-def check_whole(name: str, value: object, *, least: int) -> None:
-    """Require a whole number."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or int(value) < least:  # type: ignore[call-overload]
-        raise InputError(f"{name} must be a whole number >= {least}, got {value!r}.")
-
-
 def check_population(
     plan: Design, population: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]
 ) -> list[FloatArray]:
     """Require the answers of everyone, in the order of the strata; no message shows one."""
-    names = plan.strata.names
-    if isinstance(population, Mapping):
-        missing = [name for name in names if name not in population]
-        if missing:
-            raise InputError(f"the population must have every stratum, got none for {missing[0]!r}.")
-        if len(population) > len(names):
-            raise InputError(f"the population must have {len(names)} strata, got {len(population)}.")
-        population = [population[name] for name in names]
-    if not isinstance(population, Sequence | np.ndarray):
-        raise InputError("the population must be a mapping or a sequence of arrays, one for each stratum.")
-    if len(population) != len(names):
-        raise InputError(f"the population must have {len(names)} strata, got {len(population)}.")
     allowed = plan.inputs.answers
     checked = []
-    for name, size, given in zip(names, plan.strata.sizes.tolist(), population, strict=True):
+    rows = zip(plan.strata.names, plan.strata.sizes.tolist(), by_stratum(plan, population), strict=True)
+    for name, size, given in rows:
         try:
             values = np.asarray(given)
         except ValueError:  # lists of different lengths; the cause would show an answer
@@ -234,11 +169,11 @@ def _stratum_means(
     shares = answers.shares(values)
     means, numbers = np.empty(replications), np.empty(replications, dtype=np.int64)
     per_survey = max(n, 1)
-    rows = max(1, _CHUNK // per_survey)
+    rows = max(1, CHUNK // per_survey)
     for start in range(0, replications, rows):
         count = min(rows, replications - start)
         sample = _samples(plan, len(values), n, count, generator)
-        m = _numbers_of_answers(plan, row, count, generator)
+        m = numbers_of_answers(plan, row, count, generator)
         chosen = release.simulated_answers(mechanism, shares[sample], e, generator)
         if m is None:
             m, sums = np.full(count, n), chosen.sum(axis=1)
@@ -268,11 +203,11 @@ def _share_errors(
     endless = not plan.inputs.finite_population and len(codes) > 1
     further = np.sqrt(len(codes) / (len(codes) - 1)) - 1.0 if endless else 0.0
     errors = np.empty((replications, people.shape[1]))
-    rows = max(1, _CHUNK // (max(n, 1) * people.shape[1]))
+    rows = max(1, CHUNK // (max(n, 1) * people.shape[1]))
     for start in range(0, replications, rows):
         count = min(rows, replications - start)
         sample = _samples(plan, len(codes), n, count, generator)
-        m = _numbers_of_answers(plan, row, count, generator)
+        m = numbers_of_answers(plan, row, count, generator)
         if m is None:
             m = np.full(count, n)
         else:
@@ -296,43 +231,6 @@ def _noise_of_figures(plan: Design, numbers: IntArray, generator: np.random.Gene
         strengths = strengths_after_field(one, planned, m)[best]
         noise[row] = generator.laplace(0.0, shares[best] / strengths).sum()
     return noise
-
-
-def _numbers_of_answers(
-    plan: Design, row: int, count: int, generator: np.random.Generator
-) -> IntArray | None:
-    """How many people of one stratum answer in each survey, at least one; ``None`` where everyone does."""
-    rates = plan.problem.terms.response_rates
-    if rates is None or rates[row] == 1.0:
-        return None
-    size, n = int(plan.strata.sizes[row]), int(plan.sample_sizes[row])
-    whole, more = willing_people(plan.strata.sizes[row : row + 1], rates[row : row + 1])
-    answers = np.zeros(count, dtype=np.int64)
-    while (empty := np.flatnonzero(answers == 0)).size:
-        willing = int(whole[0]) + (generator.random(len(empty)) < more[0])
-        answers[empty] = generator.hypergeometric(willing, size - willing, n)
-    return answers
-
-
-def draw_without_replacement(population: int, n: int, count: int, generator: np.random.Generator) -> IntArray:
-    """Draw ``count`` samples of ``n`` from ``population``, every subset equally likely."""
-    if n == population:
-        return np.broadcast_to(np.arange(population), (count, n))
-    if n * n < 4 * population:
-        # Few samples have anyone twice; drawing those again leaves all others equally likely.
-        sample = generator.integers(0, population, (count, n))
-        again = np.arange(count)
-        while again.size:
-            ordered = np.sort(sample[again], axis=1)
-            again = again[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
-            sample[again] = generator.integers(0, population, (len(again), n))
-        return sample
-    sample = np.empty((count, n), dtype=np.int64)
-    step = max(1, _CHUNK // population)
-    for start in range(0, count, step):
-        keys = generator.random((min(step, count - start), population))
-        sample[start : start + step] = np.argpartition(keys, n - 1, axis=1)[:, :n]
-    return sample
 
 
 def _summarise_mean(plan: Design, errors: FloatArray, seed: int) -> Simulation:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
 from dpstrata.errors import InputError, option
+from dpstrata.words.numbers import counted
+
+if TYPE_CHECKING:
+    from dpstrata.survey.questionnaires.question import Question
 
 AUTO: Literal["auto"] = "auto"
 ONE: Literal["one"] = "one"
@@ -127,3 +131,87 @@ def require_partition(
         if on < 1 or (on > 1 and not overlap):
             where = "none" if on == 0 else f"{on:,}"
             raise InputError(f"every question must be on one form, got {name!r} on {where}.")
+
+
+_TOLERANCE = 1e-9  # by which shares may miss 1 together
+
+
+def require_complete(forms: Sequence[FormPlan], questions: Sequence[Question], *, tables: bool) -> None:
+    """Require of complete forms that they spend the office's budget once, and publish everything.
+
+    Parameters
+    ----------
+    forms : sequence of FormPlan
+        A partition of the questions.
+    questions : sequence of Question
+        All of them.
+    tables : bool
+        Whether tables are published, and not rows.
+    """
+    by_name = {question.name: question for question in questions}
+    everyone = {question.name for question in questions if question.everyone}
+    for number, form in enumerate(forms, start=1):
+        where = f"form {number} of {option('forms')}"
+        missing = sorted(everyone - set(form.questions))
+        if missing:
+            raise InputError(f"{where} must have {missing[0]!r}, which everyone is asked.")
+        _require_levels(form, by_name, where)
+        if not form.share > 0:
+            raise InputError(f"{where} must have a share of people above 0, got {form.share:g}.")
+        _require_tables(form, by_name, where, tables=tables)
+    if not abs(math.fsum(form.share for form in forms) - 1.0) <= _TOLERANCE:
+        total = math.fsum(form.share for form in forms)
+        raise InputError(f"the shares of people of all {option('forms')} must add up to 1, got {total:.9g}.")
+    _require_together(forms, questions)
+
+
+def _require_levels(form: FormPlan, questions: Mapping[str, Question], where: str) -> None:
+    if len(form.levels) != len(form.questions):
+        asked = counted(len(form.questions), "question")
+        raise InputError(f"{where} must have levels for its {asked}, got {len(form.levels)}.")
+    for name, levels in zip(form.questions, form.levels, strict=True):
+        if levels not in questions[name].candidates:
+            can = questions[name].levels or "from 2 to 16, or 18, 20, 22 and so on up to 100"
+            raise InputError(f"{where} must give {name!r} {can} levels, got {levels}.")
+
+
+def _require_tables(form: FormPlan, questions: Mapping[str, Question], where: str, *, tables: bool) -> None:
+    """Require every question in one table, and budgets that are no more together than the office's."""
+    if not tables:
+        if form.tables:
+            raise InputError(f"{where} must have no tables where rows are published, got {len(form.tables)}.")
+        return
+    published = [name for table in form.tables for name in table.questions]
+    if sorted(published) != sorted(form.questions):
+        raise InputError(f"{where} must have each of its questions in one of its tables.")
+    for table in form.tables:
+        if not table.budget > 0:
+            raise InputError(f"{where} must have budgets above 0 for its tables, got {table.budget:g}.")
+    total = math.fsum(table.budget for table in form.tables)
+    if not abs(total - 1.0) <= _TOLERANCE:
+        raise InputError(f"{where} must have budgets of its tables that add up to 1, got {total:.9g}.")
+    for table in form.tables:
+        group = {questions[name].together for name in table.questions} - {None}
+        for name in form.questions:
+            if questions[name].together in group and name not in table.questions:
+                raise InputError(
+                    f"{where} must have questions that are kept together in one table, got {name!r} apart."
+                )
+
+
+def _require_together(forms: Sequence[FormPlan], questions: Sequence[Question]) -> None:
+    """Require that questions which are kept together are on one form."""
+    on: dict[str, int] = {}
+    for number, form in enumerate(forms):
+        for name in form.questions:
+            on.setdefault(name, number)
+    first: dict[str, Question] = {}
+    for question in questions:
+        if question.together is None:
+            continue
+        other = first.setdefault(question.together, question)
+        if on[question.name] != on[other.name]:
+            raise InputError(
+                f"questions that are kept together must be on one form of {option('forms')}, got "
+                f"{other.name!r} and {question.name!r} on several."
+            )

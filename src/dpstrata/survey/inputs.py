@@ -104,10 +104,7 @@ class Inputs(Options):
     @property
     def has_question_targets(self) -> bool:
         """Whether some question of the questionnaire has a precision to reach."""
-        return self.questionnaire is not None and any(
-            question.target_se is not None or question.target_margin is not None
-            for question in self.questionnaire
-        )
+        return self.questionnaire is not None and self.questionnaire.has_targets
 
     @property
     def asks_by_question(self) -> bool:

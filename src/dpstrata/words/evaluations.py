@@ -12,8 +12,25 @@ if TYPE_CHECKING:
     from dpstrata.planning.evaluate import Evaluation
 
 
-def evaluation_table(scored: Evaluation) -> TextTable:
-    """Show the allocation beside the best one."""
+def evaluation_tables(scored: Evaluation) -> list[TextTable]:
+    """Show the allocation beside the best one, and of a questionnaire how precise each question becomes."""
+    return [_allocations(scored), *([_questions(scored)] if scored.questions else [])]
+
+
+def _questions(scored: Evaluation) -> TextTable:
+    rows = [
+        (given.name, given.kind.replace("_", "/"), figure(given.standard_error), figure(best.standard_error))
+        for given, best in zip(scored.questions, scored.best.questions, strict=True)
+    ]
+    return TextTable(
+        "Standard errors of the questions, each in its own units",
+        ("question", "kind", "given", "best"),
+        rows[:SHOWN_STRATA],
+        not_shown(len(rows) - SHOWN_STRATA, "questions"),
+    )
+
+
+def _allocations(scored: Evaluation) -> TextTable:
     columns = scored.table()
     rows = [
         (name, f"{size:,}", f"{given:,}", f"{best:,}", round_up(e, 3) if e == e else "none", figure(sd))
@@ -34,7 +51,11 @@ def evaluation_sentences(scored: Evaluation) -> list[str]:
     name = error if scored.standard_error is not None else "an objective of"
     given = scored.variance if scored.standard_error is None else scored.standard_error
     best = scored.best.precision
-    measure = "planned variance" if scored.best.problem.terms.random_answers else "variance"
+    problem = scored.best.problem
+    if problem.forms is not None:
+        name = "a typical standard error, in units of a question's range,"
+    # where people are dealt forms, or not all answer, something else is minimised than comes out
+    measure = "planned variance" if problem.terms.random_answers or problem.forms is not None else "variance"
     return [
         f"Your allocation has {name} {figure(given)}; the best one {_as_large(scored)} has "
         f"{figure(best)}. Its {measure} is {_beside_the_best(scored.ratio)}.",

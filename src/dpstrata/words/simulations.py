@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from dpstrata.words.numbers import figure
+from dpstrata.words.tables import TextTable, as_plain_text
 
 if TYPE_CHECKING:
     from dpstrata.simulation.pilot import PilotSimulation
-    from dpstrata.simulation.survey import Simulation
+    from dpstrata.simulation.result import Simulation
 
 
 def simulation_lines(result: Simulation) -> str:
@@ -26,7 +28,24 @@ def simulation_lines(result: Simulation) -> str:
             f"  coverage  {result.coverage: .4f} ± {result.coverage_error:.2g}, "
             f"predicted{least} {result.predicted_coverage:.4f}"
         )
-    return "\n".join(lines)
+    return "\n".join(lines + _questions(result))
+
+
+def _questions(result: Simulation) -> list[str]:
+    """Set the standard error of every question beside the predicted one."""
+    if not result.questions:
+        return []
+    rows = [
+        (
+            name,
+            figure(math.sqrt(each.variance)),
+            f"{'at most ' if each.worst_case else ''}{figure(math.sqrt(each.predicted_variance))}",
+            "" if each.coverage is None else f"{each.coverage:.4f}",
+        )
+        for name, each in result.questions.items()
+    ]
+    header = ("question", "standard error", "predicted", "coverage")
+    return [as_plain_text(TextTable("Every question in its own units", header, rows))]
 
 
 def pilot_simulation_lines(result: PilotSimulation) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, best_at_prices, unit_terms
+from dpstrata.allocation.questions import with_form_terms
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _ROUNDING = 1e-12
@@ -25,10 +26,7 @@ _ROUNDING = 1e-12
 def with_importances(problem: Problem, importances: FloatArray) -> Problem:
     """Return the problem of the same forms where questions have other importances."""
     assert problem.forms is not None
-    forms = replace(problem.forms, importances=importances)
-    factors = forms.series_factors(len(problem.terms.series_factors))
-    terms = replace(problem.terms, sds=np.sqrt(forms.core()), mechanism=forms.noise(), series_factors=factors)
-    return replace(problem, terms=terms, forms=forms)
+    return with_form_terms(problem, replace(problem.forms, importances=importances))
 
 
 def planned_sum(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dpstrata.errors import InputError, option
-from dpstrata.survey.forms import are_chosen, as_forms, names_on, require_partition
+from dpstrata.survey.forms import are_chosen, as_forms, names_on, require_complete, require_partition
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
 
@@ -69,6 +69,8 @@ def take_questionnaire(inputs: Inputs) -> None:
         everyone = [question.name for question in questionnaire if question.everyone]
         chosen = are_chosen(inputs.forms)
         require_partition(names_on(inputs.forms), names, everyone, overlap=chosen)
+    if are_chosen(inputs.forms):
+        require_complete(inputs.forms, list(questionnaire), tables=inputs.release == "sums")
 
 
 def _require_release(inputs: Inputs) -> None:
@@ -81,6 +83,12 @@ def _require_release(inputs: Inputs) -> None:
             f"{questionnaire} publishes rows or tables; use {option('release', 'sums')} or "
             f"{option('release', 'microdata')} instead of {option('release', 'mean')}.",
             argument="release",
+        )
+    if inputs.release == "microdata" and inputs.device_epsilon is not None:
+        raise InputError(
+            f"{questionnaire} with {option('release', 'microdata')} takes the budget of devices from the "
+            f"sample sizes; remove {option('device_epsilon')}, or use {option('release', 'sums')}.",
+            argument="device_epsilon",
         )
     if inputs.release == "sums" and inputs.device_epsilon is None:
         raise InputError(

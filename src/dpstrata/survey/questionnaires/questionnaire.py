@@ -191,6 +191,11 @@ class Questionnaire(Sequence[Question]):
         return tuple(dict.fromkeys((self.language, *others)))
 
     @property
+    def has_targets(self) -> bool:
+        """Whether some question has a precision to reach."""
+        return any(each.target_se is not None or each.target_margin is not None for each in self.questions)
+
+    @property
     def groups(self) -> dict[str, tuple[int, ...]]:
         """Positions of the questions that are kept together, by the name of their group."""
         groups: dict[str, tuple[int, ...]] = {}

@@ -169,6 +169,31 @@ class Spreads:
                 squares[:, place] = np.where(np.isnan(told).any(axis=0), np.nan, known.squares[0])
         return squares
 
+    def is_worst_case(self, place: int) -> bool:
+        """Whether noise of a question can be less than planned: what it depends on is not known exactly."""
+        squares = self._known[place].squares
+        if squares is None:  # names: the same noise whatever is answered
+            return False
+        return self.questionnaire[place].levels is None or bool(np.any(squares[1] > squares[0]))
+
+    def scaled(self, factors: FloatArray) -> Spreads:
+        """Return what holds if all standard deviations of a stratum are larger by its factor.
+
+        None becomes larger than answers allow; expected means stay.
+        """
+        other, N = object.__new__(Spreads), self.strata.sizes
+        other._put(self.strata, self.questionnaire, self.values)
+        known = []
+        for question, told in zip(self.questionnaire, self._known, strict=True):
+            most = np.maximum(question.of_kind.largest(question, N), told.spread)
+            spread, squares = np.minimum(told.spread * factors**2, most), told.squares
+            if squares is not None:
+                low = np.clip(squares[0] + (spread - told.spread) * (N - 1) / N, 0.0, 0.25)
+                squares = low, np.where(squares[1] > squares[0], 0.25, low)
+            known.append(Known(spread, squares))
+        object.__setattr__(other, "_known", tuple(known))
+        return other
+
     def in_row(self, place: int, levels: int) -> Quadratic:
         """Return S² + noise of one question in each stratum, in squared ranges, as a polynomial in r.
 

@@ -10,6 +10,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.rows import Quadratic
@@ -106,6 +108,10 @@ class QuestionKind:
         """Return the spread in each stratum, the worst case where nothing tells it."""
         raise NotImplementedError
 
+    def largest(self, question: Question, sizes: IntArray) -> FloatArray:
+        """Return the largest S² there can be in each stratum, whatever is known."""
+        raise NotImplementedError
+
     def in_row(self, levels: int, known: Known) -> Quadratic:
         """Return the variance of one person's answer, S² + noise, by r = K/(exp(E) − 1) of its form."""
         raise NotImplementedError
@@ -136,6 +142,17 @@ class QuestionKind:
         """Return the answer that a level stands for."""
         raise NotImplementedError
 
+    def in_shares(self, question: Question, answers: Any) -> FloatArray | None:
+        """Return answers of many people as simulations take them; ``None`` if one of them cannot be given.
+
+        Numbers lie between 0 and 1, the ends of their range; names are counted from 0.
+        """
+        raise NotImplementedError
+
+    def made_up(self, question: Question, given: Given, stratum: int, size: int) -> Any:
+        """Make up answers of so many people that are as nearly as can be what is known of a stratum."""
+        raise NotImplementedError
+
     def answers(self, question: Question) -> str:
         """Say what can be answered."""
         raise NotImplementedError
@@ -158,6 +175,15 @@ def read_kind(given: object) -> str | None:
     """
     plain = re.sub(r"[\s/_-]+", "_", given.strip().casefold()) if isinstance(given, str) else ""
     return plain if plain in KINDS else None
+
+
+def as_numbers(answers: Any) -> FloatArray | None:
+    """Take answers of many people as numbers; ``None`` for what are none."""
+    try:
+        values = np.asarray(answers, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return values if values.ndim == 1 else None
 
 
 def is_plain(text: str, *, but: str = "") -> bool:

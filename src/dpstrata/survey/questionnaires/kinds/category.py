@@ -79,13 +79,13 @@ class Category(QuestionKind):
         Shares that are not known are equal parts of what the others leave, which is the worst case. All are
         scaled to add up to exactly 1. No spread is larger than whole people can have.
         """
-        shares = given["proportion"]
-        missing = np.isnan(shares)
-        left = np.clip(1 - np.nansum(shares, axis=1), 0.0, None) / np.maximum(missing.sum(axis=1), 1)
-        shares = np.where(missing, left[:, None], shares)
-        shares = shares / shares.sum(axis=1, keepdims=True)
+        shares = completed(given["proportion"])
         spread = (spread_of_proportions(shares, sizes[:, None].astype(float)) ** 2).sum(axis=1) / 2
         return Known(np.minimum(spread, largest_spread(sizes, shares.shape[1])))
+
+    def largest(self, question: Question, sizes: IntArray) -> FloatArray:
+        """Return it for people as equally divided as they can be."""
+        return largest_spread(sizes, self.candidates(question)[0])
 
     def in_row(self, levels: int, known: Known) -> Quadratic:
         """Return half the sum over the shares."""
@@ -109,11 +109,44 @@ class Category(QuestionKind):
         """Return the category."""
         return self.cases(question)[place]
 
+    def in_shares(self, question: Question, answers: Any) -> FloatArray | None:
+        """Count the categories from 0."""
+        place = {name: float(i) for i, name in enumerate(self.cases(question))}
+        found = [place.get(answer) for answer in np.asarray(answers).tolist()]
+        return None if None in found else np.array(found, dtype=float)
+
+    def made_up(self, question: Question, given: Given, stratum: int, size: int) -> Any:
+        """Divide people as the shares say, each category in whole numbers."""
+        shares = completed(given["proportion"][stratum : stratum + 1])[0]
+        return np.repeat(np.array(self.cases(question)), whole_numbers(shares, size))
+
     def answers(self, question: Question) -> str:
         """List the first few categories."""
         names = question.categories
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         return f"{', '.join(names[:_LISTED])}{more}"
+
+
+def completed(shares: FloatArray) -> FloatArray:
+    """Fill in the shares that are not known with equal parts of the rest, and let all add up to 1."""
+    missing = np.isnan(shares)
+    left = np.clip(1 - np.nansum(shares, axis=1), 0.0, None) / np.maximum(missing.sum(axis=1), 1)
+    shares = np.where(missing, left[:, None], shares)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def whole_numbers(shares: FloatArray, size: int) -> IntArray:
+    """Divide people by shares that add up to 1, in whole numbers.
+
+    Examples
+    --------
+    >>> whole_numbers(np.array([0.5, 0.3, 0.2]), 7).tolist()
+    [4, 2, 1]
+    """
+    whole = np.floor(shares * size + 1e-9).astype(np.int64)
+    most = np.argsort(whole - shares * size, kind="stable")[: size - int(whole.sum())]
+    whole[most] += 1
+    return whole
 
 
 def out_of_bounds(share: float, stratum: int, case: int | None = None) -> Impossible:

@@ -12,8 +12,9 @@ import numpy as np
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.rows import Quadratic, number_in_row
-from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, QuestionKind
+from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, QuestionKind, as_numbers
 from dpstrata.survey.questionnaires.kinds.category import largest_spread
+from dpstrata.survey.questionnaires.made_up import counts_with_moments
 from dpstrata.words.numbers import figure, read_number
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 LEVELS = (*range(2, 17), 18, 20, 22, 25, 28, 32, 36, 40, 45, 50, 56, 64, 72, 80, 90, 100)
 """Candidates: every number of levels up to 16, then steps that lose nothing that matters."""
 _TOLERANCE = 1e-9  # relative
+_MADE_UP = 101  # points of the grid that made-up numbers lie on
 
 
 class Number(QuestionKind):
@@ -107,6 +109,10 @@ class Number(QuestionKind):
         low = np.minimum(spread * (sizes - 1) / sizes + off**2, 0.25)
         return Known(spread, (low, np.where(np.isnan(sds) | np.isnan(means), 0.25, low)))
 
+    def largest(self, question: Question, sizes: IntArray) -> FloatArray:
+        """Return it for people at the two ends of the range."""
+        return largest_spread(sizes, 2)
+
     def in_row(self, levels: int, known: Known) -> Quadratic:
         """Return it for equidistant levels over the range."""
         assert known.squares is not None
@@ -137,6 +143,32 @@ class Number(QuestionKind):
         """Return the number."""
         lower, upper = (Fraction(repr(end)) for end in _ends(question))
         return float(lower + (upper - lower) * place / (levels - 1))
+
+    def in_shares(self, question: Question, answers: Any) -> FloatArray | None:
+        """Return where answers lie between the ends of the range."""
+        values = as_numbers(answers)
+        if values is None:
+            return None
+        shares = (values - _ends(question)[0]) / self.range(question)
+        inside = bool(np.all((shares >= -_TOLERANCE) & (shares <= 1 + _TOLERANCE)))  # False for NaN
+        return np.clip(shares, 0.0, 1.0) if inside and self._on_grid(question, shares) else None
+
+    def _on_grid(self, question: Question, shares: FloatArray) -> bool:
+        return True
+
+    def _points(self, question: Question) -> int:
+        """Of the grid that made-up answers lie on."""
+        return _MADE_UP
+
+    def made_up(self, question: Question, given: Given, stratum: int, size: int) -> Any:
+        """Place people on a grid so that spread and mean are as told, and at the ends where no mean is."""
+        lower, width = _ends(question)[0], self.range(question)
+        told = {name: values[stratum : stratum + 1] for name, values in given.items()}
+        variance = float(self.known(question, told, np.array([size])).spread[0]) * (size - 1) / size
+        at_ends = (1 - math.sqrt(max(1 - 4 * variance, 0.0))) / 2  # mean·(1 − mean) is the variance
+        mean = float(np.nan_to_num((told["mean"][0] - lower) / width, nan=at_ends))
+        counts = counts_with_moments(self._points(question), size, mean, variance)
+        return lower + width * np.repeat(np.linspace(0.0, 1.0, len(counts)), counts)
 
     def answers(self, question: Question) -> str:
         """Say the range."""

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from dpstrata.files.columns import Finding
+from dpstrata.numerics.arrays import FloatArray
 from dpstrata.survey.questionnaires.kinds.number import Number
 from dpstrata.words.numbers import figure
 
@@ -53,6 +56,13 @@ class Scale(Number):
         if share is None or abs(share * steps - round(share * steps)) > Fraction(1, 10**6):
             return None
         return Fraction(round(share * steps), steps)
+
+    def _on_grid(self, question: Question, shares: FloatArray) -> bool:
+        steps = shares * (self._points(question) - 1)
+        return bool(np.all(np.abs(steps - np.rint(steps)) <= 1e-6))
+
+    def _points(self, question: Question) -> int:
+        return self.candidates(question)[0]
 
     def answers(self, question: Question) -> str:
         """Say the range, and the step unless it is 1."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from dpstrata.files.columns import Finding
 from dpstrata.files.tables import text_of
-from dpstrata.numerics.arrays import IntArray
-from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known
-from dpstrata.survey.questionnaires.kinds.category import Category, out_of_bounds
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, as_numbers
+from dpstrata.survey.questionnaires.kinds.category import Category, out_of_bounds, whole_numbers
 
 if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
@@ -53,6 +53,16 @@ class YesNo(Category):
         """Return p(1 − p), with divisor N − 1; half of the people say yes in the worst case."""
         yes = given["proportion"]
         return Category.known(self, question, {"proportion": np.stack([1 - yes, yes], axis=1)}, sizes)
+
+    def in_shares(self, question: Question, answers: Any) -> FloatArray | None:
+        """Take 0 for no and 1 for yes."""
+        values = as_numbers(answers)
+        return None if values is None or not np.isin(values, (0.0, 1.0)).all() else values
+
+    def made_up(self, question: Question, given: Given, stratum: int, size: int) -> Any:
+        """Let as many say yes as the share says; half of them where nothing does."""
+        yes = float(np.nan_to_num(given["proportion"][stratum], nan=0.5))
+        return np.repeat([0.0, 1.0], whole_numbers(np.array([1 - yes, yes]), size))
 
     def in_table(self, levels: int, cells: int | None) -> tuple[float, float]:
         """Return it for the count of yes, which one person moves by one."""

@@ -1,0 +1,73 @@
+"""What many simulated surveys gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dpstrata.words.simulations import simulation_lines
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """What many simulated surveys gave, beside what the design predicted.
+
+    Each figure has its Monte Carlo standard error next to it.
+
+    Attributes
+    ----------
+    replications, seed : int
+        How many surveys, and the seed that repeats them.
+    bias, bias_error : float
+        Mean error of the estimate; for objectives other than ``mean``, of Σ a times the stratum means.
+    variance, variance_error : float
+        Empirical variance of the estimate; for other objectives Σ a² times that of the stratum means.
+    predicted_variance : float
+        What the design says.
+    coverage, coverage_error : float or None
+        Share of intervals (estimate ± z standard errors of the design) that hold the true mean; ``None`` for
+        objectives other than ``mean``.
+    predicted_coverage : float or None
+        The design's confidence.
+    worst_case : bool
+        Whether the design plans with the worst answers; less variance and more coverage then agree with it.
+    questions : dict of str to Simulation
+        Of a questionnaire, every question in its own units; the variance of a category is half the sum over
+        its shares, and its bias that of the first one. All together are weighted by importance, in units of
+        their ranges.
+    """
+
+    replications: int
+    seed: int
+    bias: float
+    bias_error: float
+    variance: float
+    variance_error: float
+    predicted_variance: float
+    coverage: float | None
+    coverage_error: float | None
+    predicted_coverage: float | None
+    worst_case: bool = False
+    questions: Mapping[str, Simulation] = field(default_factory=dict)
+
+    @property
+    def variance_z(self) -> float:
+        """Distance of the variance from its prediction, in Monte Carlo errors."""
+        return (self.variance - self.predicted_variance) / self.variance_error
+
+    def agrees(self, errors: float = 4.0) -> bool:
+        """Whether bias, variance and coverage are within so many Monte Carlo errors of the prediction.
+
+        Where the prediction is a worst case, better is within it too.
+        """
+        worse = [(self.variance - self.predicted_variance, self.variance_error)]
+        if self.coverage is not None and self.coverage_error and self.predicted_coverage is not None:
+            worse.append((self.predicted_coverage - self.coverage, self.coverage_error))
+        return (
+            abs(self.bias) <= errors * self.bias_error
+            and all((off if self.worst_case else abs(off)) <= errors * error for off, error in worse)
+            and all(question.agrees(errors) for question in self.questions.values())
+        )
+
+    def __repr__(self) -> str:
+        return simulation_lines(self)

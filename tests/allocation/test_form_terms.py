@@ -1,0 +1,275 @@
+"""Many questions as one function of n: against the textbook, exhaustive search and mpmath."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import dpstrata as dps
+from dpstrata.allocation.form_terms import FormVariances, deal
+from dpstrata.allocation.variances import dealt_to_forms
+from questionnaires import form, question
+
+KINDS = ("yes_no", "category", "scale", "number")
+
+
+def random_survey(seed, *, sizes=(4, 16), strata=(2, 3), rates=False):
+    """A questionnaire on forms of its own with random tables, shares and spreads, and its strata."""
+    rng = np.random.default_rng(seed)
+    number = int(rng.integers(1, 6))
+    names = [f"q{j}" for j in range(number)]
+    asked = [
+        question(
+            name,
+            str(rng.choice(KINDS)),
+            importance=float(10 ** rng.uniform(-1, 1)),
+            everyone=bool(rng.random() < 0.15 and name != "q0"),
+        )
+        for name in names
+    ]
+    questionnaire = dps.Questionnaire(asked)
+    everyone = [each.name for each in questionnaire if each.everyone]
+    own = [name for name in names if name not in everyone]
+    parts = int(rng.integers(1, min(len(own), 2) + 1))
+    groups = [own[i::parts] for i in range(parts)]
+    shares = rng.dirichlet(np.full(parts, 5.0))
+    levels = {each.name: each.levels or int(rng.integers(2, 6)) for each in questionnaire}
+    people = rng.integers(*sizes, int(rng.integers(strata[0], strata[1] + 1))) + 2 * parts
+    answering = rng.uniform(0.6, 1.0, len(people)) if rates else None
+    if rates:
+        people = people * 3
+    return (
+        questionnaire,
+        _forms(groups, everyone, levels, shares, rng),
+        dps.Strata(people, response_rates=answering),
+        rng,
+    )
+
+
+def _forms(groups, everyone, levels, shares, rng):
+    forms = []
+    for group, share in zip(groups, shares, strict=True):
+        asked = sorted(group + everyone)
+        if rng.random() < 0.4:
+            tables = [(asked, 1.0)]
+        else:
+            budgets = rng.dirichlet(np.full(len(asked), 3.0))
+            tables = [([name], float(budget)) for name, budget in zip(asked, budgets, strict=True)]
+        forms.append(form(asked, [levels[name] for name in asked], float(share), tables))
+    return forms
+
+
+def designed(seed, release, *, total=None, **more):
+    """A random design, and what its objective is made of."""
+    questionnaire, forms, strata, rng = random_survey(seed, **more)
+    asked = {"release": "sums", "device_epsilon": float(rng.uniform(0.5, 8))}
+    if release == "microdata":
+        asked, forms = {}, [{**each, "tables": []} for each in forms]
+    epsilon = float(10 ** rng.uniform(-1, 0.7))
+    least = dps.design(
+        strata,
+        questionnaire=questionnaire,
+        forms=forms,
+        epsilon=epsilon,
+        at_most=int(strata.sizes.sum()),
+        **asked,
+    ).problem
+    low, high = int(least.lower.sum()), int(least.upper.sum())
+    total = int(rng.integers(low, high + 1))
+    [row] = dps.sweep(
+        strata, questionnaire=questionnaire, forms=forms, epsilon=[epsilon], total=total, **asked
+    )  # a sweep does not warn of totals beyond the best
+    return questionnaire, forms, strata, {"epsilon": epsilon, **asked}, row, least
+
+
+# --- the textbook ----------------------------------------------------------------------------------
+
+
+def noise_in_row(kind, levels, spread, N, r):
+    """Variance of one unbiased answer in the worst case: nothing is known of the answers."""
+    if kind in ("yes_no", "category"):
+        return spread + (levels - 1) / (2 * levels) * r * (2 + r)
+    square = (levels + 1) / (12 * (levels - 1))
+    # with the largest spread answers are at the ends of the range, unless their number is odd
+    left = 1 / 4 - spread * (N - 1) / N
+    rounding = min(1 / (4 * (levels - 1) ** 2), left) if kind == "number" else 0
+    return spread + rounding + r / 4 + square * r * (1 + r)
+
+
+def v(e):
+    return 1 / (2 * math.sinh(e / 2) ** 2)
+
+
+def noise_of_table(kind, levels, cells, e):
+    """What the office adds to the sum of the answers to a question; ``cells`` where combinations are counted."""
+    if cells is not None:
+        part = {"yes_no": 1 / 4, "category": (levels - 1) / (2 * levels)}.get(
+            kind, (levels + 1) / (12 * (levels - 1))
+        )
+        return cells * part * v(e / 2)
+    if kind == "yes_no":
+        return v(e)
+    if kind == "category":
+        return (levels - 1) / 2 * v(e / 2)
+    return v(e / (levels - 1)) / (levels - 1) ** 2
+
+
+def worst_spread(kind, N, categories):
+    """Half the sum of p(1 − p) with divisor N − 1 for people as equally divided as whole ones can be."""
+    k = categories if kind == "category" else 2
+    parts = [N // k + (i < N % k) for i in range(k)]
+    return (1 - sum(p * p for p in parts) / N**2) / 2 * N / (N - 1)
+
+
+def inverses(people, rate, shares):
+    """Bounds on E[1/m] and E[1/m²] of all people invited, as the documentation has them, by power."""
+    u, q = rate * people, 1 - rate
+    one = (1, q / u, q * (1 + q) / u**2, 2 * q * (1 + 4 * q + q * q) / u**3)
+    two = (1, 3 * q / u, q * (4 + 7 * q) / u**2, 13 / 5 * q * (5 + 27 * q + 18 * q * q) / u**3)
+    return (
+        sum(a * b for a, b in zip(one, shares, strict=True)) / u,
+        sum(a * b for a, b in zip(two, shares, strict=True)) / u**2,
+    )
+
+
+def textbook(questionnaire, forms, strata, asked, factors=(1.0, 1.0, 1.0, 1.0)):
+    """f of each stratum: the importance-weighted variance of all questions with shares of n people on each form."""
+    total = sum(each.importance for each in questionnaire)
+    sizes = [int(N) for N in strata.sizes]
+    rates = np.ones(len(sizes)) if strata.response_rates is None else strata.response_rates
+
+    def f(i, n):
+        N, rate, value = sizes[i], float(rates[i]), 0.0
+        e = math.log1p(math.expm1(asked["epsilon"]) * rate * N / n)
+        y = math.expm1(asked.get("device_epsilon", e))
+        one, two = inverses(n, rate, factors)
+        for each in questionnaire:
+            on = [page for page in forms if each.name in page["questions"]]
+            people = sum(page["share"] for page in on)
+            for page in on:
+                x, cells = page["share"], math.prod(page["levels"])
+                weight, r = each.importance / total * (x / people) ** 2, cells / y
+                levels = page["levels"][page["questions"].index(each.name)]
+                spread = worst_spread(each.kind, N, len(each.categories))
+                value += weight * noise_in_row(each.kind, levels, spread, N, r) * one / x
+                for table in page["tables"]:
+                    if each.name in table["questions"]:
+                        places = [page["questions"].index(name) for name in table["questions"]]
+                        combined = math.prod(page["levels"][p] for p in places) if len(places) > 1 else None
+                        noise = noise_of_table(each.kind, levels, combined, e * table["budget"])
+                        value += weight * (1 + r) ** 2 * noise * two / x**2
+        return (N / sum(sizes)) ** 2 * value
+
+    return f
+
+
+def exhaustive(f, lower, upper, total):
+    """The least sum over all sizes within limits that add up to the total."""
+    ranges = [range(a, b + 1) for a, b in zip(lower, upper, strict=True)]
+    table = [{n: f(i, n) for n in each} for i, each in enumerate(ranges)]
+    best = math.inf
+    for sizes in itertools.product(*ranges[:-1]):
+        last = total - sum(sizes)
+        if last in table[-1]:
+            best = min(best, sum(table[i][n] for i, n in enumerate((*sizes, last))))
+    return best
+
+
+# --- tests -----------------------------------------------------------------------------------------
+
+SEEDS = range(100)
+
+
+@pytest.mark.parametrize("release", ["sums", "microdata"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_exact_sizes_equal_exhaustive_search(seed, release):
+    questionnaire, forms, strata, asked, row, problem = designed(seed, release)
+    f = textbook(questionnaire, forms, strata, asked)
+    found = sum(f(i, n) for i, n in enumerate(row["sample_sizes"]))
+    assert found == pytest.approx(exhaustive(f, problem.lower, problem.upper, row["total"]), rel=1e-11)
+
+
+@pytest.mark.parametrize("release", ["sums", "microdata"])
+@pytest.mark.parametrize("seed", range(200, 240))
+def test_exact_sizes_where_not_everyone_answers(seed, release):
+    """Terms of the series of E[1/m] grow where a form has part of the people; by how much is in the problem."""
+    questionnaire, forms, strata, asked, row, problem = designed(
+        seed, release, rates=True, sizes=(6, 10), strata=(2, 2)
+    )
+    f = textbook(questionnaire, forms, strata, asked, problem.terms.series_factors)
+    found = sum(f(i, n) for i, n in enumerate(row["sample_sizes"]))
+    assert found == pytest.approx(exhaustive(f, problem.lower, problem.upper, row["total"]), rel=1e-11)
+
+
+@pytest.mark.parametrize("release", ["sums", "microdata"])
+@pytest.mark.parametrize("rates", [False, True])
+@pytest.mark.parametrize("seed", range(300, 320))
+def test_one_function_of_n_is_convex(seed, release, rates):
+    """And equal to the textbook, for every n there can be."""
+    questionnaire, forms, strata, asked, _, problem = designed(
+        seed, release, rates=rates, sizes=(20, 60), strata=(1, 1)
+    )
+    f = textbook(questionnaire, forms, strata, asked, problem.terms.series_factors)
+    n = np.arange(1.0, strata.sizes[0] + 1)
+    mine = np.array([f(0, int(each)) for each in n])
+    theirs = np.array([problem.terms.values(np.array([each]))[0] for each in n])
+    assert theirs == pytest.approx(mine, rel=1e-9)
+    assert (np.diff(mine, 2) >= -1e-12 * mine[2:]).all()
+    with mp.workdps(60):
+        for each in (1, 2, int(strata.sizes[0]) - 1):
+            gain = float(problem.terms.gain(np.array([float(each)]))[0] - problem.terms.origin)
+            exact = problem.terms.exact_gain(0, each)
+            error = float(problem.terms.gain_error(np.array([gain + problem.terms.origin]))[0])
+            assert abs(gain - float(exact)) <= max(error, 1e-13 * problem.terms.origin)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_dealing_equals_exhaustive_dealing(seed):
+    """Whole numbers of people for each form, none below the fewest."""
+    rng = np.random.default_rng(seed)
+    forms, n, least = int(rng.integers(1, 5)), int(rng.integers(12, 25)), int(rng.integers(1, 4))
+    parts = [10 ** rng.uniform(-2, 2, (1, forms)) for _ in range(3)]
+    parts[2] = parts[2] / n**2 * (rng.random() < 0.5)
+    if rng.random() < 0.3:
+        parts[1][:] = 0
+    variances = FormVariances(*parts)
+    shares = rng.dirichlet(np.ones(forms))
+    [dealt] = deal(np.array([n]), shares, variances, np.array([least]))
+
+    def value(m):
+        return sum(
+            float(a) / k + float(b) / k**2 + float(c) * k
+            for a, b, c, k in zip(*(p[0] for p in parts), m, strict=True)
+        )
+
+    every = (m for m in itertools.product(range(least, n + 1), repeat=forms) if sum(m) == n)
+    assert dealt.sum() == n
+    assert dealt.min() >= least
+    assert value(dealt) == pytest.approx(min(map(value, every)), rel=1e-12)
+
+
+@pytest.mark.parametrize("release", ["sums", "microdata"])
+@pytest.mark.parametrize("seed", range(400, 430))
+def test_people_are_dealt_for_the_least_variance(seed, release):
+    """Of all questions together, whatever is on the forms: no other whole numbers have less."""
+    *_, row, problem = designed(seed, release, strata=(1, 1))
+    sizes = np.array(row["sample_sizes"])
+    budgets = problem.terms.budgets(sizes.astype(float)).e
+
+    def value(dealt):
+        parts = problem.forms.stratum_parts(
+            np.array([dealt]),
+            budgets,
+            sizes=problem.terms.sizes,
+            rates=None,
+            finite_population=True,
+            credited=False,
+        )
+        return float(parts.total[0] @ problem.forms.importances)
+
+    dealt = dealt_to_forms(problem, sizes)[0].tolist()
+    forms = len(dealt)
+    every = [m for m in itertools.product(range(2, int(sizes[0]) + 1), repeat=forms) if sum(m) == sizes[0]]
+    assert value(dealt) == pytest.approx(min(map(value, every)), rel=1e-10)

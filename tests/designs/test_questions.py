@@ -1,0 +1,151 @@
+"""The precision of every question, against surveys that are carried out by other code."""
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+from questionnaires import carry_out, form, people, question, spreads_of, truth
+
+REPLICATIONS = 20_000
+WHO = {"strata": [30, 50], "total": 44}
+
+
+def kinds(*names, **more):
+    return dps.Questionnaire(
+        [question(f"q{j}", kind, **more.get(f"q{j}", {})) for j, kind in enumerate(names)]
+    )
+
+
+ALL = kinds("yes_no", "category", "scale", "number")
+LEVELS = {"q0": 2, "q1": 3, "q2": 5, "q3": 3}
+TOGETHER = kinds("yes_no", "category", "scale", "number", q0={"together": "t"}, q1={"together": "t"})
+EVERYONE = kinds("yes_no", "category", "scale", "number", q0={"everyone": True})
+TWO_OF_EACH = kinds("yes_no", "yes_no", "number", "number")
+
+APART = [
+    form(["q0", "q3"], [2, 3], 0.4, [(["q0"], 0.5), (["q3"], 0.5)]),
+    form(["q1", "q2"], [3, 5], 0.6, [(["q1"], 0.3), (["q2"], 0.7)]),
+]
+CELLS = [
+    form(["q0", "q1"], [2, 3], 0.4, [(["q0", "q1"], 1.0)]),
+    form(["q2", "q3"], [5, 3], 0.6, [(["q2", "q3"], 1.0)]),
+]
+CASES = {
+    "tables of questions": (ALL, APART, LEVELS),
+    "tables of cells": (ALL, CELLS, LEVELS),
+    "one form": (
+        ALL,
+        [form(ALL_NAMES := ["q0", "q1", "q2", "q3"], [2, 3, 5, 3], 1.0, [(ALL_NAMES, 1.0)])],
+        LEVELS,
+    ),
+    "a form each": (
+        ALL,
+        [form([name], [k], 0.25, [([name], 1.0)]) for name, k in LEVELS.items()],
+        LEVELS,
+    ),
+    "together, beside another": (
+        TOGETHER,
+        [
+            form(["q0", "q1", "q2"], [2, 3, 5], 0.7, [(["q0", "q1"], 0.6), (["q2"], 0.4)]),
+            form(["q3"], [3], 0.3, [(["q3"], 1.0)]),
+        ],
+        LEVELS,
+    ),
+    "everyone": (
+        EVERYONE,
+        [
+            form(["q0", "q1"], [2, 3], 0.5, [(["q0"], 0.5), (["q1"], 0.5)]),
+            form(["q0", "q2", "q3"], [2, 5, 3], 0.5, [(["q0", "q2", "q3"], 1.0)]),
+        ],
+        LEVELS,
+    ),
+    "numbers at their ends": (
+        TWO_OF_EACH,
+        [
+            form(["q0", "q2"], [2, 2], 0.5, [(["q0", "q2"], 1.0)]),
+            form(["q1", "q3"], [2, 4], 0.5, [(["q1"], 0.5), (["q3"], 0.5)]),
+        ],
+        {"q0": 2, "q1": 2, "q2": 2, "q3": 4},
+    ),
+}
+
+
+def design(case, release, *, rates=None, epsilon=1.0, E=3.0):
+    questionnaire, forms, levels = CASES[case]
+    strata = dps.Strata(WHO["strata"], response_rates=rates)
+    population = people(questionnaire, WHO["strata"], levels, np.random.default_rng(len(case)))
+    asked = {"release": "sums", "device_epsilon": E}
+    if release == "microdata":
+        epsilon, asked, forms = 5.0, {}, [{**each, "tables": []} for each in forms]
+    plan = dps.design(
+        strata,
+        questionnaire=questionnaire,
+        spreads=spreads_of(strata, questionnaire, population),
+        forms=forms,
+        epsilon=epsilon,
+        total=WHO["total"],
+        **asked,
+    )
+    return plan, population
+
+
+def scored(plan, population, estimates):
+    """Bias and variance of each question with their Monte Carlo errors; of a category as the library counts it."""
+    for name, true in truth(plan.inputs.questionnaire, population).items():
+        off = estimates[name] - true
+        half = 0.5 if len(true) > 1 else 1.0
+        squares = half * ((off - off.mean(axis=0)) ** 2).sum(axis=1)
+        yield (
+            name,
+            np.abs(off.mean(axis=0)) / np.maximum(off.std(axis=0), 1e-300) * np.sqrt(len(off)),
+            squares.mean(),
+            squares.std() / np.sqrt(len(off)),
+        )
+
+
+@pytest.mark.parametrize("release", ["sums", "microdata"])
+@pytest.mark.parametrize("case", CASES)
+def test_variances_of_questions(case, release):
+    """Estimates are unbiased, and their variance, with every part of it, is what the design says."""
+    plan, population = design(case, release)
+    planned = {each.name: each for each in plan.questions}
+    both = {"devices": True, "office": True}
+    for parts, more in (
+        (("sampling",), {"devices": False, "office": False}),
+        (("sampling", "device"), {"office": False}),
+        (("sampling", "device", "office"), {}),
+    ):
+        estimates = carry_out(plan, population, REPLICATIONS, seed=7, **{**both, **more})
+        for name, bias, variance, error in scored(plan, population, estimates):
+            assert bias.max() < 4.5, (name, parts)
+            said = sum(getattr(planned[name], part) for part in parts)
+            # numbers that lie between levels are rounded, which the design counts as noise of the device
+            if parts == ("sampling",) and planned[name].kind == "number":
+                continue
+            assert variance == pytest.approx(said, abs=4.5 * error), (name, parts)
+    assert planned[name].standard_error ** 2 == pytest.approx(said, rel=1e-12)
+
+
+@pytest.mark.parametrize("release", ["sums", "microdata"])
+@pytest.mark.parametrize("case", ["tables of questions", "tables of cells"])
+def test_variances_where_not_everyone_answers(case, release):
+    plan, population = design(case, release, rates=[0.9, 0.9])
+    planned = {each.name: each for each in plan.questions}
+    estimates = carry_out(plan, population, REPLICATIONS, seed=8)
+    for name, bias, variance, error in scored(plan, population, estimates):
+        assert bias.max() < 4.5, name
+        assert variance == pytest.approx(planned[name].standard_error ** 2, abs=4.5 * error), name
+
+
+def test_a_wrong_variance_is_noticed():
+    """With noise of the office that is 10% too small, or without credit, these surveys would not agree."""
+    plan, population = design("tables of questions", "sums", E=4.0)
+    for factor in (0.9, 1.1):
+        estimates = carry_out(plan, population, REPLICATIONS, seed=7)
+        far = [
+            abs(variance - factor * planned.standard_error**2) / error
+            for planned, (_, _, variance, error) in zip(
+                plan.questions, scored(plan, population, estimates), strict=True
+            )
+        ]
+        assert min(far) > 4.5
