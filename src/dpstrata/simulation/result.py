@@ -19,9 +19,11 @@ class Simulation:
     replications, seed : int
         How many surveys, and the seed that repeats them.
     bias, bias_error : float
-        Mean error of the estimate; for objectives other than ``mean``, of Σ a times the stratum means.
+        Mean error of the estimate; for objectives other than ``mean``, of Σ a times the stratum means; of
+        categories that of the share furthest off.
     variance, variance_error : float
-        Empirical variance of the estimate; for other objectives Σ a² times that of the stratum means.
+        Empirical variance of the estimate; for other objectives Σ a² times that of the stratum means; of
+        categories half the sum over their shares.
     predicted_variance : float
         What the design says.
     coverage, coverage_error : float or None

@@ -89,8 +89,10 @@ def simulate(
     answers = check_population(plan, population)
     generator = np.random.default_rng(seed)
     if not plan.inputs.answers.numbers:
-        errors = [_share_errors(plan, i, codes, replications, generator) for i, codes in enumerate(answers)]
-        return _summarise_shares(plan, np.stack(errors, axis=1), seed)
+        of_shares = [
+            _share_errors(plan, i, codes, replications, generator) for i, codes in enumerate(answers)
+        ]
+        return _summarise_shares(plan, np.stack(of_shares, axis=1), seed)
     errors = np.empty((replications, len(answers)))
     numbers = np.empty((replications, len(answers)), dtype=np.int64)
     for i, values in enumerate(answers):
