@@ -99,7 +99,6 @@ def test_json_is_the_document_alone(tmp_path):
         (["--at-most", 2000], "972 interviews are best, 1,028 fewer than the 2,000 allowed"),
         (["--target-se", 0.05], "50 interviews are the fewest that reach a standard error of 0.05"),
         (["--target-margin", 0.1, "--confidence", 0.9], "interviews are the fewest that reach"),
-        (["--total", 200, "--questions", 3], "200 interviews in 4 strata"),
     ],
 )
 def test_other_questions(question, words):

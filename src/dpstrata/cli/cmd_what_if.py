@@ -30,7 +30,6 @@ VARIED = (
     "mechanism",
     "objective",
     "local_epsilon_cap",
-    "questions",
     "response_rate",
     "proportion",
 )

@@ -11,7 +11,7 @@ from dpstrata.designs.record import Design
 from dpstrata.files.writing import plain_cell
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.options import RECORDED
+from dpstrata.survey.options import GONE, RECORDED
 from dpstrata.words.numbers import plain_number
 
 MOST_INLINE = 40
@@ -70,6 +70,16 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
     if best:
         options.pop("mechanism", None)  # the default
     return options
+
+
+def gone_options(plan: Design) -> list[str]:
+    """Return the options of earlier versions without which no program makes a design.
+
+    That of a pilot's main wave is made from the pilot, whatever its options are.
+    """
+    if plan.waves is not None and not plan.waves.first:
+        return []
+    return [name for name in given_options(plan.inputs) if name in GONE]
 
 
 def python_code(plan: Design, *, strata: str = "strata.csv", out: str | None = "design.json") -> str:

@@ -57,7 +57,7 @@ def options_table(plan: Design) -> TextTable:
         ("who noises", inputs.release_form.who_noises),
         ("answers", f"{inputs.answers}{', others are clipped to it' if inputs.clip else ''}"),
         *([] if inputs.device_epsilon is None else [("device epsilon", plain_number(inputs.device_epsilon))]),
-        ("questions per person", f"{inputs.questions:,}"),
+        *([("questions per person", f"{inputs.questions:,}")] if inputs.questions > 1 else []),
         ("minimised", OBJECTIVES[inputs.objective]),
     ]
     limits = {
