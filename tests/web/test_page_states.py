@@ -185,7 +185,9 @@ def test_several_questions_of_0_1_0_are_refused_with_a_sentence(visit):
     visit.page.evaluate("text => (location.hash = text)", link("93", "3"))
     expect(notice).to_contain_text(said)
     held = link("95", "2").replace("&end", "").replace("&", "&held.")
-    visit.page.evaluate("text => (location.hash = text)", link("94", "1").replace("&end", f"&held.{held}&end"))
+    visit.page.evaluate(
+        "text => (location.hash = text)", link("94", "1").replace("&end", f"&held.{held}&end")
+    )
     expect(visit.control("total")).to_have_value("94")
     expect(notice).to_contain_text(said)
 
