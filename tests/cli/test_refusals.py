@@ -73,6 +73,7 @@ def folder(tmp_path_factory):
             )
             for command in (
                 f"{DESIGN} --total 9",
+                "compare strata.csv --epsilon 1 --total 9",
                 "evaluate strata.csv --epsilon 1 --sample-sizes 9,9",
                 "sweep strata.csv --epsilon 1,2 --total 9",
                 "pilot strata.csv --epsilon 1 --pilot-epsilon 0.3 --total 40 --pilot-total 9",
