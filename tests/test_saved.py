@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 import dpstrata as dps
+from dpstrata.fielding.frames import frame_strata
+from dpstrata.planning.best import design_as_asked
+from dpstrata.survey.inputs import Inputs
 
 SAVED = Path(__file__).parent / "saved"
 DESIGNS = sorted(path for path in SAVED.glob("*/*.json") if path.name != "index.json")
@@ -63,3 +66,39 @@ def test_a_saved_survey_goes_on(survey):
     assert release.known_before == 24
     assert release.spent.epsilon > 2
     assert dps.estimate(survey / "design.json", out).whole.answers == 24
+
+
+@pytest.mark.parametrize("release", ["microdata", "sums"])
+def test_a_design_for_several_questions_is_carried_out_as_before(release, tmp_path):
+    """``dps.design`` refuses it now; a document of 0.1.0 that has it is drawn, released and reported."""
+    shutil.copy(SAVED / "0.1.0" / "survey" / "frame.csv", tmp_path)
+    frame = dps.open_frame(tmp_path / "frame.csv", id="person", stratum="site")
+    asked = {"epsilon": 1.0, "total": 24, "mechanism": "discrete_laplace", "answers": "binary"}
+    inputs = Inputs(**asked, release=release, questions=3, formulas=1)
+    design_as_asked(frame_strata(frame), inputs).save(tmp_path / "design.json")
+    written = json.loads((tmp_path / "design.json").read_text())
+    assert (written["version"], written["inputs"]["questions"]) == (1, 3)
+    plan = dps.load_design(tmp_path / "design.json")
+    assert plan.table()["answer_epsilon"] == pytest.approx(plan.local_epsilons / 3)
+    assert "the same people answer every question" in plan.privacy["assumptions"]
+
+    files = {"sample": tmp_path / "sample.csv", "key_file": tmp_path / "draw.key"}
+    dps.draw(tmp_path / "design.json", frame, out=files["sample"], key_file=files["key_file"])
+    header, *drawn = files["sample"].read_text().split()
+    answered = [f"{header},one,two,three", *(f"{row},{i % 2},0,1" for i, row in enumerate(drawn))]
+    (tmp_path / "answers.csv").write_text("\n".join(answered) + "\n")
+    step = dps.publish if release == "sums" else dps.privatize
+    for question in ("one", "two", "three"):
+        columns = {"id": "person", "stratum": "site", "answer": question}
+        out = tmp_path / f"{question}.csv"
+        released = step(tmp_path / "design.json", tmp_path / "answers.csv", **files, **columns, out=out)
+        assert released.spent.epsilon == 1.0  # in all
+        assert dps.estimate(tmp_path / "design.json", out).whole.answers == 24
+
+    report = dps.report_html(plan)
+    assert "questions per person" in report
+    assert "with an option that is gone (questions)" in report
+    assert "questions=3" not in report
+    assert dps.simulate(plan, dps.synthetic_population(plan), replications=2000, seed=1).agrees()
+    assert dps.sensitivity(plan).plan == plan
+    assert dps.compare_releases(plan).table()["standard_error"][0] > 0

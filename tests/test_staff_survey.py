@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
+from earlier import design_of_document
 
 SIZES = [980, 710, 660, 350, 330, 320, 270, 200, 140, 110, 110, 50]
 NAMES = [f"department {i + 1}" for i in range(12)]
@@ -36,7 +37,7 @@ def test_an_office_that_sees_raw_answers_is_told_that_it_can_do_better():
 
 
 def test_ten_questions_are_too_many():
-    plan = dps.design(STAFF, at_most=sum(SIZES), questions=10, **OPTIONS)
+    plan = design_of_document(STAFF, at_most=sum(SIZES), questions=10, **OPTIONS)
     assert plan.standard_error > 0.24
     assert plan.certificate.optimal  # and useless all the same
     assert "a share of 8% could not be told from 0% or 56%" in str(plan)

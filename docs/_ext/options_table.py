@@ -36,8 +36,8 @@ def _value(option: Option) -> str:
 
     Examples
     --------
-    >>> _value(OPTIONS["questions"]), _value(OPTIONS["max_fraction"]), _value(OPTIONS["budget"])
-    ('whole number, 1 to 1,000', 'number, above 0, at most 1', 'number, above 0')
+    >>> _value(OPTIONS["total"]), _value(OPTIONS["max_fraction"]), _value(OPTIONS["budget"])
+    ('whole number, at least 1', 'number, above 0, at most 1', 'number, above 0')
     """
     if option.choices:
         return ", ".join(f"`{choice}`" for choice in option.choices)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from earlier import design_of_document
 
 PROBLEMS = 3000 if os.environ.get("DPSTRATA_EXAMPLES") == "new" else 60
 SEED = None if os.environ.get("DPSTRATA_EXAMPLES") == "new" else 16
@@ -111,7 +112,7 @@ class Asked:
     def design(self, **goal):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dps.DpstrataWarning)
-            return dps.design(
+            return design_of_document(
                 self.strata,
                 epsilon=self.epsilon,
                 release="sums",
@@ -311,7 +312,7 @@ def test_the_best_mechanism_for_a_target_is_that_of_all(rng):
 def test_the_credit_in_closed_form(questions):
     """coth²(E/2)·w(e_c) is w(e) − w(E), w being the variance of discrete Laplace noise; nothing from e = E on."""
     E = 3.0
-    plan = dps.design(
+    plan = design_of_document(
         dps.Strata([50, 4000], [0.3, 0.4]),
         epsilon=0.2,
         total=60,

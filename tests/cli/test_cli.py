@@ -99,13 +99,19 @@ def test_json_is_the_document_alone(tmp_path):
         (["--at-most", 2000], "972 interviews are best, 1,028 fewer than the 2,000 allowed"),
         (["--target-se", 0.05], "50 interviews are the fewest that reach a standard error of 0.05"),
         (["--target-margin", 0.1, "--confidence", 0.9], "interviews are the fewest that reach"),
-        (["--total", 200, "--questions", 3], "200 interviews in 4 strata"),
     ],
 )
 def test_other_questions(question, words):
     result = run("design", EXAMPLE, "--epsilon", 0.1, *LAPLACE, *question)
     assert result.returncode == 0
     assert words in " ".join(result.stdout.split())
+
+
+def test_one_question_is_what_is_designed_anyway():
+    asked = "--epsilon", 1, "--total", 200, "--json"
+    one, plain = (run("design", EXAMPLE, *asked, *more) for more in (["--questions", 1], []))
+    assert (one.returncode, one.stdout) == (0, plain.stdout)
+    assert "--questions" not in run("design", "--help").stdout
 
 
 def test_a_total_beyond_the_best_warns_and_goes_on():

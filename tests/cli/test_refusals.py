@@ -66,6 +66,21 @@ def folder(tmp_path_factory):
             "--trust is gone: --release says what is published. A trusted curator is now --release sums without "
             "--device-epsilon; every noised answer is published with --release microdata, the default.",
         ),
+        *(
+            (
+                f"{command} --questions 3",
+                "--questions is gone: give the questions themselves with --questionnaire, which divides them "
+                "into forms instead of splitting the budget.",
+            )
+            for command in (
+                f"{DESIGN} --total 9",
+                "compare strata.csv --epsilon 1 --total 9",
+                "evaluate strata.csv --epsilon 1 --sample-sizes 9,9",
+                "sweep strata.csv --epsilon 1,2 --total 9",
+                "pilot strata.csv --epsilon 1 --pilot-epsilon 0.3 --total 40 --pilot-total 9",
+            )
+        ),
+        ("sweep strata.csv --epsilon 1 --total 9 --questions 1,2", "--questions is gone"),
         (
             f"{DESIGN} --total 40000",
             "--total must be at most the sum of the maximums (1,500), got --total 40,000.",
@@ -93,10 +108,6 @@ def folder(tmp_path_factory):
         (
             "design strata.csv --zcdp 1 --total 9 --mechanism laplace",
             "--zcdp requires --mechanism gaussian, got --mechanism lap",
-        ),
-        (
-            f"{DESIGN} --total 9 --mechanism best --delta 1e-6 --questions 2",
-            "questions above 1 with Gaussian noise is not available in this version of dpstrata; remove it.",
         ),
         (
             f"{DESIGN} --total 9 --domains stratum=0.1",

@@ -12,6 +12,7 @@ from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.ledger import loss_of_repeats
 from dpstrata.fielding.privatize import privatize
 from dpstrata.fielding.response import central_losses, fewest_willing
+from earlier import design_of_document
 from fielding import field_instead, release
 
 
@@ -76,7 +77,7 @@ def test_other_people_for_another_question_show_who_was_drawn(fielded):
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     counted = frame_strata(frame)
     strata = dps.Strata(counted.sizes, names=counted.names, response_rates=[0.7, 0.7])
-    plan = dps.design(strata, epsilon=1, total=40, answers=(0, 100_000), questions=2)
+    plan = design_of_document(strata, epsilon=1, total=40, answers=(0, 100_000), questions=2)
     field_instead(folder, frame, plan, {"income": 43210, "rent": 12})
     header, *rows = (folder / "answers.csv").read_text().splitlines()
     by_region = [[row for row in rows if f",{name}," in row] for name in plan.strata.names]

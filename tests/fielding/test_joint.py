@@ -13,6 +13,7 @@ from dpstrata.fielding.keys import commitment
 from dpstrata.fielding.ledger import Entry, Recognition, keyed_digest
 from dpstrata.fielding.response import planned_shares
 from dpstrata.privacy.promises import Spent
+from earlier import design_of_document
 
 KEY = b"k" * 32
 
@@ -56,7 +57,7 @@ def true_loss(N, n, willing, keep):
 def test_two_questions_lose_what_is_counted(N, n, epsilon, rate, same):
     """Someone who answers one question and not the other shows that they were drawn."""
     strata = dps.Strata([N], [0.4], response_rates=[rate])
-    plan = dps.design(
+    plan = design_of_document(
         strata, epsilon=epsilon, total=n, questions=2, answers="binary", mechanism="randomized_response"
     )
     e = float(plan.local_epsilons[0]) / 2

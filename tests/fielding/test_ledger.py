@@ -20,6 +20,7 @@ from dpstrata.fielding.keys import commitment, read_key, survey_key
 from dpstrata.fielding.ledger import Spent, keyed_digest, loss_of_repeats
 from dpstrata.fielding.privatize import privatize
 from dpstrata.files import writing as output
+from earlier import design_of_document
 from fielding import COLUMNS, field_instead, release
 
 
@@ -69,7 +70,7 @@ def test_several_questions_share_one_budget(fielded):
     """Two questions, one release each, spend epsilon once; a third, or either again, does not go unsaid."""
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), questions=2)
+    plan = design_of_document(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), questions=2)
     field_instead(folder, frame, plan, {"income": 4, "rent": 5, "age": 6})
 
     def noised(answer, **more):

@@ -8,13 +8,14 @@ import pytest
 import dpstrata as dps
 from dpstrata.fielding.grid_noise import noise_at
 from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from earlier import design_of_document
 from problems import CASES
 
 STRATA = dps.Strata([10_000_000, 3_000_000], [0.2, 0.3], names=["a", "b"])
 
 
 def design(mechanism="laplace", answers=(0, 1), delta=0.0, **more):
-    return dps.design(
+    return design_of_document(
         STRATA, epsilon=0.05, total=60_000, mechanism=mechanism, answers=answers, delta=delta, **more
     )
 

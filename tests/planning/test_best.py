@@ -11,6 +11,7 @@ import dpstrata as dps
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.variances import planned_variance
 from dpstrata.designs.choice import better_mechanism, valid_mechanisms
+from earlier import design_of_document
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
 ONLY_GAUSSIAN = ({"epsilon": 1, "delta": 1e-6}, {"zcdp": 0.5}, {"gdp": 1.0})
@@ -90,7 +91,7 @@ def test_valid_mechanisms_by_answers_and_release():
 )
 def test_nothing_is_solved_that_cannot_be_the_best(answers, release, options, names):
     asked = {"epsilon": 1, "total": 4000, "answers": answers, "release": release, "mechanism": "best"}
-    plan = dps.design(PAPER, **(asked | options))
+    plan = design_of_document(PAPER, **(asked | options))
     assert [row.mechanism for row in plan.choice] == names
 
 
@@ -253,7 +254,7 @@ def test_the_best_is_gaussian_where_only_that_keeps_the_promise(promise, tmp_pat
     assert dps.load_design(tmp_path / "d.json") == plan
     if "delta" in promise:
         with pytest.raises(dps.NotAvailableError, match="questions above 1 with Gaussian noise"):
-            dps.design(PAPER, total=200, questions=2, mechanism="best", **promise)
+            design_of_document(PAPER, total=200, questions=2, **promise)
 
 
 def random_survey(rng):
@@ -317,18 +318,18 @@ def test_the_best_is_what_trying_all_of_them_finds():
         plans, reasons = {}, []
         for name in ("laplace", "discrete_laplace", "tulap", "randomized_response", "staircase", "piecewise"):
             try:
-                plans[name] = dps.design(strata, **options, **goal, mechanism=name)
+                plans[name] = design_of_document(strata, **options, **goal, mechanism=name)
             except dps.InfeasibleError as reason:
                 reasons.append(str(reason))
             except dps.InputError:
                 continue  # not for such answers, or not for sums
         if not plans:
             with pytest.raises(dps.InfeasibleError) as caught:
-                dps.design(strata, **options, **goal, mechanism="best")
+                design_of_document(strata, **options, **goal)
             assert str(caught.value) in reasons
             seen["infeasible"] += 1
             continue
-        best = dps.design(strata, **options, **goal, mechanism="best")
+        best = design_of_document(strata, **options, **goal)
         value, gap = in_order(best)
         for name, plan in plans.items():
             other, _ = in_order(plan)

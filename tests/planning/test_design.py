@@ -171,6 +171,12 @@ def test_fractions_are_taken_as_written():
             "device_epsilon; every noised answer is published with release='microdata', the default",
         ),
         (
+            {"total": 200, "questions": 3},
+            dps.InputError,
+            "questions is gone: give the questions themselves with questionnaire, which divides them into forms "
+            "instead of splitting the budget",
+        ),
+        (
             {"total": 200, "device_epsilon": 3},
             dps.InputError,
             "device_epsilon needs release='sums', got release='microdata'",
@@ -219,11 +225,6 @@ def test_fractions_are_taken_as_written():
             "mechanism='gaussian' needs delta above 0",
         ),
         (
-            {"total": 200, "mechanism": "gaussian", "delta": 1e-6, "questions": 2},
-            dps.NotAvailableError,
-            "questions above 1 with Gaussian noise is not available",
-        ),
-        (
             {"total": 200, "mechanism": "gaussian", "delta": 0.5},
             dps.InputError,
             "delta of at least 1e-50 and below 0.01, got delta=0.5",
@@ -252,7 +253,6 @@ def test_fractions_are_taken_as_written():
         ({"total": 9, "mechanism": ["laplace"]}, dps.InputError, "mechanism must be one of laplace"),
         ({"total": 9, "finite_population": "no"}, dps.InputError, "finite_population must be True or False"),
         ({"domains": {"stratum": {}}}, dps.InputError, "a design needs one of"),
-        ({"total": 200, "questions": 0}, dps.InputError, "questions must be at least 1"),
         (
             {"total": 200, "release": "sums", "mechanism": "piecewise"},
             dps.InputError,
@@ -327,7 +327,9 @@ def test_the_signature_is_pinned():
         "mechanism",
         "objective",
         "answers",
-        "questions",
+        "questionnaire",
+        "spreads",
+        "forms",
         "release",
         "device_epsilon",
         "local_epsilon_cap",

@@ -11,6 +11,7 @@ from dpstrata.allocation.posing import pose
 from dpstrata.allocation.solvers.free import best_sizes
 from dpstrata.planning import goal_search as questions
 from dpstrata.survey.inputs import Inputs
+from earlier import design_of_document
 from problems import MECHANISMS, answers_of
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
@@ -51,9 +52,10 @@ def test_at_most_equals_trying_every_total(seed):
     rng = np.random.default_rng([1, seed])
     strata, options = random_survey(rng)
     limit = int(rng.integers(len(strata), strata.population + 5))
-    plan = dps.design(strata, at_most=limit, **options)
+    plan = design_of_document(strata, at_most=limit, **options)
     most = min(limit, most_people(strata))
-    every = {total: dps.design(strata, total=total, **options) for total in range(len(strata), most + 1)}
+    totals = range(len(strata), most + 1)
+    every = {total: design_of_document(strata, total=total, **options) for total in totals}
     assert plan.total <= limit
     planned = [other.problem.objective(other.sample_sizes) for other in every.values()]
     assert plan.problem.objective(plan.sample_sizes) == pytest.approx(min(planned), rel=1e-12)
@@ -286,7 +288,7 @@ def test_a_cap_is_kept_and_what_it_leaves_is_reported():
 
 
 def test_the_cap_is_on_one_answer_of_several():
-    plan = dps.design(PAPER, epsilon=1, total=200, questions=3, local_epsilon_cap=1.5)
+    plan = design_of_document(PAPER, epsilon=1, total=200, questions=3, local_epsilon_cap=1.5)
     assert plan.local_epsilons.max() == 4.5
     assert plan.capped.all()
     assert "all noised answers of one person" in plan.privacy["in_words"]

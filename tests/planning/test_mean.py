@@ -11,6 +11,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.present.report.report import write_report
+from earlier import design_of_document
 
 PAPER = dps.Strata(
     sizes=[7000, 8000, 9000, 10000],
@@ -169,7 +170,7 @@ def test_goals(domains):
 )
 def test_what_is_not_supported_is_refused(options, message):
     with pytest.raises(dps.DpstrataError, match=message):
-        dps.design(PAPER, **{"epsilon": 1, "total": 200, "release": "mean", **options})
+        design_of_document(PAPER, **{"epsilon": 1, "total": 200, "release": "mean", **options})
 
 
 @pytest.mark.parametrize("goal", [{"budget": 500}, {"target_se": 0.01}])

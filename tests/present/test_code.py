@@ -42,9 +42,9 @@ QUESTIONS = {
     "best": {"epsilon": 1, "total": 300, "mechanism": "best", "answers": "binary"},
     "grid": {"epsilon": 1, "total": 300, "mechanism": "discrete_laplace", "answers": (-5, 5, 0.5)},
     "gaussian": {"epsilon": 1, "delta": 1e-6, "total": 300, "mechanism": "gaussian"},
-    "zcdp": {"zcdp": 0.3, "total": 300, "mechanism": "gaussian", "questions": 2},
+    "zcdp": {"zcdp": 0.3, "total": 300, "mechanism": "gaussian"},
     "gdp": {"gdp": 1.25, "total": 300, "mechanism": "gaussian", "release": "sums"},
-    "cap": {"epsilon": 1, "total": 300, "local_epsilon_cap": 4.5, "questions": 3, "finite_population": False},
+    "cap": {"epsilon": 1, "total": 300, "local_epsilon_cap": 4.5, "finite_population": False},
     "limits": {
         "epsilon": 1,
         "total": 900,

@@ -13,6 +13,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.present.report.tables import noise_in_words
+from earlier import design_of_document
 from report_reader import Reader, require_closed
 
 SIZES, SDS = [7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064]
@@ -64,7 +65,7 @@ DESIGNS = {
 def quiet(strata, options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return dps.design(strata, **options)
+        return design_of_document(strata, **options)
 
 
 @pytest.fixture(params=DESIGNS, scope="module")
@@ -138,7 +139,8 @@ def test_the_noise_is_that_of_the_design(made):
     ],
 )
 def test_what_noises_an_answer_is_said(mechanism, words, questions):
-    plan = dps.design(FOUR, epsilon=1, total=300, answers="binary", mechanism=mechanism, questions=questions)
+    asked = {"epsilon": 1, "total": 300, "answers": "binary", "mechanism": mechanism}
+    plan = design_of_document(FOUR, questions=questions, **asked)
     assert noise_in_words(plan).startswith(words)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
+from earlier import design_of_document
 
 FOUR = dps.Strata([7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064], names=["D", "C", "B", "A"])
 CURVE = [
@@ -117,7 +118,7 @@ def test_parts_add_up_to_the_variance_of_every_rival():
 
 
 def test_budgets_are_those_of_one_answer_with_the_cap():
-    plan = dps.design(FOUR, epsilon=1, total=200, local_epsilon_cap=2, questions=2)
+    plan = design_of_document(FOUR, epsilon=1, total=200, local_epsilon_cap=2, questions=2)
     chart = budgets_chart(plan)
     drawn = [row["budget"] for row in chart.spec["layer"][0]["data"]["values"]]
     assert drawn == pytest.approx(plan.columns()["answer_epsilon"])

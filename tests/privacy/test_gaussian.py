@@ -10,6 +10,7 @@ from scipy import integrate, stats
 import dpstrata as dps
 from dpstrata.privacy.mechanisms.kernels import Step, point
 from dpstrata.privacy.mechanisms.registry import get_mechanism
+from earlier import design_of_document
 from problems import answers_of
 
 EPS = np.finfo(float).eps
@@ -113,7 +114,7 @@ def test_documents_and_statement(tmp_path):
 def test_constant_noise_gives_neyman_with_more_spread(tmp_path, promise, variance, questions):
     """The design is Neyman's with S² + v, v the variance without any sampling; nothing is amplified."""
     options = {"mechanism": "gaussian", "questions": questions, "finite_population": False, **promise}
-    plan = dps.design(PAPER, total=200, **options)
+    plan = design_of_document(PAPER, total=200, **options)
     v = variance * questions
     weight = (PAPER.sizes / PAPER.sizes.sum()) ** 2
     assert plan.noise_sds == pytest.approx(np.full(4, math.sqrt(v)))
@@ -126,7 +127,7 @@ def test_constant_noise_gives_neyman_with_more_spread(tmp_path, promise, varianc
     assert "a secret sample does not strengthen this promise" in plan.privacy["in_words"]
     plan.save(tmp_path / "d.json")
     assert dps.load_design(tmp_path / "d.json") == plan
-    assert dps.design(PAPER, at_most=34_000, **options).total == 34_000
+    assert design_of_document(PAPER, at_most=34_000, **options).total == 34_000
 
 
 def test_constant_noise_keeps_zcdp():

@@ -11,6 +11,7 @@ import dpstrata as dps
 from dpstrata.privacy.mechanisms.kernels import Step, point
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.mechanisms.shared import SharedBudget
+from earlier import design_of_document
 from problems import MECHANISMS, answers_of, is_additive, plain_variance
 
 EPS = np.finfo(float).eps
@@ -79,7 +80,8 @@ def test_the_promise_holds_for_all_answers_together():
 
 def test_designs_for_several_questions():
     strata = dps.Strata([7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064])
-    one, three = (dps.design(strata, epsilon=1, total=200, questions=m, mechanism="laplace") for m in (1, 3))
+    asked = {"epsilon": 1, "total": 200, "mechanism": "laplace"}
+    one, three = dps.design(strata, **asked), design_of_document(strata, questions=3, **asked)
     assert three.noise_sds == pytest.approx(math.sqrt(2) / (three.local_epsilons / 3))
     assert three.standard_error > one.standard_error
     assert three.certificate.optimal
@@ -88,7 +90,7 @@ def test_designs_for_several_questions():
 
 
 def test_a_design_for_several_questions_round_trips(tmp_path):
-    plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40, questions=4)
+    plan = design_of_document(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40, questions=4)
     plan.save(tmp_path / "d.json")
     assert dps.load_design(tmp_path / "d.json") == plan
 

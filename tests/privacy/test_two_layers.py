@@ -14,6 +14,7 @@ from mpmath import mp
 
 import dpstrata as dps
 from dpstrata.fielding.grid_noise import noise_at, office_noise_at
+from earlier import design_of_document
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::dpstrata.DpstrataWarning"
@@ -72,7 +73,7 @@ class Drawn:
     """Both layers as the library draws them for a real design, from the probabilities of its own noise."""
 
     def __init__(self, mechanism, *, N, n, epsilon, E, K=1, questions=1, rate=1):
-        plan = dps.design(
+        plan = design_of_document(
             dps.Strata([N], [0.1], response_rates=None if rate == 1 else [rate], names=["all"]),
             epsilon=epsilon,
             total=n,

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 import dpstrata as dps
+from dpstrata.cli import app
 from dpstrata.cli.options import takes_options
 from dpstrata.designs.document_shape import InputsPart
 from dpstrata.designs.schema import options_json
@@ -19,6 +21,7 @@ from dpstrata.web.requests import Options
 
 ROOT = Path(__file__).parents[2]
 ASKED = {"epsilon": 1.0, "total": 200}
+OF_QUESTIONNAIRES = ("questionnaire", "spreads", "forms")
 
 
 def forgotten(option: Option) -> list[str]:
@@ -63,10 +66,9 @@ def test_what_was_forgotten_is_named():
 
 
 def test_the_signature_has_no_other_and_the_same_order():
-    of_questionnaires = ("questionnaire", "spreads", "forms")
     names = list(inspect.signature(dps.design).parameters)
-    assert [name for name in names if name not in of_questionnaires] == ["strata", *OPTIONS, "gone"]
-    assert set(of_questionnaires) <= set(names)
+    assert [name for name in names if name not in OF_QUESTIONNAIRES] == ["strata", *OPTIONS, "gone"]
+    assert set(OF_QUESTIONNAIRES) <= set(names)
 
 
 def test_all_that_is_made_from_them_has_them():
@@ -75,12 +77,32 @@ def test_all_that_is_made_from_them_has_them():
         """Take every option."""
 
     flags = inspect.signature(command).parameters
-    others = ("strata", "sheet", "questionnaire", "spreads", "forms")
-    assert [name for name in flags if name not in others] == [*OPTIONS, *GONE]
+    flags = [name for name in flags if name not in ("strata", "sheet")]
+    assert flags == [*OPTIONS, *OF_QUESTIONNAIRES, *GONE]
     assert list(Options.model_fields) == list(OPTIONS)
-    assert {*InputsPart.model_fields} == {*RECORDED, "default_answers"}
-    assert {part.name for part in fields(Inputs)} == {*RECORDED, "default_answers", "formulas"}
+    recorded = {*RECORDED, *OF_QUESTIONNAIRES, "default_answers"}
+    assert {*InputsPart.model_fields} == recorded
+    assert {part.name for part in fields(Inputs)} == {*recorded, "formulas"}
     assert set(OF_STRATA) == {"response_rate", "proportion"}
+
+
+def test_an_option_that_is_gone_is_only_in_documents():
+    """Neither help, nor tables, nor the page offer it; documents of earlier versions have it."""
+    assert not set(GONE) & set(OPTIONS)
+    assert RECORDED["questions"].default == 1
+    for name in GONE:
+        assert f'"{name}"' not in options_json()
+
+
+@pytest.mark.parametrize("command", ["design", "evaluate", "sweep", "pilot"])
+def test_an_option_that_is_gone_is_not_in_the_help(command):
+    shown = {
+        each.name
+        for each in typer.main.get_command(app).commands[command].params
+        if not getattr(each, "hidden", False)
+    }
+    assert "epsilon" in shown
+    assert not shown & set(GONE)
 
 
 def test_what_the_page_reads_is_current():

@@ -19,6 +19,7 @@ from dpstrata.survey import releases
 from dpstrata.survey.releases import OPTION, RELEASES, ReleaseName, kind_of
 from dpstrata.survey.releases.base import Release
 from dpstrata.survey.releases.sums import Sums
+from earlier import design_of_document
 from problems import MECHANISMS, RELEASED, is_additive, make_problem, plain_term
 
 WORDS = [name for name, kind in inspect.get_annotations(Release).items() if kind == "ClassVar[str]"]
@@ -218,7 +219,7 @@ ALONE = [(1, PURE), (3, PURE)]  # all that two layers keep
     ],
 )
 def test_a_design_says_what_is_released(name, device, questions, promise, tmp_path):
-    plan = dps.design(
+    plan = design_of_document(
         dps.Strata([700, 900], [0.3, 0.1]),
         total=60,
         questions=questions,

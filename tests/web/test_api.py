@@ -59,7 +59,7 @@ def test_numbers_may_be_text_as_typed(client, four):
         {"epsilon": 1, "total": 200, "release": "sums", "device_epsilon": 3},
         {"epsilon": 1, "delta": 1e-6, "total": 200, "mechanism": "gaussian"},
         {"zcdp": 0.5, "total": 200, "mechanism": "gaussian"},
-        {"epsilon": 1, "total": 200, "questions": 3, "min_per_stratum": 10, "max_fraction": 0.5},
+        {"epsilon": 1, "total": 200, "min_per_stratum": 10, "max_fraction": 0.5},
     ],
 )
 def test_every_question_that_the_library_answers(client, four, options):
@@ -112,9 +112,15 @@ def test_one_value_for_all_strata(client, four):
     assert client.post("/api/design", json=four).json() == reply
 
 
+def test_one_question_is_what_is_designed_anyway(client, four):
+    reply = client.post("/api/design", json=four).json()
+    four["options"]["questions"] = 1
+    assert client.post("/api/design", json=four).json() == reply
+
+
 def test_a_useless_survey_says_so_in_the_headline(client, four):
     del four["strata"]["sd"]
-    four["options"] |= {"epsilon": 0.1, "questions": 10, "proportion": 0.08, "answers": "binary"}
+    four["options"] |= {"epsilon": 0.01, "proportion": 0.08, "answers": "binary"}
     reply = client.post("/api/design", json=four).json()
     assert "a share of 8% could not be told from 0% or " in reply["headline"]
 
@@ -253,7 +259,8 @@ def test_options_are_those_of_the_library():
     from dpstrata.cli.options import OPTIONS
     from dpstrata.web.requests import Options
 
-    arguments = set(inspect.signature(dps.design).parameters) - {"strata", "gone"}
+    others = {"strata", "gone", "questionnaire", "spreads", "forms"}
+    arguments = set(inspect.signature(dps.design).parameters) - others
     assert set(Options.model_fields) == set(OPTIONS) == arguments
 
 

@@ -132,6 +132,11 @@ def test_all_wrong_cells_are_reported_at_once(client, four):
             "trust is gone: release says what is published. A trusted curator is now release='sums' without "
             "device_epsilon; every noised answer is published with release='microdata', the default.",
         ),
+        (
+            {"epsilon": 1, "total": 200, "questions": 3},
+            "questions is gone: give the questions themselves with questionnaire, which divides them into forms "
+            "instead of splitting the budget.",
+        ),
     ],
 )
 def test_an_impossible_question_is_refused_by_the_librarys_own_sentence(client, four, options, words):

@@ -16,7 +16,6 @@ NUMBERS = (
     "target_se",
     "budget",
     "delta",
-    "questions",
     "local_epsilon_cap",
     "zcdp",
 )
@@ -42,7 +41,6 @@ more = st.fixed_dictionaries(
         "release": st.sampled_from(["microdata", "sums"]),
         "device_epsilon": st.floats(0.1, 20),
         "local_epsilon_cap": st.floats(0.1, 20),
-        "questions": st.integers(1, 5),
     },
 )
 columns = {

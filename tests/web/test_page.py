@@ -102,18 +102,16 @@ def test_every_other_control_reaches_the_design(visit, strata):
     visit.control("answers").fill("0:2")
     visit.control("local_epsilon_cap").fill("3")
     visit.control("objective").select_option("trace")
-    visit.control("questions").fill("2")
     visit.control("min_per_stratum").fill("30")
-    visit.headline(headline(dps.design(strata, mechanism="tulap", local_epsilon_cap=3, questions=2, **alike)))
+    visit.headline(headline(dps.design(strata, mechanism="tulap", local_epsilon_cap=3, **alike)))
     visit.control("local_epsilon_cap").fill("")
     expect(visit.control("device_epsilon")).to_have_count(0)
     visit.control("release").select_option("sums")
     visit.control("device_epsilon").fill("2.5")
-    sums = {"release": "sums", "device_epsilon": 2.5, "questions": 2}
+    sums = {"release": "sums", "device_epsilon": 2.5}
     visit.headline(headline(dps.design(strata, mechanism="tulap", **sums, **alike)))
     visit.control("device_epsilon").fill("")
     visit.control("mechanism").select_option("gaussian")
-    visit.control("questions").fill("1")
     visit.headline(headline(dps.design(strata, mechanism="gaussian", delta=1e-6, release="sums", **alike)))
 
 

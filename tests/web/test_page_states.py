@@ -109,6 +109,9 @@ def test_a_document_opens_with_its_own_question_or_not_at_all(visit, strata, tmp
     named = dps.design(strata, epsilon=1, total=200, answers=["rent", "own", "other"])
     open_file(visit, "design.json", saved(named))
     expect(notice).to_contain_text("categories, for which the page has no control")
+    asked = dps.Questionnaire([dps.Question("smokes", "yes_no"), dps.Question("drinks", "yes_no")])
+    open_file(visit, "design.json", saved(dps.design(strata, epsilon=1, total=200, questionnaire=asked)))
+    expect(notice).to_contain_text("a questionnaire, for which the page has no control")
     for content in (
         b'{"format": "dpstrata.design", "strata": []}',
         b'{"format": "dpstrata.design", "strata": [1]}',
@@ -155,6 +158,41 @@ def test_who_was_trusted_in_0_1_0_says_what_is_published(visit):
     open_file(visit, "plan.json", json.dumps(saved).encode())
     expect(visit.control("release")).to_have_value("microdata")
     visit.headline(headline(dps.design(two, epsilon=1, total=90, mechanism="laplace")))
+
+
+def test_several_questions_of_0_1_0_are_refused_with_a_sentence(visit):
+    """In its documents, its plan files and its links; one question is what is planned anyway."""
+    said = "Several questions can no longer share one budget: describe them in a questionnaire"
+    notice = visit.page.locator(".notice.error")
+    open_file(visit, "design.json", (SAVED / "curator-questions.json").read_bytes())
+    expect(notice).to_contain_text(said)
+    strata = "stratum,size,sd;A,7000,0.283;B,8000,0.08"
+    table = {"columns": ["stratum", "size", "sd"], "rows": [["A", "7000", "0.283"], ["B", "8000", "0.08"]]}
+
+    def file(total, questions):
+        options = {"total": total, "questions": questions}
+        return json.dumps({"format": "dpstrata.plan", "version": 1, **table, "options": options}).encode()
+
+    def link(total, questions):
+        return f"total={total}&epsilon=1&mechanism=laplace&questions={questions}&strata={strata}&end"
+
+    open_file(visit, "plan.json", file("90", "1"))
+    expect(notice).to_have_count(0)
+    expect(visit.control("total")).to_have_value("90")
+    open_file(visit, "plan.json", file("91", "3"))
+    expect(notice).to_contain_text(said)
+    expect(visit.control("total")).to_have_value("90")
+    expect(visit.control("questions")).to_have_count(0)
+    visit.page.evaluate("text => (location.hash = text)", link("92", "1"))
+    expect(visit.control("total")).to_have_value("92")
+    visit.page.evaluate("text => (location.hash = text)", link("93", "3"))
+    expect(notice).to_contain_text(said)
+    held = link("95", "2").replace("&end", "").replace("&", "&held.")
+    visit.page.evaluate(
+        "text => (location.hash = text)", link("94", "1").replace("&end", f"&held.{held}&end")
+    )
+    expect(visit.control("total")).to_have_value("94")
+    expect(notice).to_contain_text(said)
 
 
 # --- numbers ----------------------------------------------------------------------------------
@@ -406,7 +444,7 @@ def test_refusals_are_marked_at_their_control(visit):
     ("name", "text", "said"),
     [
         ("local_epsilon_cap", "-1", "The local epsilon cap must be at least 1e-6, got -1."),
-        ("questions", "0", "The number of questions must be at least 1, got 0."),
+        ("min_per_stratum", "0", "The minimum per stratum must be at least 1, got 0."),
     ],
 )
 def test_refusals_of_other_options_are_marked_at_their_control(visit, name, text, said):

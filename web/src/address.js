@@ -1,6 +1,6 @@
 // A plan as readable text for an address: total=200&epsilon=1&strata=stratum,size,sd;A,7000,0.283;...&end
 
-import { checkPlan, DEFAULTS, EARLIER, MOST_IN_ADDRESS, NAMES, QUESTIONS } from "./plan.js";
+import { asksSeveral, checkPlan, DEFAULTS, EARLIER, MOST_IN_ADDRESS, NAMES, QUESTIONS } from "./plan.js";
 
 const LONGEST = 30_000; // characters; mail and chat programs cut longer links
 const END = "end"; // without it, a link that was cut inside its last cell would open as another plan
@@ -25,7 +25,7 @@ function pairsOf({ columns, rows, options }, prefix) {
   return [...[options.question, ...others].map((name) => `${prefix}${name}=${plainly(options[name])}`), `${prefix}strata=${table}`];
 }
 
-// What an address holds. A part that is damaged is null, and named in `damaged`: "link" or "held".
+// What an address holds. A part that cannot be read is null, and `damaged` says why: "link", "held" or "several".
 export function fromAddress(text) {
   if (text === "") return { plan: null, held: null, damaged: null };
   const parts = { "": new Map(), "held.": new Map() };
@@ -38,9 +38,10 @@ export function fromAddress(text) {
     part.set(name, value);
   }
   const plan = whole ? planOf(parts[""]) : null;
-  if (!plan) return { plan: null, held: null, damaged: "link" };
+  const damage = (part, name) => (whole && asksSeveral(part.get("questions")) ? "several" : name);
+  if (!plan) return { plan: null, held: null, damaged: damage(parts[""], "link") };
   const held = parts["held."].size ? planOf(parts["held."]) : null;
-  return { plan, held, damaged: parts["held."].size && !held ? "held" : null };
+  return { plan, held, damaged: parts["held."].size && !held ? damage(parts["held."], "held") : null };
 }
 
 function planOf(pairs) {

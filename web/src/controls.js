@@ -69,8 +69,6 @@ export function Controls({ plan, population, range, problem, onChange, onRest, o
           words="The most that one noised answer may reveal to someone who knows who gave it." />
         <${Select} name="objective" label="What should be precise" choices=${CHOICES.objective} value=${options.objective} error=${failed("objective")} onSet=${set}
           words="What the plan makes as precise as possible." />
-        <${Field} name="questions" label="Questions" unit="asked of the same people" value=${options.questions}
-          error=${failed("questions")} onSet=${set} words="Several questions share each person's budget." />
         <${Field} name="confidence" label="Confidence" unit="between 0 and 1" value=${options.confidence}
           error=${failed("confidence")} onSet=${set} words="Confidence level of the margin of error." />
         <${Field} name="min_per_stratum" label="Minimum per stratum" unit="people" value=${options.min_per_stratum}

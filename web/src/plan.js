@@ -34,7 +34,6 @@ export const DEFAULTS = {
   local_epsilon_cap: "",
   release: plain("release"),
   device_epsilon: "",
-  questions: plain("questions"),
   confidence: plain("confidence"),
   delta: "1e-6",
   min_per_stratum: plain("min_per_stratum"),
@@ -69,10 +68,13 @@ export function fromColumns(strata, options = {}) {
   return { columns, rows, options: fromOptions(options) };
 }
 
-// Options as 0.1.0 wrote them: who was trusted says what is published.
+// Options as 0.1.0 wrote them: who was trusted says what is published, and several questions shared a budget.
 const RELEASES = { local: "microdata", curator: "sums" };
-export const EARLIER = ["trust"];
-function fromEarlier({ trust, ...options }) {
+export const EARLIER = ["trust", "questions"];
+export const SEVERAL = "Several questions can no longer share one budget: describe them in a questionnaire, in Python or on the command line.";
+export const asksSeveral = (questions) => String(questions ?? 1).trim() !== "1";
+function fromEarlier({ trust, questions, ...options }) {
+  if (asksSeveral(questions)) throw new Refusal(SEVERAL);
   return trust === undefined ? options : { ...options, release: RELEASES[trust] ?? trust };
 }
 
@@ -121,7 +123,7 @@ function toOptions(given) {
   if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap");
   if (given.release !== DEFAULTS.release) options.release = given.release;
   if (hasDevices(given) && given.device_epsilon.trim() !== "") number("device_epsilon");
-  for (const name of ["questions", "confidence", "min_per_stratum"]) if (given[name] !== DEFAULTS[name]) number(name);
+  for (const name of ["confidence", "min_per_stratum"]) if (given[name] !== DEFAULTS[name]) number(name);
   return options;
 }
 
@@ -239,7 +241,7 @@ class Refusal extends Error {}
 function refuseUncontrolled(data) {
   const other = Object.entries(WITHOUT_CONTROL).find(([name, plain]) => (data.inputs[name] ?? plain) !== plain);
   const asked = QUESTIONS.filter((name) => (data.inputs[name] ?? null) !== null);
-  const what = other ? other[0] : data.inputs.answers?.categories ? "categories" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
+  const what = other ? other[0] : data.inputs.answers?.categories ? "categories" : data.inputs.questionnaire ? "a questionnaire" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
   if (what) throw new Refusal(`This design uses ${what}, for which the page has no control; use the command line.`);
 }
 

@@ -16,7 +16,6 @@ const LABELS = {
   local_epsilon_cap: "the local epsilon cap",
   release: "the release",
   device_epsilon: "the budget of respondents' devices",
-  questions: "the number of questions",
   confidence: "the confidence",
   min_per_stratum: "the minimum per stratum",
 };

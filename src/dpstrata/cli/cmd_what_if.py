@@ -31,7 +31,6 @@ VARIED = (
     "objective",
     "device_epsilon",
     "local_epsilon_cap",
-    "questions",
     "response_rate",
     "proportion",
 )

@@ -14,7 +14,7 @@ import typer
 
 from dpstrata.cli.refusals import flag
 from dpstrata.errors import InputError, Mention, option
-from dpstrata.survey.options import GONE, OPTIONS, Group, Option, refuse_gone
+from dpstrata.survey.options import GONE, OPTIONS, Group, Option, without_gone
 
 if TYPE_CHECKING:
     from dpstrata.survey.strata import Strata
@@ -100,7 +100,9 @@ def takes_options(*leave_out: str, as_lists: Sequence[str] = ()) -> Callable[[An
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
-            refuse_gone(name for name in GONE if given.pop(name) is not None)
+            given = without_gone(
+                {n: value for n, value in given.items() if n not in GONE or value is not None}
+            )
             options = {name: given.pop(name) for name in (*names, *asked, "sheet")}
             command(**given, options=options)
 

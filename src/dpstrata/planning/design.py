@@ -11,7 +11,7 @@ from dpstrata.errors import InputError, option
 from dpstrata.planning.best import design_as_asked
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective, Target, refuse_gone
+from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective, Target, without_gone
 from dpstrata.survey.questionnaires.in_design import told_of
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
@@ -44,7 +44,6 @@ def design(
     | Answers
     | Literal["binary"]
     | None = None,
-    questions: int = 1,
     questionnaire: Questionnaire | None = None,
     spreads: Spreads | None = None,
     forms: Literal["auto", "one"] | Sequence[Sequence[str]] = "auto",
@@ -111,8 +110,6 @@ def design(
         Possible answers; a step makes them a grid. Of categories the share of each is estimated, and
         a standard error is the most that any share has. If omitted, (0, 1) is used and the design is for
         planning only: no file of answers can be noised with it.
-    questions : int
-        Number of questions asked of the same people; each answer spends its share of the local budget.
     questionnaire : Questionnaire, optional
         Many questions instead of one, of every kind: they are divided into forms, and each person gets one.
         The objective is then the mean of the squared standard errors of all questions, weighted by their
@@ -155,7 +152,7 @@ def design(
         answers at the upper end, from which the standard deviations follow. Only for strata that do not state
         their own.
     **gone
-        Options of earlier versions, refused with what replaced them.
+        Options of earlier versions, refused with what replaced them; ``questions=1`` says nothing new.
 
     Returns
     -------
@@ -208,7 +205,7 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
         )
     given = {name: value for name, value in arguments.items() if name != "strata"}
     given |= given.pop("gone", {})
-    refuse_gone(given)
+    given = without_gone(given)
     unknown = set(given) - set(OPTIONS) - set(_OF_QUESTIONNAIRES)
     if unknown:
         name = min(unknown)

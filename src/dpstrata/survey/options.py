@@ -8,7 +8,7 @@ model made of it (:mod:`dpstrata.survey.option_models`).
 
 # Annotations are read as types here, so they are not postponed.
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
@@ -270,7 +270,7 @@ class Options(PromiseOptions):
     )
     questions: int = _option(
         1,
-        "Number of questions asked of the same people; their answers share the budget.",
+        "Number of questions whose answers share the budget; above 1 only in documents of earlier versions.",
         "privacy",
         least=1,
         most=1000,
@@ -365,20 +365,30 @@ def _read(part: "Field[Any]") -> Option:
 GONE = {
     "trust": "{trust} is gone: {release} says what is published. A trusted curator is now {sums} without "
     "{device_epsilon}; every noised answer is published with {microdata}, the default.",
+    "questions": "{questions} is gone: give the questions themselves with {questionnaire}, which divides "
+    "them into forms instead of splitting the budget.",
 }
-"""Options of earlier versions, with what replaced them."""
+"""Options of earlier versions, with what replaced them; documents may still have them."""
+_SAYS_NOTHING = {"questions": "1"}  # asks for what is designed anyway, so that no program breaks by it
 
 
-def refuse_gone(names: Iterable[str]) -> None:
-    """Refuse options of earlier versions, and name what replaced them."""
-    for name in names:
-        if name in GONE:
-            words = {each: option(each) for each in (name, "release", "device_epsilon")}
-            values = {value: option("release", value) for value in RELEASES}
+def without_gone(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuse options of earlier versions, and name what replaced them.
+
+    Returns
+    -------
+    dict
+        The others: what asks for nothing that is not designed anyway (one question) is left out.
+    """
+    for name, value in given.items():
+        if name in GONE and str(value) != _SAYS_NOTHING.get(name):
+            words = {each: option(each) for each in (name, "release", "device_epsilon", "questionnaire")}
+            values = {release: option("release", release) for release in RELEASES}
             raise InputError(GONE[name].format(**words, **values), argument=name)
+    return {name: value for name, value in given.items() if name not in GONE}
 
 
 RECORDED = {part.name: _read(part) for part in fields(Options)}
-OPTIONS = {part.name: _read(part) for part in fields(AllOptions)}
+OPTIONS = {part.name: _read(part) for part in fields(AllOptions) if part.name not in GONE}
 OF_STRATA = tuple(name for name in OPTIONS if name not in RECORDED)
 """Options that fill a column of the strata, and are recorded there."""

@@ -10,7 +10,7 @@ from dpstrata.errors import InputError
 from dpstrata.files.tables import Table
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.option_models import Number, model_of
-from dpstrata.survey.options import OPTIONS, refuse_gone
+from dpstrata.survey.options import OPTIONS, without_gone
 from dpstrata.survey.strata import Strata, strata_from_table
 from dpstrata.web.limits import LIMITS
 
@@ -30,9 +30,7 @@ class GivenOptions(_Request):
     @model_validator(mode="before")
     @classmethod
     def _know_earlier_options(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            refuse_gone(given)
-        return given
+        return without_gone(given) if isinstance(given, dict) else given
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of ``dpstrata.design``, those alone that were given."""

@@ -15,7 +15,12 @@ from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_cha
 from dpstrata.present.charts.plot import allocation_chart
 from dpstrata.present.report import questionnaire, tables
 from dpstrata.present.report.cautions import cautions
-from dpstrata.present.report.code import MOST_INLINE, command_line, python_code_with_strata
+from dpstrata.present.report.code import (
+    MOST_INLINE,
+    command_line,
+    gone_options,
+    python_code_with_strata,
+)
 from dpstrata.present.report.markup import bullets, code, figure, long_text, paragraphs, section, table, text
 from dpstrata.present.report.words import (
     goal_in_words,
@@ -247,6 +252,34 @@ def _deviations(plan: Design) -> str:
 
 
 def _again(plan: Design) -> str:
+    return "".join(
+        [
+            table(tables.versions_table(plan), columns_of_text=2),
+            _made_again(plan),
+            paragraphs(
+                [
+                    "To check a design document (its proof, and that it meets its goal) and write this "
+                    "report from it; plan.digest is the digest above:"
+                ]
+            ),
+            code("dpstrata report design.json --out report.html", "Command line that writes the report"),
+            code(
+                'import dpstrata as dps\n\nplan = dps.load_design("design.json")\nprint(plan.digest)',
+                "Python that checks a document",
+            ),
+        ]
+    )
+
+
+def _made_again(plan: Design) -> str:
+    gone = gone_options(plan)
+    if gone:
+        return paragraphs(
+            [
+                "An earlier version of dpstrata made this design, with an option that is gone "
+                f"({', '.join(gone)}). It can still be checked and carried out, but no longer be made."
+            ]
+        )
     where = (
         "In Python, from the design document of the pilot and its noised answers:"
         if plan.waves is not None and not plan.waves.first
@@ -261,22 +294,10 @@ def _again(plan: Design) -> str:
     )
     return "".join(
         [
-            table(tables.versions_table(plan), columns_of_text=2),
             paragraphs([where, *([files] if plan.forms else [])]),
             code(python_code_with_strata(plan), "Python"),
             paragraphs(["On the command line, from files:"]),
             code(command_line(plan), "Command line"),
-            paragraphs(
-                [
-                    "To check a design document (its proof, and that it meets its goal) and write this "
-                    "report from it; plan.digest is the digest above:"
-                ]
-            ),
-            code("dpstrata report design.json --out report.html", "Command line that writes the report"),
-            code(
-                'import dpstrata as dps\n\nplan = dps.load_design("design.json")\nprint(plan.digest)',
-                "Python that checks a document",
-            ),
         ]
     )
 

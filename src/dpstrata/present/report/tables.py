@@ -57,7 +57,7 @@ def options_table(plan: Design) -> TextTable:
         ("who noises", inputs.release_form.who_noises),
         *([] if plan.forms else [("answers", _answers_asked_for(plan))]),
         *([] if inputs.device_epsilon is None else [("device epsilon", plain_number(inputs.device_epsilon))]),
-        _questions_asked(plan),
+        *_questions_asked(plan),
         ("minimised", minimised_in_words(inputs).rstrip(",")),
     ]
     limits = {
@@ -87,10 +87,11 @@ def _answers_asked_for(plan: Design) -> str:
     return f"{plan.inputs.answers}{', others are clipped to it' if plan.inputs.clip else ''}"
 
 
-def _questions_asked(plan: Design) -> tuple[str, str]:
+def _questions_asked(plan: Design) -> list[tuple[str, str]]:
     if plan.forms:
-        return "questions", f"{len(plan.questions):,} on {counted(len(plan.forms), 'form')}"
-    return "questions per person", f"{plan.inputs.questions:,}"
+        return [("questions", f"{len(plan.questions):,} on {counted(len(plan.forms), 'form')}")]
+    several = plan.inputs.questions
+    return [("questions per person", f"{several:,}")] if several > 1 else []
 
 
 def allocation_table(plan: Design) -> TextTable:
