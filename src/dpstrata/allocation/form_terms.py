@@ -72,6 +72,8 @@ class FormTerms:
         Fewest people of a form, by stratum.
     odds : float or None
         y = expm1(E) of the devices; ``None`` where rows are published, at the budget that n allows.
+    dealt_by_shares : bool
+        Whether people are dealt to forms by these shares, which targets need, and not for the least variance.
     """
 
     importances: FloatArray
@@ -88,6 +90,7 @@ class FormTerms:
     sensitivities: FloatArray
     fewest: IntArray
     odds: float | None
+    dealt_by_shares: bool = False
 
     @property
     def publishes_rows(self) -> bool:
@@ -212,6 +215,9 @@ class FormTerms:
 
     def per_form(self, sizes: IntArray, budgets: FloatArray) -> FormVariances:
         """Return how the variance of each stratum depends on who gets which form."""
+        if self.dealt_by_shares:  # Σ x²/m is least where m goes with x
+            squares = np.broadcast_to(self.shares**2, (len(sizes), len(self.shares)))
+            return FormVariances(squares, np.zeros_like(squares), np.zeros_like(squares))
         w = self.importances[self.question]
         r = self._stretches(budgets)
         answer = self.constant + r * (self.linear + r * self.square)

@@ -51,6 +51,7 @@ def form_terms_of(inputs: Inputs, strata: Strata, spreads: Spreads | None = None
         factors=np.array([factor for factor, _ in tables]),
         sensitivities=np.array([sensitivity for _, sensitivity in tables]),
         fewest=fewest_per_form(strata, len(forms)),
+        dealt_by_shares=inputs.asks_by_question,
         odds=None if inputs.device_epsilon is None else math.expm1(inputs.device_epsilon),
     )
 

@@ -109,36 +109,37 @@ class _Prices:
     def run(self) -> _Found:
         """Change prices until the fewest people found are close to the bound."""
         weights, bound = self.weights, 0
-        found: _Found | None = None
+        sizes: IntArray | None = None
+        prices, relaxed = weights, self.most.astype(float)
         for _ in range(_UPDATES):
             priced = self._priced(weights)
-            needed = float((weights[self.asked] * self.targets[self.asked]).sum() / weights.sum())
-            few = self._fewest(
-                self.least,
-                lambda n, priced=priced, needed=needed: (  # type: ignore[misc]
-                    planned_sum(priced, n, finite_population=self.inputs.finite_population) <= needed
-                ),
-                priced,
-            )
-            bound = max(bound, int(few.sum()))
+            few = self._fewest(self.least, self._reaches_sum(priced, weights), priced)
+            if int(few.sum()) > bound:
+                bound, prices = int(few.sum()), self._per_person(priced, few, weights)
             enough = self._fewest(int(few.sum()), lambda n: bool(self.variances(n).max() <= 1.0), priced)
-            if found is None or enough.sum() < found.sizes.sum():
-                found = self._as_found(priced, enough, weights)
-            if found.sizes.sum() - bound <= max(1.0, _CLOSE * bound):
+            if sizes is None or enough.sum() < sizes.sum():
+                sizes = enough
+                solution = solve_exactly(replace(priced, total=int(sizes.sum())))
+                assert solution.relaxed_sizes is not None
+                relaxed = solution.relaxed_sizes
+            if sizes.sum() - bound <= max(1.0, _CLOSE * bound):
                 break
             weights = weights * np.where(self.asked, self.variances(few), 0.0)
-        assert found is not None
-        return found
+        assert sizes is not None
+        return _Found(sizes, relaxed, prices)
 
-    def _as_found(self, priced: Problem, sizes: IntArray, weights: FloatArray) -> _Found:
-        solution = solve_exactly(replace(priced, total=int(sizes.sum())))
-        assert solution.relaxed_sizes is not None
-        # a price per person: what the last one gained at these weights
+    def _reaches_sum(self, priced: Problem, weights: FloatArray) -> Callable[[IntArray], bool]:
+        """Whether sizes reach the sum of the targets at these weights."""
+        needed = float((weights[self.asked] * self.targets[self.asked]).sum() / weights.sum())
+        correct = self.inputs.finite_population
+        return lambda n: planned_sum(priced, n, finite_population=correct) <= needed
+
+    def _per_person(self, priced: Problem, sizes: IntArray, weights: FloatArray) -> FloatArray:
+        """Turn weights into prices: people for a unit of variance, by what the last person gained."""
         gains = priced.terms.gain(np.minimum(sizes, priced.upper - 1).astype(float)) - priced.terms.origin
-        open_ = (sizes > priced.lower) & (sizes < priced.upper)
-        gain = float(np.median(gains[open_])) if open_.any() else float(gains.max())
-        scale = 1.0 / gain if gain > 0 else 0.0
-        return _Found(sizes, solution.relaxed_sizes, weights / weights.sum() * scale)
+        between = (sizes > priced.lower) & (sizes < priced.upper)
+        gain = float(np.median(gains[between])) if between.any() else float(gains.max())
+        return np.asarray(weights / weights.sum() * (1.0 / gain if gain > 0 else 0.0))
 
     def _fewest(self, start: int, enough: Callable[[IntArray], bool], priced: Problem) -> IntArray:
         """Find the fewest people, from ``start`` on, whose best sizes at these prices are enough."""
