@@ -1,0 +1,93 @@
+"""A questionnaire from the workbook to a table of results, beside the truth of a made-up town.
+
+Run it with ``python examples/questionnaire.py``. Everything happens in a folder that is removed afterwards.
+"""
+
+import csv
+import random
+import tempfile
+import warnings
+from pathlib import Path
+
+import dpstrata as dps
+
+SIZES = {"centre": 2400, "harbour": 1300, "hills": 3100}
+LOW = {"centre": 0.8, "harbour": 1.1, "hills": 0.6}  # how often people feel bad, on average
+
+
+def make_people() -> dict[str, dict[str, str]]:
+    """Make up everyone's true answers, by id."""
+    random.seed(2026)
+    people = {}
+    for district, size in SIZES.items():
+        for i in range(size):
+            feelings = {
+                name: str(min(3, int(random.expovariate(1 / LOW[district]))))
+                for name in ("nervous", "worry", "interest", "down")
+            }
+            people[f"{district}-{i:04}"] = {
+                **feelings,
+                "smokes": "yes" if random.random() < 0.25 else "no",
+                "help": random.choices(["nobody", "family", "professional"], [0.2, 0.7, 0.1])[0],
+                "sleep": str(round(min(12, max(0, random.gauss(7, 1.3))))),
+            }
+    return people
+
+
+def write(path: Path, header: list[str], rows: list[list[object]]) -> None:
+    """Write a CSV file."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+def main() -> None:
+    """Design, draw, randomise on devices, publish, estimate."""
+    people = make_people()
+    questionnaire = dps.Questionnaire.from_xlsform(
+        Path(dps.__file__).parent / "examples" / "how-are-you.xlsx"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder / "town.csv", ["id", "district"], [[who, who.rpartition("-")[0]] for who in people])
+        frame = dps.open_frame(folder / "town.csv", id="id", stratum="district")
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", dps.DpstrataWarning
+            )  # no spread is known: the worst case is planned
+            strata = dps.frame_strata(frame)
+        plan = dps.design(
+            strata, questionnaire=questionnaire, epsilon=1, device_epsilon=3, release="sums", total=1500
+        )
+        plan.save(folder / "design.json")
+        dps.draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
+        rows = []
+        with open(folder / "sample.csv", newline="", encoding="utf-8") as file:
+            for drawn in csv.DictReader(file):
+                form = int(drawn["form"])
+                answers = {each: people[drawn["id"]][each] for each in plan.forms[form - 1].questions}
+                sent = dps.noise_row(plan, drawn["district"], form, answers)  # on the respondent's device
+                rows.append([drawn["id"], drawn["district"], sent.cell])
+        write(folder / "rows.csv", ["id", "district", "cell"], rows)
+        dps.publish(
+            folder / "design.json",
+            folder / "rows.csv",
+            sample=folder / "sample.csv",
+            id="id",
+            stratum="district",
+            out=folder / "published.csv",
+            key_file=folder / "draw.key",
+        )
+        result = dps.estimate(folder / "design.json", folder / "published.csv")
+    print(
+        f"{plan.total:,} of {len(people):,} people on {len(plan.forms)} forms, devices at 3, published at 1"
+    )
+    print(f"{'question':10} {'answer':13} {'estimate':>9} {'error':>7} {'truth':>7}")
+    for row in result.whole:
+        given = [answers[row.question] for answers in people.values()]
+        shares = given.count(row.answer) / len(given)
+        truth = sum(map(float, given)) / len(given) if row.answer == "mean" else shares
+        print(f"{row.question:10} {row.answer:13} {row.estimate:9.3f} {row.standard_error:7.3f} {truth:7.3f}")
+
+
+if __name__ == "__main__":
+    main()
