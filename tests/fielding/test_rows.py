@@ -3,8 +3,10 @@
 import csv
 import json
 import os
+import runpy
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -350,3 +352,14 @@ def test_the_same_bytes_make_the_same_row():
     rows = [dps.noise_row(plan, "north", 1, answers, source=source(seed)) for seed in (1, 1, 2, 3, 4, 5)]
     assert rows[0] == rows[1]
     assert len({row.cell for row in rows}) > 1 or form.replaced < 0.2
+
+
+def test_the_example_runs(capsys):
+    script = Path(__file__).parents[2] / "examples" / "questionnaire.py"
+    runpy.run_path(str(script), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
+    assert "1,500 of 6,800 people" in lines[0]
+    assert len(lines) == 2 + 9
+    for line in lines[2:]:
+        estimate, error, true = map(float, line.split()[-3:])
+        assert abs(estimate - true) < 7 * error
