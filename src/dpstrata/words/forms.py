@@ -113,10 +113,10 @@ def _replaced(form: DesignedForm) -> str:
     return most if least == most else f"{least} to {most}"
 
 
-def sizes_by_form(plan: Design) -> TextTable:
-    """Show how many people of each stratum get each form, and what is published of one may spend."""
+def sizes_by_form(plan: Design, *, shown: int = SHOWN_STRATA) -> TextTable:
+    """Show how many people of the first strata get each form, and what is published of one may spend."""
     few = len(plan.forms) <= _FORMS_IN_COLUMNS
-    budgets, shown = plan.local_epsilons, min(len(plan.strata), SHOWN_STRATA)
+    budgets, shown = plan.local_epsilons, min(len(plan.strata), shown)
     dealt = [form.sample_sizes for form in plan.forms]
 
     def on_forms(i: int) -> tuple[str, ...]:

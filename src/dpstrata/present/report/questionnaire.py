@@ -140,21 +140,6 @@ def budgets_in_words(plan: Design) -> str:
     )
 
 
-def budgets_table(plan: Design, shown: int) -> TextTable:
-    """Show the budget of each stratum, rounded upwards."""
-    local = plan.local_epsilons
-    rows = [
-        (
-            plan.strata.name(i),
-            f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
-            round_up(float(local[i]), 3),
-        )
-        for i in range(min(len(plan.strata), shown))
-    ]
-    header = ("stratum", "sampling rate", plan.inputs.release_form.budget_of)
-    return TextTable("Budgets, rounded upwards", header, rows)
-
-
 def known(plan: Design) -> str:
     """Say what is known of the answers beforehand, question by question."""
     explained = (
