@@ -121,13 +121,16 @@ def forms_proof(plan: Design) -> str:
         "recompute the limit without knowing how the forms were found. The sample sizes above are proven for "
         "these forms."
     )
+    what = (
+        "people before the office's noise" if plan.inputs.asks_by_question else "variance for one interview"
+    )
     rows = [
-        ("variance with these forms, for one interview", f"{bound.value:.12g}"),
-        ("variance that no forms can beat, for one interview", f"{bound.lower_bound:.12g}"),
+        (f"{what}, with these forms", f"{bound.value:.12g}"),
+        (f"{what}, that no forms can beat", f"{bound.lower_bound:.12g}"),
         ("relative gap, at most", f"{round_up(100.0 * bound.relative_gap, 2)}%"),
     ]
     shown = TextTable("Figures of the proof about forms", ("figure", "value"), rows)
-    return "<h3>The forms</h3>" + paragraphs([forms_bound_in_words(bound), why]) + table(shown)
+    return "<h3>The forms</h3>" + paragraphs([forms_bound_in_words(plan), why]) + table(shown)
 
 
 def budgets_in_words(plan: Design) -> str:
