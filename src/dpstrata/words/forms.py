@@ -214,8 +214,8 @@ def forms_bound_in_words(plan: Design) -> str:
     where = "before the office's noise" if people else "at these sample sizes"
     if gap > 1.0:
         return (
-            f"A lower bound leaves room for better forms: with others {what} may be {figure(1.0 + gap, 2)} times "
-            f"smaller {where}."
+            f"A lower bound leaves room for better forms: with others {what} may be "
+            f"{figure(1.0 + gap, 2)} times smaller {where}."
         )
     return (
         f"A lower bound proves that no other forms, overlapping ones included, lower {what} by more than "
