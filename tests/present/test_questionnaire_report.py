@@ -78,12 +78,11 @@ def test_what_the_office_publishes_of_each_form_uses_all_of_its_budget(plan, pag
 def test_both_proofs_are_in_the_report(plan, page):
     report = Reader(page)
     figures = {row["figure"]: row["value"] for row in report.table("Figures of the proof about forms")}
-    assert float(figures["variance with these forms, for one interview"]) == pytest.approx(
-        plan.forms_bound.value
-    )
-    assert float(figures["variance that no forms can beat, for one interview"]) == pytest.approx(
-        plan.forms_bound.lower_bound
-    )
+    people = plan.inputs.asks_by_question
+    what = "people before the office's noise" if people else "variance for one interview"
+    assert float(figures[f"{what}, with these forms"]) == pytest.approx(plan.forms_bound.value)
+    assert float(figures[f"{what}, that no forms can beat"]) == pytest.approx(plan.forms_bound.lower_bound)
+    assert ("number of people that the targets need" in report.text) == people
     assert plan.certificate.in_words in report.text
 
 

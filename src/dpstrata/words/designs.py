@@ -221,7 +221,7 @@ def reasons(plan: Design, *, full: bool = True) -> list[str]:
     """State how the total and the mechanism came about, and the proof, in full or not."""
     proofs = [plan.certificate.in_words if full else plan.certificate.in_short]
     if plan.forms_bound is not None:
-        proofs.append(forms_bound_in_words(plan.forms_bound))
+        proofs.append(forms_bound_in_words(plan))
     return [*outcome_sentences(plan), *proofs]
 
 

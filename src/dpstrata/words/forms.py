@@ -10,7 +10,6 @@ from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 from dpstrata.words.usefulness import imprecise_questions
 
 if TYPE_CHECKING:
-    from dpstrata.allocation.proof.forms import FormsBound
     from dpstrata.designs.questions import DesignedForm, DesignedQuestion
     from dpstrata.designs.record import Design
     from dpstrata.survey.inputs import Inputs
@@ -113,10 +112,10 @@ def _replaced(form: DesignedForm) -> str:
     return most if least == most else f"{least} to {most}"
 
 
-def sizes_by_form(plan: Design) -> TextTable:
-    """Show how many people of each stratum get each form, and what is published of one may spend."""
+def sizes_by_form(plan: Design, *, shown: int = SHOWN_STRATA) -> TextTable:
+    """Show how many people of the first strata get each form, and what is published of one may spend."""
     few = len(plan.forms) <= _FORMS_IN_COLUMNS
-    budgets, shown = plan.local_epsilons, min(len(plan.strata), SHOWN_STRATA)
+    budgets, shown = plan.local_epsilons, min(len(plan.strata), shown)
     dealt = [form.sample_sizes for form in plan.forms]
 
     def on_forms(i: int) -> tuple[str, ...]:
@@ -205,17 +204,22 @@ def _percent(share: float) -> str:
     return "more than 100%" if share > 1.0 else f"{figure(100.0 * share, 2)}%"
 
 
-def forms_bound_in_words(bound: FormsBound) -> str:
-    """Say how close the forms come to the best there could be."""
-    if bound.relative_gap > 1.0:
+def forms_bound_in_words(plan: Design) -> str:
+    """Say how close the forms come to the best there could be: in variance, or for targets in people."""
+    assert plan.forms_bound is not None
+    gap, people = plan.forms_bound.relative_gap, plan.inputs.asks_by_question
+    what = (
+        "the number of people that the targets need" if people else "the variance from sampling and devices"
+    )
+    where = "before the office's noise" if people else "at these sample sizes"
+    if gap > 1.0:
         return (
-            "A lower bound leaves room for better forms: with others the variance from sampling and devices "
-            f"may be {figure(1.0 + bound.relative_gap, 2)} times smaller at these sample sizes."
+            f"A lower bound leaves room for better forms: with others {what} may be "
+            f"{figure(1.0 + gap, 2)} times smaller {where}."
         )
-    gap = math.ceil(1000.0 * bound.relative_gap) / 10.0
     return (
-        "A lower bound proves that no other forms, overlapping ones included, lower the variance from "
-        f"sampling and devices by more than {gap:.1f}% at these sample sizes."
+        f"A lower bound proves that no other forms, overlapping ones included, lower {what} by more than "
+        f"{math.ceil(1000.0 * gap) / 10.0:.1f}% {where}."
     )
 
 

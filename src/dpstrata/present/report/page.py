@@ -31,6 +31,7 @@ from dpstrata.present.report.words import (
     why_a_proof,
 )
 from dpstrata.words.designs import comparison_table, domain_table, figures_table, outcome_sentences
+from dpstrata.words.forms import sizes_by_form
 from dpstrata.words.numbers import counted
 
 TITLE = "Survey design under differential privacy"
@@ -74,7 +75,7 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
         section("neyman", "What Neyman's allocation would have given", _neyman(plan, match)),
         section("precision", "What precision depends on", _curves(plan, curves)),
         section("promise", "The privacy promise", _promise(plan)),
-        section("noise", f"The {'budget' if plan.forms else 'noise'} in each stratum", _noise(plan)),
+        section("noise", f"The {'forms' if plan.forms else 'noise'} in each stratum", _noise(plan)),
         _knowledge(plan),
         section("again", "How to reproduce it", _again(plan)),
         section("signatures", "Signatures", _signatures(plan)),
@@ -225,8 +226,8 @@ def _promise(plan: Design) -> str:
 def _noise(plan: Design) -> str:
     parts = [paragraphs([tables.noise_in_words(plan)]), table(tables.noise_table(plan))]
     if plan.forms:
-        budgets = questionnaire.budgets_table(plan, tables.SHOWN)
-        parts = [paragraphs([questionnaire.budgets_in_words(plan)]), table(budgets)]
+        people = table(sizes_by_form(plan, shown=tables.SHOWN))
+        parts = [paragraphs([questionnaire.budgets_in_words(plan)]), people]
     if plan.figures:
         parts.append(table(figures_table(plan)))
     if plan.inputs.promise.amplified:

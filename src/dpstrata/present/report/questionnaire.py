@@ -121,13 +121,16 @@ def forms_proof(plan: Design) -> str:
         "recompute the limit without knowing how the forms were found. The sample sizes above are proven for "
         "these forms."
     )
+    what = (
+        "people before the office's noise" if plan.inputs.asks_by_question else "variance for one interview"
+    )
     rows = [
-        ("variance with these forms, for one interview", f"{bound.value:.12g}"),
-        ("variance that no forms can beat, for one interview", f"{bound.lower_bound:.12g}"),
+        (f"{what}, with these forms", f"{bound.value:.12g}"),
+        (f"{what}, that no forms can beat", f"{bound.lower_bound:.12g}"),
         ("relative gap, at most", f"{round_up(100.0 * bound.relative_gap, 2)}%"),
     ]
     shown = TextTable("Figures of the proof about forms", ("figure", "value"), rows)
-    return "<h3>The forms</h3>" + paragraphs([forms_bound_in_words(bound), why]) + table(shown)
+    return "<h3>The forms</h3>" + paragraphs([forms_bound_in_words(plan), why]) + table(shown)
 
 
 def budgets_in_words(plan: Design) -> str:
@@ -138,21 +141,6 @@ def budgets_in_words(plan: Design) -> str:
         "share of a stratum that is invited, the better the sample hides a person, and the more "
         f"{release.published} may spend for the same promise to everyone."
     )
-
-
-def budgets_table(plan: Design, shown: int) -> TextTable:
-    """Show the budget of each stratum, rounded upwards."""
-    local = plan.local_epsilons
-    rows = [
-        (
-            plan.strata.name(i),
-            f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
-            round_up(float(local[i]), 3),
-        )
-        for i in range(min(len(plan.strata), shown))
-    ]
-    header = ("stratum", "sampling rate", plan.inputs.release_form.budget_of)
-    return TextTable("Budgets, rounded upwards", header, rows)
 
 
 def known(plan: Design) -> str:

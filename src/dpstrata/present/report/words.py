@@ -64,9 +64,7 @@ def headline(plan: Design, match: Match | None = None, *, matched: bool = True) 
     useless = alarm(plan)
     said = [_result(plan), *([] if useless is None else [useless])]
     if plan.forms_bound is not None:
-        return " ".join(
-            [*said, f"{_proof(plan)[:-1]} for these forms.", forms_bound_in_words(plan.forms_bound)]
-        )
+        return " ".join([*said, f"{_proof(plan)[:-1]} for these forms.", forms_bound_in_words(plan)])
     return " ".join([*said, neyman_in_words(plan, match, matched=matched), _proof(plan)])
 
 
