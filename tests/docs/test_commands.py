@@ -55,7 +55,7 @@ def as_expected(expected, got):
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_commands_of(page, tmp_path):
-    for example in EXAMPLES.glob("*.csv"):
+    for example in (*EXAMPLES.glob("*.csv"), *EXAMPLES.glob("*.xlsx")):
         shutil.copy(example, tmp_path)
     path = os.pathsep.join([os.fspath(Path(sys.executable).parent), os.environ["PATH"]])
     for kind, first, second in blocks(page):
