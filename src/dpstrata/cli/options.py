@@ -36,8 +36,8 @@ _QUESTIONNAIRE: dict[str, Any] = {
     "questionnaire": Annotated[
         Path | None,
         typer.Option(
-            help="Table of questions (CSV, Parquet or Excel) or XLSForm; the questions are divided into forms. "
-            "Needs --release sums with --device-epsilon, or microdata.",
+            help="Table of questions (CSV, Parquet or Excel) or XLSForm; they are divided into forms. Needs "
+            "--release sums with --device-epsilon, or microdata.",
             rich_help_panel=_PANELS["survey"],
         ),
     ],
