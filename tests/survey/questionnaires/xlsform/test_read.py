@@ -392,6 +392,9 @@ def test_files_that_are_no_workbooks(tmp_path):
             reader(tmp_path / "form.xlsx")
         with pytest.raises(dps.InputError, match=r"none\.xlsx does not exist"):
             reader(tmp_path / "none.xlsx")
+        with pytest.raises(dps.InputError, match="must be a file, got an address") as caught:
+            reader("postgresql://anna:geheim@host/forms.xlsx")
+        assert "geheim" not in str(caught.value)
 
 
 # --- anything ---------------------------------------------------------------------------------------
