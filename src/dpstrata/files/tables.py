@@ -219,6 +219,7 @@ def sheet_names(path: Path) -> tuple[str, ...]:
     """Return the names of the sheets of an Excel file, without case; none of another file."""
     if path.suffix.lower() not in EXCEL_ENDINGS:
         return ()
+    require_file(path)
     with _file_problems(str(path)):
         return tuple(map(_plain_sheet, Workbook(path, str(path)).sheets))
 

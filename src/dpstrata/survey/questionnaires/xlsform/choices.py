@@ -44,11 +44,13 @@ class Lists:
 
     book: Workbook
     findings: list[Finding] = field(default_factory=list)
+    _names: list[str] = field(default_factory=list)
     _rows: dict[str, list[int]] = field(default_factory=dict)
     _read: dict[str, list[Choice]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.book.choices is not None:
+            self._names = self.book.choices.known.optional_texts("name")
             for row, name in enumerate(self.book.choices.known.optional_texts("list_name")):
                 if name:
                     self._rows.setdefault(name, []).append(row)
@@ -69,10 +71,11 @@ class Lists:
     def _choices(self, name: str) -> Iterator[Choice]:
         sheet = self.book.choices
         assert sheet is not None
-        names = sheet.known.optional_texts("name")
         for row in self._rows[name]:
             labels = self.book.labels(sheet, row)
-            yield Choice(names[row], {language: " ".join(each.split()) for language, each in labels.items()})
+            yield Choice(
+                self._names[row], {language: " ".join(each.split()) for language, each in labels.items()}
+            )
 
     def _find(self, name: str) -> Iterator[Finding]:
         """Require different names, and lines of text as names and labels."""

@@ -43,17 +43,17 @@ def bounds_of(constraint: str, *, whole: bool) -> Bounds | None:
     # of comparisons that all hold, parentheses say nothing
     for part in re.split(r"\band\b", re.sub(r"[()]", " ", constraint), flags=re.IGNORECASE):
         sign, number = _comparison(part.strip())
+        if not math.isfinite(number):
+            return None
         if sign.startswith(">"):
             lowers.append(_least(number, sign) if whole else number)
-        elif sign:
-            uppers.append(-_least(-number, _MIRROR[sign]) if whole else number)
         else:
-            return None
+            uppers.append(-_least(-number, _MIRROR[sign]) if whole else number)
     return Bounds(max(lowers, default=None), min(uppers, default=None))
 
 
 def _comparison(part: str) -> tuple[str, float]:
-    """Read a comparison of the answer, which is written as a dot, with a number."""
+    """Read a comparison of the answer, which is written as a dot, with a number; NaN for anything else."""
     if match := _COMPARED.fullmatch(part):
         return match[1], _number(match[2])
     if match := _TURNED.fullmatch(part):

@@ -99,8 +99,9 @@ def language_of(name: str) -> str:
     >>> language_of("Français (fr)"), language_of("english")
     ('fr', 'english')
     """
-    match = _CODE.fullmatch(name.strip())
-    return match[1] if match else name.strip()
+    words = " ".join(name.split())
+    match = _CODE.fullmatch(words)
+    return match[1] if match else words
 
 
 def _sheet(table: Table, columns: Sequence[str], *, required: Sequence[str], row: str) -> Sheet:
