@@ -182,10 +182,10 @@ class FormTerms:
         if not self.publishes_rows:
             e = self.office_budgets(budgets)[:, self.form] if credited else budgets[:, None]
             stretched = (weights * (1.0 + r)) ** 2 * squared[:, self.form]
-            office = self._by_question(stretched * self._table_noise(e))
+            office = self._by_question(stretched * self.table_noise(e))
         return QuestionParts(sampling, device, office)
 
-    def _table_noise(self, e: FloatArray) -> FloatArray:
+    def table_noise(self, e: FloatArray) -> FloatArray:
         """g·s(e/q) of every entry; none at an infinite budget."""
         finite = np.where(np.isinf(e), 1.0, e)
         return np.where(np.isinf(e), 0.0, self.factors * s(point(finite / self.sensitivities)))
@@ -211,7 +211,7 @@ class FormTerms:
 
     def _by_question(self, entries: FloatArray) -> FloatArray:
         """Add up the entries of each question."""
-        return entries @ _sums_to(self.question, len(self.importances))
+        return entries @ sums_to(self.question, len(self.importances))
 
     def per_form(self, sizes: IntArray, budgets: FloatArray) -> FormVariances:
         """Return how the variance of each stratum depends on who gets which form."""
@@ -226,9 +226,9 @@ class FormTerms:
         own = np.where(for_everyone, 0.0, w * self.weights**2)
         two = np.zeros_like(answer)
         if not self.publishes_rows:
-            two = own * (1.0 + r) ** 2 * self._table_noise(budgets[:, None])
+            two = own * (1.0 + r) ** 2 * self.table_noise(budgets[:, None])
         line = np.where(for_everyone, w, 0.0) * answer / (sizes.astype(float) ** 2)[:, None]
-        to_forms = _sums_to(self.form, len(self.shares))
+        to_forms = sums_to(self.form, len(self.shares))
         return FormVariances((own * answer) @ to_forms, two @ to_forms, line @ to_forms)
 
 
@@ -248,7 +248,7 @@ class FormVariances(NamedTuple):
         return np.asarray(self.one / product + self.two * (2.0 * m + 1.0) / product**2 - self.line)
 
 
-def _sums_to(groups: IntArray, number: int) -> FloatArray:
+def sums_to(groups: IntArray, number: int) -> FloatArray:
     """Return the matrix that adds up entries by group."""
     matrix = np.zeros((len(groups), number))
     matrix[np.arange(len(groups)), groups] = 1.0

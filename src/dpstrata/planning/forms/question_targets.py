@@ -8,6 +8,7 @@ those sizes and fall elsewhere, until both numbers of people meet. The fewest wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.questions import planned_sum, with_importances
+from dpstrata.allocation.proof.questions import fewest_people, planned_sum, with_importances
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.free import best_sizes
 from dpstrata.allocation.variances import question_parts, variance_parts
@@ -29,6 +30,8 @@ from dpstrata.survey.strata import Strata
 from dpstrata.words.numbers import figure
 
 _UPDATES = 45
+_IDLE = 4  # updates in a row that improve nothing at which it ends too
+_SHARP = 0.01  # relative precision of the size of the prices
 _CLOSE = 1e-3  # relative distance of the people found from the bound at which the search ends
 
 
@@ -100,57 +103,88 @@ class _Prices:
         question = self.inputs.questionnaire[j]
         reached = question.range * float(np.sqrt(missed[j] * self.targets[j]))
         wanted = question.range * float(np.sqrt(self.targets[j]))
+        budgets = option("epsilon")
+        if self.inputs.device_epsilon is not None:
+            budgets = f"{budgets} or {option('device_epsilon')}"
         raise InfeasibleError(
             f"question {question.name!r} cannot reach a standard error of {figure(wanted)}: the best that "
             f"these budgets and limits allow is {figure(reached)}, with {int(self.most.sum()):,} people. "
-            f"Loosen its target, or raise {option('epsilon')} or {option('device_epsilon')}."
+            f"Loosen its target, or raise {budgets}."
         )
 
     def run(self) -> _Found:
         """Change prices until the fewest people found are close to the bound."""
-        weights, bound = self.weights, 0
-        sizes: IntArray | None = None
-        prices, relaxed = weights, self.most.astype(float)
+        weights, bound = self.weights, -math.inf
+        found: IntArray | None = None
+        proven, idle = np.zeros(len(weights)), 0
         for _ in range(_UPDATES):
             priced = self._priced(weights)
-            few = self._fewest(self.least, self._reaches_sum(priced, weights), priced)
-            if int(few.sum()) > bound:
-                bound, prices = int(few.sum()), self._per_person(priced, few, weights)
+            needed = float((weights[self.asked] * self.targets[self.asked]).sum() / weights.sum())
+            few = self._fewest(
+                self.least,
+                lambda n, priced=priced, needed=needed: (  # type: ignore[misc]
+                    planned_sum(priced, n, finite_population=self.inputs.finite_population) <= needed
+                ),
+                priced,
+            )
             enough = self._fewest(int(few.sum()), lambda n: bool(self.variances(n).max() <= 1.0), priced)
-            if sizes is None or enough.sum() < sizes.sum():
-                sizes = enough
-                solution = solve_exactly(replace(priced, total=int(sizes.sum())))
-                assert solution.relaxed_sizes is not None
-                relaxed = solution.relaxed_sizes
-            if sizes.sum() - bound <= max(1.0, _CLOSE * bound):
+            idle += 1
+            if found is None or enough.sum() < found.sum():
+                found, relaxed, idle = enough, self._relaxed(priced, enough), 0
+            prices = self._sharpened(self._prices(priced, enough, weights), enough)
+            least = self._proven(prices, enough)
+            idle = 0 if least > bound + _CLOSE * abs(bound) else idle
+            if least > bound:
+                bound, proven = least, prices
+            if found.sum() - bound <= max(1.0, _CLOSE * bound) or idle == _IDLE:
                 break
-            weights = weights * np.where(self.asked, self.variances(few), 0.0)
-        assert sizes is not None
-        return _Found(sizes, relaxed, prices)
+            weights = weights * np.where(self.asked, self.variances(enough), 0.0)
+        assert found is not None
+        return _Found(found, relaxed, proven)
 
-    def _reaches_sum(self, priced: Problem, weights: FloatArray) -> Callable[[IntArray], bool]:
-        """Whether sizes reach the sum of the targets at these weights."""
-        needed = float((weights[self.asked] * self.targets[self.asked]).sum() / weights.sum())
-        correct = self.inputs.finite_population
-        return lambda n: planned_sum(priced, n, finite_population=correct) <= needed
+    def _relaxed(self, priced: Problem, sizes: IntArray) -> FloatArray:
+        relaxed = solve_exactly(replace(priced, total=int(sizes.sum()))).relaxed_sizes
+        assert relaxed is not None
+        return relaxed
 
-    def _per_person(self, priced: Problem, sizes: IntArray, weights: FloatArray) -> FloatArray:
-        """Turn weights into prices: people for a unit of variance, by what the last person gained."""
+    def _prices(self, priced: Problem, sizes: IntArray, weights: FloatArray) -> FloatArray:
+        """Return prices in people: what the last one gained at these weights is worth a person."""
         gains = priced.terms.gain(np.minimum(sizes, priced.upper - 1).astype(float)) - priced.terms.origin
-        between = (sizes > priced.lower) & (sizes < priced.upper)
-        gain = float(np.median(gains[between])) if between.any() else float(gains.max())
-        return np.asarray(weights / weights.sum() * (1.0 / gain if gain > 0 else 0.0))
+        open_ = (sizes > priced.lower) & (sizes < priced.upper)
+        gain = float(np.median(gains[open_])) if open_.any() else float(gains.max())
+        return weights / weights.sum() / gain if gain > 0 else np.zeros(len(weights))
+
+    def _proven(self, prices: FloatArray, sizes: IntArray) -> float:
+        """Return how few people these prices prove to be needed."""
+        correct = self.inputs.finite_population
+        return fewest_people(self.problem, self.targets, sizes, prices, finite_population=correct)
+
+    def _sharpened(self, prices: FloatArray, sizes: IntArray) -> FloatArray:
+        """Multiply prices by what proves the most; the bound is concave in that."""
+        low, high = -2.0, 2.0
+        while high - low > _SHARP:
+            third = (high - low) / 3
+            one, other = (self._proven(prices * math.exp(at), sizes) for at in (low + third, high - third))
+            low, high = (low + third, high) if one < other else (low, high - third)
+        return np.asarray(prices * math.exp((low + high) / 2))
 
     def _fewest(self, start: int, enough: Callable[[IntArray], bool], priced: Problem) -> IntArray:
-        """Find the fewest people, from ``start`` on, whose best sizes at these prices are enough."""
+        """Find the fewest people whose best sizes at these prices are enough, from ``start`` outwards."""
 
         def sizes(total: int) -> IntArray:
             return np.asarray(solve_exactly(replace(priced, total=total)).sizes, dtype=np.int64)
 
-        most = int(self.most.sum())
-        low, high, step = start - 1, start, 1
-        while high < most and not enough(sizes(high)):
-            low, high, step = high, min(high + step, most), 2 * step
+        low, high, step = self.least - 1, int(self.most.sum()), 1
+        if enough(sizes(start)):
+            high = start
+            while high - step > low and enough(sizes(high - step)):
+                high, step = high - step, 2 * step
+            low = max(low, high - step)
+        else:
+            low = start
+            while low + step < high and not enough(sizes(low + step)):
+                low, step = low + step, 2 * step
+            high = min(high, low + step)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if enough(sizes(middle)) else (middle, high)

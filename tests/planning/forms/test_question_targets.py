@@ -1,0 +1,171 @@
+"""The fewest people for the targets of all questions, against exhaustive search over sizes and dealings."""
+
+import itertools
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+from dpstrata.allocation.proof.questions import fewest_people
+from dpstrata.allocation.variances import question_parts
+from form_surveys import random_survey
+from questionnaires import question
+
+SUMS = {"release": "sums", "device_epsilon": 3.0}
+
+
+def targeted(questionnaire, errors):
+    """The same questions, each with a standard error to reach."""
+    names = [
+        field.name for field in fields(dps.Question) if field.name not in ("target_se", "target_margin", "_")
+    ]
+    return dps.Questionnaire(
+        [
+            dps.Question(**{name: getattr(each, name) for name in names}, target_se=float(error))
+            for each, error in zip(questionnaire, errors, strict=True)
+        ]
+    )
+
+
+def survey(seed, release, rates):
+    """A small survey with targets a little above what its best sizes reach."""
+    questionnaire, forms, strata, rng = random_survey(
+        seed, strata=(2, 2), sizes=(8, 11) if rates else (4, 9), rates=rates
+    )
+    asked = {
+        "release": "sums",
+        "device_epsilon": float(rng.uniform(1, 8)),
+        "epsilon": float(rng.uniform(0.5, 4)),
+    }
+    if release == "microdata":
+        asked, forms = {"epsilon": float(rng.uniform(1, 8))}, [{**each, "tables": []} for each in forms]
+    best = dps.design(
+        strata, questionnaire=questionnaire, forms=forms, at_most=int(strata.sizes.sum()), **asked
+    )
+    sizes = best.problem.upper if release == "sums" else best.sample_sizes
+    ranges = np.array([each.range for each in questionnaire])
+    reached = np.sqrt(variances(best.problem, sizes)) * ranges
+    targets = np.maximum(reached, 0.01 * ranges) * rng.uniform(1.1, 1.6, len(ranges))
+    return strata, {"questionnaire": targeted(questionnaire, targets), "forms": forms, **asked}, rng
+
+
+def variances(problem, sizes):
+    """Variance of every question in squared ranges, without what devices save the office."""
+    parts = question_parts(problem, np.asarray(sizes), finite_population=True, credited=False)
+    return parts.of_population(problem.terms.coefficients).total
+
+
+CASES = [
+    (seed, release, rates)
+    for seed in range(4)
+    for release in ("sums", "microdata")
+    for rates in (False, True)
+]
+
+
+@pytest.mark.parametrize(("seed", "release", "rates"), CASES)
+def test_people_for_targets(seed, release, rates):
+    """All targets are reached, and the fewest who reach them lie between the bound and the design."""
+    strata, asked, _ = survey(seed, release, rates)
+    plan = dps.design(strata, **asked)
+    targets = np.array([each.target_se / each.range for each in asked["questionnaire"]]) ** 2
+    assert all(each.target_met for each in plan.questions)
+    assert plan.certificate.value == plan.total
+    every = itertools.product(
+        *(range(low, high + 1) for low, high in zip(plan.problem.lower, plan.problem.upper, strict=True))
+    )
+    fewest = next(
+        sum(sizes)
+        for sizes in sorted(every, key=sum)
+        if (variances(plan.problem, sizes) <= targets * (1 + 1e-12)).all()
+    )
+    assert plan.certificate.lower_bound <= fewest <= plan.total
+    assert plan.certificate.optimal == (plan.certificate.lower_bound == plan.total)
+
+
+@pytest.mark.parametrize("release", ["sums", "microdata"])
+@pytest.mark.parametrize("seed", range(20, 32))
+def test_the_bound_holds_at_any_prices(seed, release):
+    """However people are dealt the forms, and whatever prices someone thought of."""
+    strata, asked, rng = survey(seed, release, rates=bool(seed % 2))
+    problem = dps.design(strata, **asked).problem
+    targets = np.array([each.target_se / each.range for each in asked["questionnaire"]]) ** 2
+    prices = 10 ** rng.uniform(0, 3, len(targets)) * (rng.random(len(targets)) < 0.8)
+    bound = fewest_people(problem, targets, problem.lower, prices, finite_population=True)
+    forms, terms = problem.forms, problem.terms
+    least = 0.0
+    for i in range(len(strata)):
+        best = np.inf
+        for n in range(int(problem.lower[i]), int(problem.upper[i]) + 1):
+            budgets = terms.budgets(np.full(len(strata), float(n))).e
+            for dealt in _dealings(n, len(forms.shares), int(forms.fewest[i])):
+                parts = forms.stratum_parts(
+                    np.tile(dealt, (len(strata), 1)),
+                    budgets,
+                    sizes=terms.sizes,
+                    rates=terms.response_rates,
+                    finite_population=True,
+                    credited=False,
+                )
+                best = min(best, n + terms.coefficients[i] ** 2 * float(parts.total[i] @ prices))
+        least += best
+    assert bound <= least - float(prices @ targets) + 1e-9 * least
+    assert bound >= 0.4 * least - float(prices @ targets)
+
+
+def _dealings(n, forms, fewest):
+    if forms == 1:
+        return [np.array([n])]
+    return [np.array([m, n - m]) for m in range(fewest, n - fewest + 1)]
+
+
+def test_one_question_needs_no_more_than_it_takes():
+    """With one form and one question the bound is the fewest there are."""
+    questionnaire = dps.Questionnaire([question("a", "yes_no", target_se=0.05)])
+    plan = dps.design(dps.Strata([4000, 6000]), questionnaire=questionnaire, epsilon=1, **SUMS)
+    assert plan.certificate.optimal
+    fewer = dps.design(
+        dps.Strata([4000, 6000]), questionnaire=targeted(questionnaire, [0.055]), epsilon=1, **SUMS
+    )
+    assert fewer.total < plan.total
+
+
+def test_a_margin_is_a_target():
+    strata = dps.Strata([4000, 6000])
+    by_error, by_margin = (
+        dps.design(
+            strata, questionnaire=dps.Questionnaire([question("a", "yes_no", **target)]), epsilon=1, **SUMS
+        )
+        for target in ({"target_se": 0.05}, {"target_margin": 0.05 * 1.959963984540054})
+    )
+    assert by_error.total == by_margin.total
+
+
+@pytest.mark.parametrize("release", [SUMS, {}], ids=["sums", "microdata"])
+def test_an_unreachable_target_is_named(release):
+    questionnaire = dps.Questionnaire([question("a", "yes_no"), question("b", "scale", target_se=0.001)])
+    with pytest.raises(dps.InfeasibleError) as refusal:
+        dps.design(dps.Strata([400, 600]), questionnaire=questionnaire, epsilon=1, **release)
+    sentence = str(refusal.value)
+    assert sentence.startswith(
+        "question 'b' cannot reach a standard error of 0.001: the best that these budgets"
+    )
+    assert ("device_epsilon" in sentence) == bool(release)
+
+
+@pytest.mark.parametrize(("option", "value"), [("total", 100), ("at_most", 100), ("budget", 100.0)])
+def test_targets_determine_the_total(option, value):
+    questionnaire = dps.Questionnaire([question("a", "yes_no", target_se=0.05)])
+    with pytest.raises(
+        dps.InputError, match=f"determine how many people are invited, so {option} cannot be given"
+    ):
+        dps.design(dps.Strata([400, 600]), questionnaire=questionnaire, epsilon=1, **{option: value}, **SUMS)
+
+
+def test_targets_need_equal_costs():
+    questionnaire = dps.Questionnaire([question("a", "yes_no", target_se=0.09)])
+    with pytest.raises(
+        dps.NotAvailableError, match="targets of questions require the same cost of an invitation"
+    ):
+        dps.design(dps.Strata([400, 600], costs=[1, 2]), questionnaire=questionnaire, epsilon=1, **SUMS)
