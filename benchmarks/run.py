@@ -27,6 +27,7 @@ import numpy as np
 import dpstrata as dps
 from dpstrata.allocation.solvers.solve import solve
 from dpstrata.designs.neyman_equivalent import match_neyman
+from dpstrata.planning.goal_search import design_for
 from dpstrata.present.charts.parts import lines as lines_chart
 from rivals import RIVALS, paper_problem
 
@@ -206,6 +207,46 @@ def measure_mean() -> Rows:
     return [("one number: design at k = 1,000,000, in designs of published answers", ratio, 20)]
 
 
+def fifty_questions() -> dps.Questionnaire:
+    """Make up a questionnaire of every kind, with importances from 1 to 10."""
+    rng = np.random.default_rng(50)
+    questions = []
+    for i in range(50):
+        kind = ("yes_no", "category", "scale", "number")[i % 4]
+        more: dict[str, Any] = {"importance": float(rng.integers(1, 11))}
+        if kind == "category":
+            more["categories"] = [f"answer {c}" for c in range(int(rng.integers(3, 13)))]
+        if kind in ("scale", "number"):
+            more |= {"lower": 0, "upper": int(rng.integers(4, 11))}
+        questions.append(dps.Question(f"q{i}", kind, **more))
+    return dps.Questionnaire(questions)
+
+
+def measure_questionnaires() -> Rows:
+    """Measure 50 questions: choosing and proving their forms, and their allocation once they are chosen."""
+    asked = fifty_questions()
+    rng = np.random.default_rng(7)
+    ten, thousand = (dps.Strata(rng.integers(2_000, 90_000, k), np.full(k, 0.4)) for k in (10, 1000))
+    options: dict[str, Any] = {"epsilon": 1, "release": "sums", "device_epsilon": 5.0}
+    whole = partial(dps.design, ten, questionnaire=asked, total=20_000, **options)
+    single = partial(dps.design, ten, **EACH, total=20_000)
+    chosen = dps.design(thousand, questionnaire=asked, total=2_000_000, **options).inputs
+    allocate = partial(design_for, thousand, chosen)
+    one = partial(dps.design, thousand, **EACH, total=2_000_000)
+    return [
+        (
+            "50 questions: their forms with the proof, at k = 10, in designs of one question",
+            paired_ratio(whole, single, rounds=3, repeats=(1, 50)),
+            10_000,
+        ),
+        (
+            "50 questions on forms: allocation at k = 1,000, in designs of one question",
+            paired_ratio(allocate, one, rounds=3, repeats=(1, 20)),
+            100,
+        ),
+    ]
+
+
 def measure_best() -> Rows:
     """Measure the choice of the best mechanism in designs with the mechanism that it takes."""
     rows: Rows = []
@@ -343,7 +384,9 @@ def main() -> int:
     questions = measure_questions()
     for what, value, limit in questions:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
-    after = measure_mean() + measure_best() + measure_matches() + measure_estimates()
+    after = (
+        measure_mean() + measure_questionnaires() + measure_best() + measure_matches() + measure_estimates()
+    )
     for what, value, limit in after:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
     draws = measure_draw(5_000_000 if quick else 50_000_000)
