@@ -28,11 +28,8 @@ _NO_CAP = 200.0
 
 def terms_of(inputs: Inputs, strata: Strata) -> Terms:
     """State the functions that inputs lead to for ``strata``."""
-    rates = strata.response_rates
-    if rates is not None and bool(np.all(rates == 1.0)):
-        rates = None
     if inputs.questionnaire is not None:
-        return _terms_of_forms(form_terms_of(inputs, strata), inputs, strata, rates)
+        return _terms_of_forms(form_terms_of(inputs, strata), inputs, strata)
     sds = strata.spreads(inputs.answers)
     mechanism = inputs.fitted_mechanism()
     cap = math.inf
@@ -45,14 +42,19 @@ def terms_of(inputs: Inputs, strata: Strata) -> Terms:
         objective=inputs.objective,
         promise=inputs.promise,
         mechanism=mechanism,
-        response_rates=rates,
+        response_rates=_rates_below_one(strata),
         cap=cap if cap < _NO_CAP else None,
         release=inputs.release_form,
         certain_answers=inputs.formulas == 1,
     )
 
 
-def _terms_of_forms(forms: FormTerms, inputs: Inputs, strata: Strata, rates: FloatArray | None) -> Terms:
+def _rates_below_one(strata: Strata) -> FloatArray | None:
+    rates = strata.response_rates
+    return None if rates is None or bool(np.all(rates == 1.0)) else rates
+
+
+def _terms_of_forms(forms: FormTerms, inputs: Inputs, strata: Strata) -> Terms:
     """State what forms make of all questions together, which have one function of n."""
     return Terms(
         sizes=strata.sizes,
@@ -61,7 +63,7 @@ def _terms_of_forms(forms: FormTerms, inputs: Inputs, strata: Strata, rates: Flo
         objective="mean",
         promise=inputs.promise,
         mechanism=forms.noise(),
-        response_rates=rates,
+        response_rates=_rates_below_one(strata),
         release=Microdata() if forms.publishes_rows else Sums(),
         series_factors=forms.series_factors(len(WHOLE)),
     )
@@ -79,7 +81,8 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
     total : int, optional
         Where the inputs do not fix it; by default the least that the limits allow.
     """
-    terms = terms_of(inputs, strata)
+    forms = None if inputs.questionnaire is None else form_terms_of(inputs, strata)
+    terms = terms_of(inputs, strata) if forms is None else _terms_of_forms(forms, inputs, strata)
     lower, upper = size_limits(inputs, strata)
     if total is None:
         total = int(lower.sum()) if inputs.total is None else inputs.total
@@ -94,7 +97,6 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
             f"{option('total')} must be at most what the maximums and the people who would answer allow "
             f"({int(upper.sum()):,}), got {option('total', total, ',')}."
         )
-    forms = None if inputs.questionnaire is None else form_terms_of(inputs, strata)
     return Problem(terms, lower, upper, total, figures_in(inputs, strata, terms), forms=forms)
 
 

@@ -14,7 +14,7 @@ straight line is a million million times larger than everything that decides the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -87,7 +87,7 @@ SERIES_BELOW = 2.0
 
 # r(x) = Σ 2·B(2j)·(2j−1)/(2j)! · x^(2j−2), B the Bernoulli numbers: each correctly rounded, and the
 # first one left out adds less than 5e-18 at x = 2.
-_SERIES = (
+SERIES = (
     0.16666666666666666,
     -0.008333333333333333,
     0.00033068783068783067,
@@ -133,48 +133,30 @@ def inverse_square_step(step: Step) -> FloatArray:
 
 def r(at: Point) -> FloatArray:
     """Evaluate r."""
-
-    def series(small: Rows) -> FloatArray:
-        u = at.e[small] ** 2
-        value = np.full_like(u, _SERIES[-1])
-        for coefficient in _SERIES[-2::-1]:
-            value *= u
-            value += coefficient
-        return value
-
-    return _by_size(at.e, lambda: inverse_square(at) - s(at), series)
+    return _by_size(at.e, lambda: inverse_square(at) - s(at), lambda small: series(at.e[small]))
 
 
 def r_slopes(at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Evaluate r, r' and r''."""
     small = at.e < SERIES_BELOW
     if small.all():
-        return _series_slopes(at.e)
+        return series_slopes(at.e)
     inverse, part = inverse_square_slopes(at), s_slopes(at)
     slopes = inverse[0] - part[0], inverse[1] - part[1], inverse[2] - part[2]
     if small.any():
         rows = np.flatnonzero(small)
-        for slope, series in zip(slopes, _series_slopes(at.e[rows]), strict=True):
-            slope[rows] = series
+        for slope, by_series in zip(slopes, series_slopes(at.e[rows]), strict=True):
+            slope[rows] = by_series
     return slopes
 
 
 def r_step(step: Step) -> FloatArray:
     """Evaluate r(after) - r(before) without cancellation."""
-
-    def series(small: Rows) -> FloatArray:
-        before, after = step.before.e[small], step.after.e[small]
-        u0, u1 = before**2, after**2
-        value = np.full_like(u0, _SERIES[-1])
-        divided = np.zeros_like(u0)
-        for coefficient in _SERIES[-2::-1]:
-            divided *= u1
-            divided += value
-            value *= u0
-            value += coefficient
-        return -divided * step.d[small] * (before + after)
-
-    return _by_size(step.before.e, lambda: inverse_square_step(step) - s_step(step), series)
+    return _by_size(
+        step.before.e,
+        lambda: inverse_square_step(step) - s_step(step),
+        lambda small: series_step(step.before.e[small], step.after.e[small], step.d[small]),
+    )
 
 
 def _by_size(
@@ -229,22 +211,47 @@ def split_step(step: Step, m: float, *, whole: bool) -> FloatArray:
     return np.where(step.before.e < SERIES_BELOW, by_series, value - m**2 * s_step(step))
 
 
-def _polynomial(u: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Evaluate the series in u = e² with its first two derivatives, by Horner's rule."""
-    value = np.full_like(u, _SERIES[-1])
+# Power series in u = e² by Horner's rule: that of r, or the same with other coefficients.
+
+
+def series(e: FloatArray, coefficients: Sequence[float] = SERIES) -> FloatArray:
+    """Evaluate the series."""
+    u = e**2
+    value = np.full_like(u, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        value *= u
+        value += coefficient
+    return value
+
+
+def series_slopes(
+    e: FloatArray, coefficients: Sequence[float] = SERIES
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Evaluate the series with two derivatives in e."""
+    u = e * e
+    value = np.full_like(u, coefficients[-1])
     first = np.zeros_like(u)
     second = np.zeros_like(u)
-    for coefficient in _SERIES[-2::-1]:
+    for coefficient in coefficients[-2::-1]:
         second = second * u + first
         first = first * u + value
         value = value * u + coefficient
-    return value, first, 2.0 * second
+    return value, 2.0 * e * first, 2.0 * first + 8.0 * u * second
 
 
-def _series_slopes(e: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    u = e * e
-    value, first, second = _polynomial(u)
-    return value, 2.0 * e * first, 2.0 * first + 4.0 * u * second
+def series_step(
+    before: FloatArray, after: FloatArray, d: FloatArray, coefficients: Sequence[float] = SERIES
+) -> FloatArray:
+    """Evaluate the increase of the series without cancellation, where ``after`` is smaller by ``d``."""
+    u0, u1 = before**2, after**2
+    value = np.full_like(u0, coefficients[-1])
+    divided = np.zeros_like(u0)
+    for coefficient in coefficients[-2::-1]:
+        divided *= u1
+        divided += value
+        value *= u0
+        value += coefficient
+    return -divided * d * (before + after)
 
 
 def simulated_discrete_laplace(

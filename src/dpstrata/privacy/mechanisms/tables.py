@@ -36,35 +36,74 @@ class TableNoise(Mechanism):
     title = "Discrete Laplace"
 
     def __init__(self, factors: FloatArray, sensitivities: FloatArray) -> None:
-        self._tables = tuple(zip(factors.tolist(), sensitivities.tolist(), strict=True))
+        self._q, table = np.unique(sensitivities, return_inverse=True)  # those alike count as one
+        self._g = np.bincount(table, weights=factors, minlength=len(self._q))
         self.weight = float((factors * sensitivities**2).sum())
-        # every split magnifies the rounding of e by e/q, and their sum has no cancellation
+        # Σ g·r(e/q) is the series of r with Σ g/q^2j for its coefficients
+        powers = np.arange(len(kernels.SERIES))[:, None]
+        moments = (factors / sensitivities ** (2.0 * powers)).sum(axis=1)
+        self._series = tuple((np.array(kernels.SERIES) * moments).tolist())
+        # every part magnifies the rounding of e by e/q, and their sum has no cancellation
         self.rounding = 256.0
         super().__init__(_UNIT)
 
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """v(e), less the weight times s(e)."""
-        return sum((g * kernels.split(at, q, whole=whole) for g, q in self._tables), np.zeros_like(at.e))
+        """v(e), less the weight times s(e); for small budgets the weight times r(e), less Σ g·r(e/q)."""
+        small = np.flatnonzero(at.e < kernels.SERIES_BELOW) if not whole else np.empty(0, dtype=np.int64)
+        value = kernels.s(self._parts(at.e)) @ self._g
+        if not whole:
+            value -= self.weight * kernels.s(at)
+        if small.size:
+            e = at.e[small]
+            value[small] = self.weight * kernels.series(e) - kernels.series(e, self._series)
+        return np.asarray(value)
+
+    def _parts(self, e: FloatArray) -> Point:
+        """Describe the budgets of all tables: a column each."""
+        return kernels.point(e[:, None] / self._q)
 
     def remainder_slopes(
         self, at: Point, *, whole: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """v(e), less the weight times s(e), with two derivatives."""
-        slopes = [np.zeros_like(at.e) for _ in range(3)]
-        for g, q in self._tables:
-            for total, part in zip(slopes, kernels.split_slopes(at, q, whole=whole), strict=True):
-                total += g * part
+        parts = kernels.s_slopes(self._parts(at.e))
+        slopes = [np.asarray(part @ (self._g / self._q**order)) for order, part in enumerate(parts)]
+        if whole:
+            return slopes[0], slopes[1], slopes[2]
+        for slope, taken in zip(slopes, kernels.s_slopes(at), strict=True):
+            slope -= self.weight * taken
+        small = np.flatnonzero(at.e < kernels.SERIES_BELOW)
+        if small.size:
+            e = at.e[small]
+            plain, split = kernels.series_slopes(e), kernels.series_slopes(e, self._series)
+            for slope, one, other in zip(slopes, plain, split, strict=True):
+                slope[small] = self.weight * one - other
         return slopes[0], slopes[1], slopes[2]
 
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
         """Increase of v(e), less the weight times s(e)."""
-        parts = (g * kernels.split_step(step, q, whole=whole) for g, q in self._tables)
-        return sum(parts, np.zeros_like(step.d))
+        before, after = self._parts(step.before.e), self._parts(step.after.e)
+        increase = kernels.s_step(Step(before, after, step.d[:, None] / self._q)) @ self._g
+        if whole:
+            return np.asarray(increase)
+        increase -= self.weight * kernels.s_step(step)
+        small = np.flatnonzero(step.before.e < kernels.SERIES_BELOW)
+        if small.size:
+            ends = step.before.e[small], step.after.e[small], step.d[small]
+            plain, split = kernels.series_step(*ends), kernels.series_step(*ends, self._series)
+            increase[small] = self.weight * plain - split
+        return np.asarray(increase)
 
     def exact_variance(self, e: Any) -> Any:
         """Σ g/(2·sinh²(e/(2q)))."""
         mp = e.context
-        return sum((mp.mpf(g) / (2 * mp.sinh(e / (2 * mp.mpf(q))) ** 2) for g, q in self._tables), mp.mpf(0))
+        return sum(
+            (
+                mp.mpf(g) / (2 * mp.sinh(e / (2 * mp.mpf(q))) ** 2)
+                for g, q in zip(self._g.tolist(), self._q.tolist(), strict=True)
+            ),
+            mp.mpf(0),
+        )
 
 
 class RowNoise(NoRemainder):

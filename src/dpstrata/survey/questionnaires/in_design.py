@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -111,8 +112,29 @@ def told_of(spreads: Spreads) -> Told | None:
     return {name: columns for name, columns in told.items() if columns} or None
 
 
+class _Same:
+    """A key that is equal to itself alone, and keeps what it stands for."""
+
+    __slots__ = ("told",)
+
+    def __init__(self, told: Told | None) -> None:
+        self.told = told
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.told is self.told
+
+    def __hash__(self) -> int:
+        return id(self.told)
+
+
 def told_spreads(strata: Strata, questionnaire: Questionnaire, told: Told | None) -> Spreads:
-    """Read it again."""
+    """Read it again; once for a design, which asks for it in several places."""
+    return _read_spreads(strata, questionnaire, _Same(told))
+
+
+@lru_cache(maxsize=8)
+def _read_spreads(strata: Strata, questionnaire: Questionnaire, same: _Same) -> Spreads:
+    told = same.told
     given: dict[str, dict[str, Any]] = {"proportion": {}, "sd": {}, "mean": {}}
     for name, columns in (told or {}).items():
         for column, values in columns.items():
