@@ -147,3 +147,8 @@ def drop(visit, name, content):
 
 
 FIRST = "104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118"
+
+
+def open_file(visit, name, content):
+    file = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    visit.page.locator(".strata input[type=file]").set_input_files(file)

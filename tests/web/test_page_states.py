@@ -1,11 +1,10 @@
 """The page in a real browser: what is shown belongs to the plan that is shown, or says that it does not."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
-from browser import FIRST, visiting
+from browser import FIRST, open_file, visiting
 from playwright.sync_api import expect
 
 import dpstrata as dps
@@ -18,11 +17,6 @@ GOOD = "total=200&epsilon=1&strata=stratum,size,sd;A,7000,0.283;B,8000,0.08"
 def outputs(visit):
     """What the table says beside its rows."""
     return [cell.strip() for cell in visit.page.locator("tbody td.out").all_inner_texts()]
-
-
-def open_file(visit, name, content):
-    file = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
-    visit.page.locator(".strata input[type=file]").set_input_files(file)
 
 
 def release(visit, pattern, held):
@@ -86,116 +80,6 @@ def test_what_neyman_would_need_is_said_once_it_is_known(visit, strata):
 
 
 # --- documents --------------------------------------------------------------------------------
-
-
-def test_a_document_opens_with_its_own_question_or_not_at_all(visit, strata, tmp_path):
-    def saved(plan):
-        plan.save(tmp_path / "design.json")
-        return (tmp_path / "design.json").read_bytes()
-
-    notice = visit.page.locator(".notice.error")
-    costly = dps.Strata(strata.sizes, strata.sds, costs=[1.0, 2.0, 3.0, 4.0], names=list(strata.names))
-    open_file(visit, "design.json", saved(dps.design(costly, epsilon=1, target_se=0.03, budget=5000)))
-    expect(notice).to_contain_text("target_se and budget together, for which the page has no control")
-    open_file(
-        visit,
-        "design.json",
-        saved(dps.pilot(strata, epsilon=1, pilot_epsilon=0.5, pilot_total=200, total=800)),
-    )
-    expect(notice).to_contain_text("two waves, for which the page has no control")
-    clipped = dps.design(strata, epsilon=1, total=200, answers=(0, 1), clip=True)
-    open_file(visit, "design.json", saved(clipped))
-    expect(notice).to_contain_text("clip, for which the page has no control")
-    named = dps.design(strata, epsilon=1, total=200, answers=["rent", "own", "other"])
-    open_file(visit, "design.json", saved(named))
-    expect(notice).to_contain_text("categories, for which the page has no control")
-    asked = dps.Questionnaire([dps.Question("smokes", "yes_no"), dps.Question("drinks", "yes_no")])
-    open_file(visit, "design.json", saved(dps.design(strata, epsilon=1, total=200, questionnaire=asked)))
-    expect(notice).to_contain_text("a questionnaire, for which the page has no control")
-    for content in (
-        b'{"format": "dpstrata.design", "strata": []}',
-        b'{"format": "dpstrata.design", "strata": [1]}',
-    ):
-        open_file(visit, "design.json", content)
-        expect(notice).to_contain_text("This design document is damaged.")
-    open_file(visit, "plan.json", b"null")
-    expect(notice).to_contain_text("neither a plan file nor a design document")
-    visit.headline(FIRST)
-    plan = dps.design(strata, epsilon=1, total=250)
-    assert json.loads(saved(plan))["inputs"]["delta"] == 0
-    open_file(visit, "design.json", saved(plan))
-    visit.headline(headline(plan))
-    visit.control("mechanism").select_option("gaussian")
-    visit.headline(headline(dps.design(strata, epsilon=1, total=250, mechanism="gaussian", delta=1e-6)))
-
-
-def test_a_document_opens_with_its_release(visit, strata, tmp_path):
-    for device in (3.5, None):
-        plan = dps.design(strata, epsilon=1, total=250, release="sums", device_epsilon=device)
-        plan.save(tmp_path / "design.json")
-        open_file(visit, "design.json", (tmp_path / "design.json").read_bytes())
-        visit.headline(headline(plan))
-        expect(visit.control("release")).to_have_value("sums")
-        expect(visit.control("device_epsilon")).to_have_value("" if device is None else "3.5")
-    visit.control("release").select_option("microdata")
-    visit.headline(headline(dps.design(strata, epsilon=1, total=250)))
-
-
-def test_who_was_trusted_in_0_1_0_says_what_is_published(visit):
-    """In its documents, its plan files and its links."""
-    open_file(visit, "design.json", (SAVED / "curator.json").read_bytes())
-    expect(visit.control("release")).to_have_value("sums")
-    strata = "stratum,size,sd;A,7000,0.283;B,8000,0.08"
-    link = f"total=90&epsilon=1&mechanism=laplace&trust=curator&strata={strata}&end"
-    visit.page.evaluate("text => (location.hash = text)", link)
-    expect(visit.control("total")).to_have_value("90")
-    expect(visit.control("release")).to_have_value("sums")
-    two = dps.Strata([7000, 8000], [0.283, 0.08])
-    visit.headline(headline(dps.design(two, epsilon=1, total=90, mechanism="laplace", release="sums")))
-    options = {"total": "90", "trust": "local", "mechanism": "laplace"}
-    table = {"columns": ["stratum", "size", "sd"], "rows": [["A", "7000", "0.283"], ["B", "8000", "0.08"]]}
-    saved = {"format": "dpstrata.plan", "version": 1, **table, "options": options}
-    open_file(visit, "plan.json", json.dumps(saved).encode())
-    expect(visit.control("release")).to_have_value("microdata")
-    visit.headline(headline(dps.design(two, epsilon=1, total=90, mechanism="laplace")))
-
-
-def test_several_questions_of_0_1_0_are_refused_with_a_sentence(visit):
-    """In its documents, its plan files and its links; one question is what is planned anyway."""
-    said = "Several questions can no longer share one budget: describe them in a questionnaire"
-    notice = visit.page.locator(".notice.error")
-    open_file(visit, "design.json", (SAVED / "curator-questions.json").read_bytes())
-    expect(notice).to_contain_text(said)
-    strata = "stratum,size,sd;A,7000,0.283;B,8000,0.08"
-    table = {"columns": ["stratum", "size", "sd"], "rows": [["A", "7000", "0.283"], ["B", "8000", "0.08"]]}
-
-    def file(total, questions):
-        options = {"total": total, "questions": questions}
-        return json.dumps({"format": "dpstrata.plan", "version": 1, **table, "options": options}).encode()
-
-    def link(total, questions):
-        return f"total={total}&epsilon=1&mechanism=laplace&questions={questions}&strata={strata}&end"
-
-    open_file(visit, "plan.json", file("90", "1"))
-    expect(notice).to_have_count(0)
-    expect(visit.control("total")).to_have_value("90")
-    open_file(visit, "plan.json", file("91", "3"))
-    expect(notice).to_contain_text(said)
-    expect(visit.control("total")).to_have_value("90")
-    expect(visit.control("questions")).to_have_count(0)
-    visit.page.evaluate("text => (location.hash = text)", link("92", "1"))
-    expect(visit.control("total")).to_have_value("92")
-    visit.page.evaluate("text => (location.hash = text)", link("93", "3"))
-    expect(notice).to_contain_text(said)
-    held = link("95", "2").replace("&end", "").replace("&", "&held.")
-    visit.page.evaluate(
-        "text => (location.hash = text)", link("94", "1").replace("&end", f"&held.{held}&end")
-    )
-    expect(visit.control("total")).to_have_value("94")
-    expect(notice).to_contain_text(said)
-
-
-# --- numbers ----------------------------------------------------------------------------------
 
 
 def test_separators_of_thousands_are_refused_and_decimal_commas_are_read(visit, strata):
