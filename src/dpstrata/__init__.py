@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dpstrata.fielding.noise import noise_answer, noise_answers
     from dpstrata.fielding.privatize import privatize
     from dpstrata.fielding.publish import publish
+    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
     from dpstrata.fielding.releases.microdata import estimate_means
     from dpstrata.fielding.rows import noise_row
     from dpstrata.fielding.sample import draw_sample
@@ -74,6 +75,7 @@ _HOMES = {
     "Question": "survey.questionnaires.question",
     "Questionnaire": "survey.questionnaires.questionnaire",
     "QuestionnaireError": "errors",
+    "QuestionnaireEstimation": "fielding.question_estimates",
     "ShareEstimation": "fielding.estimators",
     "Spreads": "survey.questionnaires.spreads",
     "Strata": "survey.strata",
@@ -132,6 +134,7 @@ __all__ = [
     "Question",
     "Questionnaire",
     "QuestionnaireError",
+    "QuestionnaireEstimation",
     "ShareEstimation",
     "Spreads",
     "Strata",
