@@ -10,8 +10,8 @@ which, forms with the variances :math:`A_T/m_T + B_T/m_T^2` together have at lea
 .. math:: \frac{\left(\sum_T \sqrt{A_T}\right)^2}{n} + \frac{\left(\sum_T \sqrt[3]{B_T}\right)^3}{n^2} ,
 
 each part being the least that it can be by itself. A question on several forms has at least what the best
-of them would give if everyone got it, and random numbers of answers have a mean inverse above that of their mean.
-All of this is convex in n, like the office's noise of one table. This module imports no solver.
+of them would give if everyone got it, and random numbers of answers have a mean inverse above that of their
+mean. All of this is convex in n, like the office's noise of one table. This module imports no solver.
 """
 
 from __future__ import annotations
