@@ -27,6 +27,8 @@ import numpy as np
 import dpstrata as dps
 from dpstrata.allocation.solvers.solve import solve
 from dpstrata.designs.neyman_equivalent import match_neyman
+from dpstrata.planning.design import read_survey
+from dpstrata.planning.goal_search import design_for
 from dpstrata.present.charts.parts import lines as lines_chart
 from rivals import RIVALS, paper_problem
 
@@ -206,6 +208,51 @@ def measure_mean() -> Rows:
     return [("one number: design at k = 1,000,000, in designs of published answers", ratio, 20)]
 
 
+def measure_forms() -> Rows:
+    """Measure fifty questions: their forms with the bound, and their allocation with these forms."""
+    questionnaire = fifty_questions()
+    options = {
+        "questionnaire": questionnaire,
+        "epsilon": 1,
+        "release": "sums",
+        "device_epsilon": DEVICE_EPSILON,
+    }
+    ten, thousand = survey(10, kind="sums"), survey(1000, kind="sums")
+    forms = partial(dps.design, ten.strata, **options, total=ten.options["total"])
+    chosen = forms().inputs.forms
+    asked = read_survey(thousand.strata, {**options, "total": thousand.options["total"], "forms": chosen})
+    return [
+        (
+            "questionnaire: forms of 50 questions with their bound, in designs of ten strata",
+            paired_ratio(forms, ten.design, rounds=3, repeats=(1, 200)),
+            10_000,
+        ),
+        (
+            "questionnaire: allocation of 50 questions to k = 1,000, in designs of one question",
+            paired_ratio(lambda: design_for(*asked), thousand.design, rounds=3, repeats=(3, 30)),
+            100,
+        ),
+    ]
+
+
+def fifty_questions() -> dps.Questionnaire:
+    """Questions of every kind, some of which matter more."""
+    rng = np.random.default_rng(50)
+    fields: dict[str, dict[str, Any]] = {
+        "yes_no": {},
+        "category": {"categories": ["a", "b", "c", "d"]},
+        "scale": {"lower": 1, "upper": 5},
+        "number": {"lower": 0, "upper": 1000},
+    }
+    kinds = list(fields)
+    return dps.Questionnaire(
+        [
+            dps.Question(f"q{j}", kinds[j % 4], **fields[kinds[j % 4]], importance=float(rng.uniform(0.5, 2)))
+            for j in range(50)
+        ]
+    )
+
+
 def measure_best() -> Rows:
     """Measure the choice of the best mechanism in designs with the mechanism that it takes."""
     rows: Rows = []
@@ -343,7 +390,7 @@ def main() -> int:
     questions = measure_questions()
     for what, value, limit in questions:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
-    after = measure_mean() + measure_best() + measure_matches() + measure_estimates()
+    after = measure_mean() + measure_forms() + measure_best() + measure_matches() + measure_estimates()
     for what, value, limit in after:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
     draws = measure_draw(5_000_000 if quick else 50_000_000)

@@ -128,7 +128,9 @@ class FormTerms:
         r = self._stretches()
         scaled = self.importances[self.question] * (self.weights * (1.0 + r) / self.shares[self.form]) ** 2
         factors, kept = scaled * self.factors, self.factors > 0
-        return TableNoise(factors[kept], self.sensitivities[kept])
+        # questions of one table have the same noise, and so have many tables: one part for all of them
+        different, which = np.unique(self.sensitivities[kept], return_inverse=True)
+        return TableNoise(np.asarray(np.bincount(which, weights=factors[kept]), dtype=float), different)
 
     def series_factors(self, powers: int) -> tuple[float, ...]:
         """How much faster than for one question the terms of the series of E[1/m] grow, on average.

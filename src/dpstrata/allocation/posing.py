@@ -151,9 +151,9 @@ def _needed_by_forms(inputs: Inputs, strata: Strata, most: IntArray) -> IntArray
         named = ", ".join(repr(strata.name(int(row))) for row in small[:5])
         more = f" and {small.size - 5:,} more" if small.size > 5 else ""
         raise InfeasibleError(
-            f"every form needs at least {each[i]:,} people in every stratum, so {counted(forms, 'form')} must "
-            f"have {each[i] * forms:,}, got {most[i]:,} in stratum {strata.name(i)!r}. Merge small strata "
-            f"({named}{more}){fewer}."
+            f"every form needs at least {each[i]:,} people in every stratum, so {counted(forms, 'form')} "
+            f"must have {each[i] * forms:,}, got {most[i]:,} in stratum {strata.name(i)!r}. Merge small "
+            f"strata ({named}{more}){fewer}."
         )
     return each * forms
 

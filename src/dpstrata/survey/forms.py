@@ -135,14 +135,14 @@ MOST_ROWS = 1_000_000  # different ones on a form; nothing can be learned from m
 
 
 def require_few_rows(questions: Sequence[Question]) -> None:
-    """Require that questions which must be on one form have no more rows of answers than can be told apart."""
+    """Require that questions which must be on one form have no more rows of answers than are of use."""
     rows = math.prod(min(question.candidates) for question in questions)
     if rows > MOST_ROWS:
         named = ", ".join(repr(question.name) for question in questions[:_LISTED])
         more = f" and {len(questions) - _LISTED:,} more" if len(questions) > _LISTED else ""
         raise InputError(
-            f"the questions of a form must have at most {MOST_ROWS:,} different rows of answers together, got "
-            f"{float(rows):.2g} from {named}{more}. Put fewer of them on one form."
+            f"the questions of a form must have at most {MOST_ROWS:,} different rows of answers together, "
+            f"got {float(rows):.2g} from {named}{more}. Put fewer of them on one form."
         )
 
 
