@@ -8,6 +8,7 @@ from dpstrata.designs.reading import first_difference
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.planning.best import design_with_best
+from dpstrata.planning.forms.question_targets import design_for_targets
 from dpstrata.planning.goal_search import design_for
 
 
@@ -37,7 +38,10 @@ def load_design(path: str | Path) -> Design:
     """
     plan = Design.read(path)
     try:
-        again = design_for(plan.strata, plan.inputs, plan.problem)
+        if plan.inputs.asks_by_question:
+            again = design_for_targets(plan.strata, plan.inputs)
+        else:
+            again = design_for(plan.strata, plan.inputs, plan.problem)
     except DpstrataError as error:
         raise InputError(
             f"{path} does not describe a possible design: {error.sentence.marked}", where=str(path)
