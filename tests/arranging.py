@@ -12,6 +12,8 @@ SECONDS = {
     "tests/docs/test_site.py": 50,
     "tests/fielding/test_privatize.py": 35,
     "tests/pilots/test_pilot.py": 35,
+    "tests/allocation/test_form_terms.py": 30,
+    "tests/planning/forms/test_question_targets.py": 30,
     "tests/fielding/test_sample.py": 25,
 }
 

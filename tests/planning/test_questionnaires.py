@@ -193,3 +193,167 @@ def test_commands(tmp_path, strata):
     refused = run(tmp_path, "compare-releases", "design.json")
     assert refused.returncode != 0
     assert "supports one question only" in " ".join(refused.stderr.split())
+
+
+# --- every pair of kinds ---------------------------------------------------------------------------
+
+PAIRS = list(itertools.combinations_with_replacement(KINDS, 2))
+
+
+@pytest.mark.parametrize("release", [SUMS, {}], ids=["sums", "microdata"])
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_questions_of_two_kinds(first, second, release):
+    """Apart, together, and one of them for everyone: all are designed, published and proven."""
+    strata = dps.Strata([400, 600])
+    apart, together, everyone = (
+        dps.Questionnaire(
+            [question("a", first, **more), question("b", second, **{**more, "everyone": False})]
+        )
+        for more in ({}, {"together": "t"}, {"everyone": True})
+    )
+    for questionnaire, forms in (
+        (apart, "auto"),
+        (apart, [["a"], ["b"]]),
+        (together, "auto"),
+        (everyone, [["b"]]),
+    ):
+        plan = dps.design(strata, questionnaire=questionnaire, forms=forms, epsilon=2, total=100, **release)
+        assert plan.certificate.optimal
+        assert [each.name for each in plan.questions] == ["a", "b"]
+        assert all(0 < each.without_privacy < each.standard_error for each in plan.questions)
+        published = [set(table.questions) for form in plan.forms for table in form.tables]
+        assert bool(published) == bool(release)
+        if questionnaire is together:
+            assert [set(form.questions) for form in plan.forms] == [{"a", "b"}]
+            assert published in ([], [{"a", "b"}])
+
+
+# --- refused ---------------------------------------------------------------------------------------
+
+APART = [["a"], ["b"], ["c"]]
+
+
+def three(**more):
+    return dps.Questionnaire([question(name, "scale", **more) for name in "abc"])
+
+
+def refusal(strata, **asked):
+    with pytest.raises(dps.DpstrataError) as refused:
+        dps.design(strata, **{"epsilon": 1, "total": 60, **SUMS, **asked})
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("strata", "rest"),
+    [
+        (
+            {"sizes": [5, 3, 500]},
+            "got 3 in stratum '2'. Merge small strata ('1', '2'), or give at most 1 form with forms.",
+        ),
+        ({"sizes": [1, 500]}, "got 1 in stratum '1'. Merge small strata ('1')."),
+        (
+            {"sizes": [4, 500]},
+            "got 4 in stratum '1'. Merge small strata ('1'), or give at most 2 forms with forms.",
+        ),
+        (
+            {"sizes": [90, 500], "maxs": [5, 500]},
+            "Merge small strata ('1'), or give at most 2 forms with forms.",
+        ),
+        (
+            {"sizes": [2] * 8 + [90]},
+            "('1', '2', '3', '4', '5' and 3 more), or give at most 1 form with forms.",
+        ),
+    ],
+)
+def test_strata_too_small_for_their_forms(strata, rest):
+    said = refusal(dps.Strata(**strata), questionnaire=three(), forms=APART)
+    assert said.startswith(
+        "every form needs at least 2 people in every stratum, so 3 forms must have 6, got "
+    )
+    assert said.endswith(rest)
+
+
+def test_forms_need_more_people_where_not_everyone_answers():
+    said = refusal(dps.Strata([300, 30], response_rates=[0.5, 0.5]), questionnaire=three(), forms=APART)
+    assert "got 15 in stratum '2'. Merge small strata ('2')" in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"release": "mean"}, "use release='sums' or release='microdata' instead of release='mean'."),
+        ({"device_epsilon": None}, "so release='sums' requires device_epsilon."),
+        ({"release": "microdata"}, "remove device_epsilon, or use release='sums'."),
+        ({"answers": (0, 1)}, "answers is for a single question and cannot be used with questionnaire"),
+        ({"target_se": 0.1}, "give each question its own target_se."),
+        ({"local_epsilon_cap": 3.0}, "local_epsilon_cap is for a single question"),
+        ({"objective": "trace"}, "objective is for a single question"),
+        ({"mechanism": "laplace"}, "always uses randomized response on whole rows; remove mechanism."),
+        ({"delta": 1e-6}, "supports pure epsilon only; remove delta, zcdp or gdp."),
+        ({"epsilon": None, "zcdp": 1.0}, "supports pure epsilon only; remove delta, zcdp or gdp."),
+        ({"forms": [["a"], ["b"]]}, "every question must be on one form, got 'c' on none."),
+        ({"forms": [["a", "b"], ["b", "c"]]}, "every question must be on one form, got 'b' on 2."),
+        ({"forms": [["a", "b", "c", "d"]]}, "form 1 of forms has an unknown question 'd'."),
+        ({"forms": [["a", "a", "b", "c"]]}, "form 1 of forms has a question twice."),
+        ({"forms": "two"}, "forms must be auto, one, or a list of lists of question names, got 'two'."),
+        ({"total": 5, "forms": APART}, "total must be at least the sum of the minimums (12), got total=5."),
+        ({"questionnaire": "questions.csv"}, "questionnaire must be a Questionnaire, got"),
+    ],
+)
+def test_what_does_not_go_with_a_questionnaire(asked, message):
+    said = refusal(dps.Strata([400, 600]), **{"questionnaire": three(), **asked})
+    assert message in said
+    assert said.count(". ") <= 2
+
+
+@pytest.mark.parametrize(
+    "more", [{"together": "t"}, {"everyone": True}, {}], ids=["together", "everyone", "one form"]
+)
+def test_too_many_rows_for_a_form(more):
+    """Fifty questions on one form have more rows of answers than anything can be learned from."""
+    questionnaire = dps.Questionnaire([question(f"q{j}", "scale", **more) for j in range(50)])
+    said = refusal(dps.Strata([400, 600]), questionnaire=questionnaire, forms="auto" if more else "one")
+    assert "at most 1,000,000 different rows of answers together, got 8.9e+34 from 'q0', 'q1'" in said
+
+
+def test_kept_together_on_several_forms():
+    said = refusal(dps.Strata([400, 600]), questionnaire=three(together="t"), forms=[["a", "b"], ["c"]])
+    assert said.startswith(
+        "questions that are kept together must be on one form of forms, got 'a', 'b', 'c' on several"
+    )
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 30.0])
+@pytest.mark.parametrize("E", [0.1, 30.0])
+@pytest.mark.parametrize("importance", [1e-6, 1e6])
+def test_extreme_budgets_and_importances(epsilon, E, importance):
+    questionnaire = dps.Questionnaire(
+        [question("a", "yes_no", importance=importance), question("b", "scale"), question("c", "number")]
+    )
+    plan = dps.design(
+        dps.Strata([2, 400, 600]), questionnaire=questionnaire, forms="one", epsilon=epsilon, total=90, release="sums",
+        device_epsilon=E,
+    )  # fmt: skip
+    assert plan.certificate.optimal
+    assert all(np.isfinite(each.standard_error) for each in plan.questions)
+    assert plan.forms[0].sample_sizes.sum() == 90
+
+
+# --- steps that are for one question -----------------------------------------------------------------
+
+
+def test_pilots_are_refused(strata):
+    with pytest.raises(
+        dps.NotAvailableError, match="a pilot supports one question only; remove questionnaire"
+    ):
+        dps.pilot(strata, questionnaire=three(), epsilon=1, total=60, pilot_epsilon=0.2, pilot_total=20)
+
+
+@pytest.mark.parametrize("release", [SUMS, {}], ids=["sums", "microdata"])
+def test_single_answers_are_not_noised(release):
+    """That would spend the budget of a whole row on each of them."""
+    plan = dps.design(dps.Strata([400, 600]), questionnaire=three(), epsilon=1, total=60, **release)
+    with pytest.raises(dps.NotAvailableError, match="it randomises rows of answers, not single ones"):
+        dps.noise_answer(plan, "1", 1.0)
+    with pytest.raises(dps.NotAvailableError, match="compare_releases supports one question only"):
+        dps.compare_releases(plan)

@@ -21,6 +21,7 @@ from dpstrata.survey.objectives import coefficients
 from dpstrata.survey.releases.microdata import Microdata
 from dpstrata.survey.releases.sums import Sums
 from dpstrata.survey.strata import Strata
+from dpstrata.words.numbers import counted
 
 # No local budget that epsilon and sizes allow comes near this, so a larger cap changes nothing.
 _NO_CAP = 200.0
@@ -122,12 +123,12 @@ def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
         rates = 1.0 if strata.response_rates is None else strata.response_rates
         needed = np.ceil(least_rate * strata.sizes * rates).astype(np.int64)
         lower = np.maximum(lower, needed)
-    if inputs.questionnaire is not None:
-        lower = np.maximum(lower, _needed_by_forms(inputs, strata, sizes))
     if strata.mins is not None:
         lower = np.maximum(lower, strata.mins)
     if strata.maxs is not None:
         upper = np.minimum(upper, strata.maxs)
+    if inputs.questionnaire is not None:
+        lower = np.maximum(lower, _needed_by_forms(inputs, strata, upper))
     if np.any(lower > upper):
         wrong = np.flatnonzero(lower > upper)
         i = int(wrong[0])
@@ -147,13 +148,14 @@ def _needed_by_forms(inputs: Inputs, strata: Strata, most: IntArray) -> IntArray
     small = np.flatnonzero(each * forms > most)
     if small.size:
         i = int(small[np.argmin(most[small])])
-        carries = max(int(most[i] // each[i]), 1)
+        carries = int(most[i] // each[i])
+        fewer = f", or give at most {counted(carries, 'form')} with {option('forms')}" if carries else ""
         named = ", ".join(repr(strata.name(int(row))) for row in small[:5])
         more = f" and {small.size - 5:,} more" if small.size > 5 else ""
         raise InfeasibleError(
-            f"every form needs at least {each[i]:,} people in every stratum, so {forms} forms need "
-            f"{each[i] * forms:,}, got {most[i]:,} in stratum {strata.name(i)!r}. Merge small strata "
-            f"({named}{more}), or give {option('forms')} with at most {carries} of them."
+            f"every form needs at least {each[i]:,} people in every stratum, so {counted(forms, 'form')} "
+            f"must have {each[i] * forms:,}, got {most[i]:,} in stratum {strata.name(i)!r}. Merge small "
+            f"strata ({named}{more}){fewer}."
         )
     return each * forms
 

@@ -133,6 +133,22 @@ def require_partition(
             raise InputError(f"every question must be on one form, got {name!r} on {where}.")
 
 
+MOST_ROWS = 1_000_000  # different ones on a form; nothing can be learned from more at any budget of use
+
+
+def require_few_rows(questions: Sequence[Question]) -> None:
+    """Require that questions which must be on one form have no more rows of answers than are of use."""
+    rows = math.prod(min(question.candidates) for question in questions)
+    if rows > MOST_ROWS:
+        named = ", ".join(repr(question.name) for question in questions[:_LISTED])
+        more = f" and {len(questions) - _LISTED:,} more" if len(questions) > _LISTED else ""
+        raise InputError(
+            f"the questions of a form must have at most {MOST_ROWS:,} different rows of answers together, "
+            f"got {float(rows):.2g} from {named}{more}. Put fewer of them on one form."
+        )
+
+
+_LISTED = 5
 _TOLERANCE = 1e-9  # by which shares may miss 1 together
 
 
@@ -156,6 +172,7 @@ def require_complete(forms: Sequence[FormPlan], questions: Sequence[Question], *
         if missing:
             raise InputError(f"{where} must have {missing[0]!r}, which everyone is asked.")
         _require_levels(form, by_name, where)
+        require_few_rows([by_name[name] for name in form.questions])
         if not form.share > 0:
             raise InputError(f"{where} must have a share of people above 0, got {form.share:g}.")
         _require_tables(form, by_name, where, tables=tables)

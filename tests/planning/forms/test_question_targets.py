@@ -131,6 +131,19 @@ def test_one_question_needs_no_more_than_it_takes():
     assert fewer.total < plan.total
 
 
+def test_a_design_for_targets_is_saved_and_loaded(tmp_path):
+    questionnaire = dps.Questionnaire(
+        [
+            question("a", "yes_no", target_se=0.06),
+            question("b", "scale", target_se=0.3),
+            question("c", "number"),
+        ]
+    )
+    plan = dps.design(dps.Strata([4000, 6000]), questionnaire=questionnaire, epsilon=1, **SUMS)
+    plan.save(tmp_path / "design.json")
+    assert dps.load_design(tmp_path / "design.json") == plan
+
+
 def test_a_margin_is_a_target():
     strata = dps.Strata([4000, 6000])
     by_error, by_margin = (

@@ -15,7 +15,7 @@ from dpstrata.designs.questions import variance_targets
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.planning.forms.choose import choose_forms
 from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.survey.forms import ONE, FormPlan, Table, are_chosen, names_on
+from dpstrata.survey.forms import ONE, FormPlan, Table, are_chosen, names_on, require_few_rows
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.strata import Strata
@@ -28,6 +28,7 @@ def with_chosen_forms(strata: Strata, inputs: Inputs) -> Inputs:
     assert inputs.questionnaire is not None
     if are_chosen(inputs.forms):
         return inputs
+    _require_few_rows(inputs)
     typical = _Typical.of(strata, inputs)
     odds = np.full(len(strata), typical.odds)
     targets = variance_targets(inputs) if inputs.asks_by_question else None
@@ -35,6 +36,21 @@ def with_chosen_forms(strata: Strata, inputs: Inputs) -> Inputs:
     found = _search(problem, inputs)
     plans = [_form_plan(problem, form, inputs, typical) for form in found.forms]
     return replace(inputs, forms=tuple(plans))
+
+
+def _require_few_rows(inputs: Inputs) -> None:
+    """Refuse questions that must be on one form, by what was asked for, and have too many rows together."""
+    questionnaire = inputs.questionnaire
+    assert questionnaire is not None
+    everyone = [question for question in questionnaire if question.everyone]
+    groups = [[questionnaire[place] for place in group] for group in questionnaire.groups.values()]
+    if inputs.forms == ONE:
+        groups = [[question for question in questionnaire if not question.everyone]]
+    groups += [
+        [q for q in questionnaire if q.name in form and not q.everyone] for form in names_on(inputs.forms)
+    ]
+    for group in groups or [[]]:
+        require_few_rows([*group, *everyone])
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@ r"""The fewest people with whom every question of a questionnaire reaches its ta
 
 Any sizes that reach all targets :math:`T_j` have :math:`\sum_j p_j V_j(n) \le \sum_j p_j T_j`, whatever
 prices :math:`p_j \ge 0` questions have. With these as importances, the exact solver finds the fewest people
-who reach that sum; nobody reaches all targets with fewer. Prices rise where a question misses its target at
-those sizes and fall elsewhere, until both numbers of people meet. The fewest who reach all targets are kept.
+who reach that sum, and from them the fewest who reach all targets. Prices fall where a question does better
+than its target, until that number of people is close to what :mod:`~dpstrata.allocation.proof.questions`
+proves to be needed, or nothing improves any more.
 """
 
 from __future__ import annotations
