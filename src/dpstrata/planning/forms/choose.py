@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem
-from dpstrata.allocation.proof.forms import FormsBound
+from dpstrata.allocation.proof.forms import FormsBound, certify_forms
 from dpstrata.planning.forms.overlap import with_more_forms
 from dpstrata.planning.forms.prices import Dual, Variances, best_bound
 from dpstrata.planning.forms.search import best_levels, best_partition
@@ -42,6 +42,8 @@ def choose_forms(
     0.09
     """
     forms = best_partition(problem) if groups is None else best_levels(problem, groups)
+    if not problem.items:
+        return forms, certify_forms(problem, forms, ())
     dual: Dual = People(problem, forms) if isinstance(problem, TargetsProblem) else Variances(problem, forms)
     bound, others = best_bound(dual, forms, problem)
     if overlap and groups is None and bound.relative_gap > _FAR:

@@ -30,7 +30,10 @@ def design_questionnaire(strata: Strata, inputs: Inputs) -> Design:
     chosen = with_chosen_forms(strata, inputs)
     plan = design_on_forms(strata, chosen)
     problem, forms = forms_to_prove(plan)
-    if isinstance(problem, TargetsProblem):
+    prices: tuple[float, ...] = ()
+    if not problem.items:
+        pass  # all questions are for everyone, so there is one form
+    elif isinstance(problem, TargetsProblem):
         prices = bound_people(problem, forms).prices
     else:
         prices = bound_forms(problem, forms).prices
