@@ -123,7 +123,9 @@ def test_a_search_that_is_only_claimed_is_found_out(tmp_path, monkeypatch):
     with pytest.raises(dps.InputError, match="not as close to the best as the certificate says"):
         dps.load_design(tmp_path / "changed.json")
     weaker = replace(plan.certificate, lower_bound=plan.certificate.lower_bound * 0.999)
-    monkeypatch.setattr("dpstrata.planning.load.design_for", lambda *_: replace(plan, certificate=weaker))
+    monkeypatch.setattr(
+        "dpstrata.planning.load.design_on_forms", lambda *_: replace(plan, certificate=weaker)
+    )
     with pytest.raises(dps.InputError, match="not as close to the best as the certificate says"):
         dps.load_design(path)
 

@@ -353,7 +353,7 @@ def test_pilots_are_refused(strata):
 def test_single_answers_are_not_noised(release):
     """That would spend the budget of a whole row on each of them."""
     plan = dps.design(dps.Strata([400, 600]), questionnaire=three(), epsilon=1, total=60, **release)
-    with pytest.raises(dps.NotAvailableError, match="it randomises rows of answers, not single ones"):
+    with pytest.raises(dps.InputError, match="randomises whole rows; use noise_row"):
         dps.noise_answer(plan, "1", 1.0)
     with pytest.raises(dps.NotAvailableError, match="compare_releases supports one question only"):
         dps.compare_releases(plan)

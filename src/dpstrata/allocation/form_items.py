@@ -98,8 +98,13 @@ def mixture_of(problem: Problem, sizes: IntArray) -> tuple[FloatArray, FloatArra
     return np.asarray(weights / weights.sum()), odds
 
 
-def as_items(problem: FormsProblem, spreads: Spreads, plans: Sequence[FormPlan]) -> Forms:
-    """Write forms in terms of items, with the value that their own shares of people give."""
+def as_items(
+    problem: FormsProblem, spreads: Spreads, plans: Sequence[FormPlan]
+) -> tuple[FormsProblem, Forms]:
+    """Write forms in terms of items, with the value that their own shares of people give.
+
+    The problem is the same, and lists what these forms ask of everyone.
+    """
     place = {question.name: i for i, question in enumerate(spreads.questionnaire)}
     forms = []
     for plan in plans:
@@ -109,7 +114,8 @@ def as_items(problem: FormsProblem, spreads: Spreads, plans: Sequence[FormPlan])
         shared = tuple(_choice(item, levels) for item in problem.everyone)
         forms.append(Form(tuple(i for i, _ in asked), choices, shared, plan.cells, plan.share))
     found = Forms(tuple(forms), 0.0)
-    return replace(found, value=Pricing(problem).reached(found))
+    problem = replace(problem, kept=tuple(dict.fromkeys(form.everyone for form in forms)))
+    return problem, replace(found, value=Pricing(problem).reached(found))
 
 
 def _choice(item: FormItem, levels: dict[int, int]) -> int:

@@ -193,16 +193,20 @@ class Together(NamedTuple):
     choices: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, everyone: Sequence[FormItem], *, apart: bool) -> Together:
-        """Combine the choices of all items for everyone."""
+    def of(
+        cls, everyone: Sequence[FormItem], *, apart: bool, kept: Sequence[tuple[int, ...]] = ()
+    ) -> Together:
+        """Combine the choices of all items for everyone; some are ``kept`` however good others are."""
         ways = list(itertools.product(*(enumerate(item.choices) for item in everyone)))
         curves = np.array([[[c.constant, c.linear, c.square] for _, c in way] for way in ways])
         curves = curves.reshape(len(ways), len(everyone), 3)
         curves = curves if apart else curves.sum(axis=1, keepdims=True)
         cells = np.array([math.prod(c.cells for _, c in way) for way in ways], dtype=float)
-        kept = _not_dominated(np.column_stack([cells, curves.reshape(len(ways), -1)]))
-        choices = tuple(tuple(i for i, _ in ways[way]) for way in kept)
-        return cls(read_only(cells[kept]), read_only(curves[kept].transpose(2, 0, 1)), choices)
+        listed = _not_dominated(np.column_stack([cells, curves.reshape(len(ways), -1)]))
+        named = [tuple(i for i, _ in way) for way in ways]
+        listed += [way for way in map(named.index, dict.fromkeys(kept)) if way not in listed]
+        choices = tuple(named[way] for way in listed)
+        return cls(read_only(cells[listed]), read_only(curves[listed].transpose(2, 0, 1)), choices)
 
 
 def _not_dominated(rows: FloatArray) -> list[int]:
@@ -245,11 +249,14 @@ class FormsProblem:
         What is on every form.
     y : float
         expm1(E), > 0.
+    kept : tuple of tuples of int
+        Ways to ask the items for everyone that some forms have, however good others are.
     """
 
     items: tuple[FormItem, ...]
     everyone: tuple[FormItem, ...]
     y: float
+    kept: tuple[tuple[int, ...], ...] = ()
     own: Options = field(init=False, repr=False)
     together: Together = field(init=False, repr=False)
 
@@ -259,7 +266,7 @@ class FormsProblem:
         if not self.items and not self.everyone:
             raise InputError.must("items", "have at least one question", 0)
         object.__setattr__(self, "own", Options.of(self.items, apart=self.apart))
-        object.__setattr__(self, "together", Together.of(self.everyone, apart=self.apart))
+        object.__setattr__(self, "together", Together.of(self.everyone, apart=self.apart, kept=self.kept))
 
     @property
     def apart(self) -> bool:

@@ -207,4 +207,4 @@ def forms_to_prove(plan: Design) -> tuple[FormsProblem, Forms]:
     spreads = plan.inputs.spreads_in(plan.strata)
     targets = variance_targets(plan.inputs) if plan.inputs.asks_by_question else None
     problem = forms_problem(spreads, *mixture_of(plan.problem, plan.sample_sizes), targets)
-    return problem, as_items(problem, spreads, plan.inputs.chosen_forms)
+    return as_items(problem, spreads, plan.inputs.chosen_forms)

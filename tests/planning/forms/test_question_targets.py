@@ -1,7 +1,7 @@
 """The fewest people for the targets of all questions, against exhaustive search over sizes and dealings."""
 
 import itertools
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -45,7 +45,8 @@ def survey(seed, release, rates):
     )
     sizes = best.problem.upper if release == "sums" else best.sample_sizes
     ranges = np.array([each.range for each in questionnaire])
-    reached = np.sqrt(variances(best.problem, sizes)) * ranges
+    by_shares = replace(best.problem, forms=replace(best.problem.forms, dealt_by_shares=True))
+    reached = np.sqrt(variances(by_shares, sizes)) * ranges
     targets = np.maximum(reached, 0.01 * ranges) * rng.uniform(1.1, 1.6, len(ranges))
     return strata, {"questionnaire": targeted(questionnaire, targets), "forms": forms, **asked}, rng
 
