@@ -6,6 +6,7 @@ import json
 import pydoc
 import subprocess
 import sys
+from collections import Counter
 from importlib import resources
 from pathlib import Path
 
@@ -196,3 +197,9 @@ def test_a_long_function_is_found_wherever_it_stands(lines):
     )
     found = long_functions(f"class A:\n{method}        return x\n\nclass B:\n    def long(self): ...\n")
     assert found == ([] if lines <= MOST_LINES else [("long", lines)])
+
+
+def test_no_folder_has_more_than_twenty_modules():
+    source = Path(dps.__file__).parent
+    folders = Counter(path.parent for path in source.rglob("*.py") if path.name != "__init__.py")
+    assert {str(folder): number for folder, number in folders.items() if number > 20} == {}

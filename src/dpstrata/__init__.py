@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from dpstrata.fielding.noise import noise_answer, noise_answers
     from dpstrata.fielding.privatize import privatize
     from dpstrata.fielding.publish import publish
-    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
+    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+    from dpstrata.fielding.questionnaires.rows import noise_row
     from dpstrata.fielding.releases.microdata import estimate_means
-    from dpstrata.fielding.rows import noise_row
     from dpstrata.fielding.sample import draw_sample
     from dpstrata.pilots.pilot import combine_waves, main_design, pilot
     from dpstrata.planning.compare_releases import compare_releases
@@ -75,7 +75,7 @@ _HOMES = {
     "Question": "survey.questionnaires.question",
     "Questionnaire": "survey.questionnaires.questionnaire",
     "QuestionnaireError": "errors",
-    "QuestionnaireEstimation": "fielding.question_estimates",
+    "QuestionnaireEstimation": "fielding.questionnaires.estimates",
     "ShareEstimation": "fielding.estimators",
     "Spreads": "survey.questionnaires.spreads",
     "Strata": "survey.strata",
@@ -97,7 +97,7 @@ _HOMES = {
     "main_design": "pilots.pilot",
     "noise_answer": "fielding.noise",
     "noise_answers": "fielding.noise",
-    "noise_row": "fielding.rows",
+    "noise_row": "fielding.questionnaires.rows",
     "open_frame": "fielding.frames",
     "pilot": "pilots.pilot",
     "plot": "present.charts.plot",

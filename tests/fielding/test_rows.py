@@ -16,9 +16,9 @@ from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.privatize import privatize
 from dpstrata.fielding.publish import publish
+from dpstrata.fielding.questionnaires.files import RawRow
 from dpstrata.fielding.releases.rows import RowsFielding
 from dpstrata.fielding.releases.tables import TablesFielding
-from dpstrata.fielding.row_files import RawRow
 
 REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "0")) // 10 or 60
 QUESTIONS = dps.Questionnaire(

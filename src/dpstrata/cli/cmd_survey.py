@@ -13,7 +13,7 @@ from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
     from dpstrata.fielding.estimators import Estimation, ShareEstimation
-    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
+    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 
 FrameFile = Annotated[
     str,
@@ -143,7 +143,7 @@ def estimate_command(
 
     from dpstrata.cli.screen import print_paragraph, print_table
     from dpstrata.fielding.estimate import estimate
-    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
+    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
     from dpstrata.files.overwriting import write_result
     from dpstrata.files.writing import plain_cell, require_apart
     from dpstrata.present.charts.chart import check_chart_path

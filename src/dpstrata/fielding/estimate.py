@@ -10,7 +10,7 @@ from dpstrata.fielding.answer_files import ANSWER, STRATUM
 from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.frames import Engine
 from dpstrata.fielding.ledger import check_release
-from dpstrata.fielding.question_estimates import QuestionnaireEstimation
+from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.files.tables import require_file
 

@@ -24,8 +24,8 @@ from dpstrata.fielding.grid_noise import as_answers, require_invited, require_st
 from dpstrata.fielding.joint import joint_shares
 from dpstrata.fielding.keys import commitment, read_key, read_or_make_key
 from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
+from dpstrata.fielding.questionnaires.files import Row, read_forms, read_rows, require_every_form
 from dpstrata.fielding.response import Response, check_response
-from dpstrata.fielding.row_files import Row, read_forms, read_rows, require_every_form
 from dpstrata.files.writing import (
     recover_unfinished,
     remove_unfinished,

@@ -9,7 +9,7 @@ from dpstrata.words.numbers import at_error
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
 if TYPE_CHECKING:
-    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
+    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 
 
 def questions_table(result: QuestionnaireEstimation) -> TextTable:

@@ -16,7 +16,7 @@ from dpstrata.fielding.grid_noise import check_answers, noise_at, on_grid
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
+    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 
 
 class Fielding(ABC):

@@ -12,11 +12,11 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import STRATUM
 from dpstrata.fielding.draw import FORM
 from dpstrata.fielding.grid_noise import place_of
-from dpstrata.fielding.question_counts import count_rows
-from dpstrata.fielding.question_estimates import QuestionnaireEstimation, estimate_questions
+from dpstrata.fielding.questionnaires.counts import count_rows
+from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation, estimate_questions
+from dpstrata.fielding.questionnaires.files import CELL, RawRow, Row
+from dpstrata.fielding.questionnaires.rows import answers_of, form_of, odds_in
 from dpstrata.fielding.releases.base import Fielding
-from dpstrata.fielding.row_files import CELL, RawRow, Row
-from dpstrata.fielding.rows import answers_of, form_of, odds_in
 from dpstrata.files.tables import read_table, require_columns, text_of
 from dpstrata.privacy.device import cell_of, level_of, randomized_cell
 

@@ -9,7 +9,7 @@ from typing import Any
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.draw import FORM
-from dpstrata.fielding.question_counts import (
+from dpstrata.fielding.questionnaires.counts import (
     counts_of_cells,
     office_budget,
     published_counts,
@@ -17,10 +17,10 @@ from dpstrata.fielding.question_counts import (
     table_entries,
     table_label,
 )
-from dpstrata.fielding.question_estimates import QuestionnaireEstimation, estimate_questions
+from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation, estimate_questions
+from dpstrata.fielding.questionnaires.files import RawRow, Row
 from dpstrata.fielding.releases.rows import RowsFielding, randomized
 from dpstrata.fielding.releases.sums import COUNT, STRATUM, require_noise_for
-from dpstrata.fielding.row_files import RawRow, Row
 from dpstrata.files.tables import read_table, require_columns, text_of
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise

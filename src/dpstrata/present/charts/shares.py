@@ -8,7 +8,7 @@ from dpstrata.errors import InputError
 from dpstrata.present.charts.plot import MOST_BARS, intervals_chart
 
 if TYPE_CHECKING:
-    from dpstrata.fielding.question_estimates import QuestionnaireEstimation
+    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
     from dpstrata.present.charts.chart import Chart
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.draw import FORM
-from dpstrata.fielding.rows import form_of, share_in
+from dpstrata.fielding.questionnaires.rows import form_of, share_in
 from dpstrata.files.tables import Table, read_table, require_columns, text_of
 from dpstrata.survey.questionnaires.question import Question
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from dpstrata.allocation.domains import find_partitions
 from dpstrata.designs.record import Design
-from dpstrata.fielding.question_counts import FormCounts, TableCounts
+from dpstrata.fielding.questionnaires.counts import FormCounts, TableCounts
+from dpstrata.fielding.questionnaires.rows import odds_in
 from dpstrata.fielding.response import check_response
-from dpstrata.fielding.rows import odds_in
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.words.question_estimates import questions_in_words, questions_table
