@@ -16,7 +16,7 @@ schema = schemathesis.openapi.from_dict(openapi_document())
 
 @schema.parametrize()
 @settings(
-    max_examples=25,
+    max_examples=12,
     deadline=None,
     derandomize=True,
     database=None,

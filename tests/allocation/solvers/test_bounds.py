@@ -1,6 +1,7 @@
 """Budgets and several targets against trying every allocation."""
 
 import itertools
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,8 @@ from dpstrata.allocation.solvers.target_problem import TargetProblem
 from dpstrata.allocation.variances import mean_variances
 from dpstrata.planning.goal_search import design_for
 from problems import make_problem, random_problem
+
+MANY = 150 if os.environ.get("DPSTRATA_EXAMPLES") == "new" else 50  # in `make slow` all of them
 
 
 def every_allocation(lower, upper):
@@ -40,7 +43,7 @@ def variances_of(problem, rows, *, finite_population):
     return np.column_stack(columns)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(MANY))
 @pytest.mark.parametrize("search", [True, False])
 def test_budget_equals_exhaustive_or_is_within_its_gap(seed, search, monkeypatch):
     rng = np.random.default_rng([21, seed])
@@ -147,7 +150,7 @@ def random_targets(rng, *, k, sizes, groups, costs, tight=0.1):
     return strata, question
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(MANY))
 def test_targets_equal_exhaustive_for_few_strata(seed):
     rng = np.random.default_rng([22, seed])
     k = int(rng.integers(1, 6))
@@ -297,7 +300,7 @@ def test_least_cost_is_not_called_the_fewest():
     assert "the lowest found" in words
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(MANY // 2))
 @pytest.mark.parametrize("search", [True, False])
 def test_a_budget_with_targets_equals_exhaustive_or_is_within_its_gap(seed, search, monkeypatch):
     rng = np.random.default_rng([24, seed])
