@@ -10,6 +10,7 @@ from mpmath import mp
 import dpstrata as dps
 from dpstrata.allocation.form_terms import FormVariances, deal
 from dpstrata.allocation.variances import dealt_to_forms
+from extent import few
 from form_surveys import random_survey
 
 
@@ -131,7 +132,7 @@ def exhaustive(f, lower, upper, total):
 
 # --- tests -----------------------------------------------------------------------------------------
 
-SEEDS = range(100)
+SEEDS = range(few(40, of=100))
 
 
 @pytest.mark.parametrize("release", ["sums", "microdata"])

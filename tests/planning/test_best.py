@@ -12,6 +12,7 @@ from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.variances import planned_variance
 from dpstrata.designs.choice import better_mechanism, valid_mechanisms
 from earlier import design_of_document
+from extent import few
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
 ONLY_GAUSSIAN = ({"epsilon": 1, "delta": 1e-6}, {"zcdp": 0.5}, {"gdp": 1.0})
@@ -313,7 +314,7 @@ def in_order(plan):
 def test_the_best_is_what_trying_all_of_them_finds():
     rng = np.random.default_rng(14)
     seen = {"designs": 0, "infeasible": 0, "pruned": 0, "two": 0}
-    for _ in range(250):
+    for _ in range(few(100, of=250)):
         strata, options, goal = random_survey(rng)
         plans, reasons = {}, []
         for name in ("laplace", "discrete_laplace", "tulap", "randomized_response", "staircase", "piecewise"):

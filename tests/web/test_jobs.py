@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dpstrata.privacy.mechanisms.registry import MECHANISMS
 from dpstrata.web.worker import work
+from extent import few
 
 NUMBERS = (
     "epsilon",
@@ -72,7 +73,7 @@ def requests(draw):
 
 
 @pytest.mark.parametrize("job", ["design", "headline", "precision", "epsilon", "document", "csv"])
-@settings(deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=few(40, of=3000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(request=requests())
 def test_any_values_are_answered_or_refused(job, request):
     reply = work(job, {}, json.dumps(request).encode())

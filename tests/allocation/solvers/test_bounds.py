@@ -1,7 +1,6 @@
 """Budgets and several targets against trying every allocation."""
 
 import itertools
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +14,10 @@ from dpstrata.allocation.solvers.free import best_sizes
 from dpstrata.allocation.solvers.target_problem import TargetProblem
 from dpstrata.allocation.variances import mean_variances
 from dpstrata.planning.goal_search import design_for
+from extent import few
 from problems import make_problem, random_problem
 
-MANY = 150 if os.environ.get("DPSTRATA_EXAMPLES") == "new" else 50  # in `make slow` all of them
+MANY = few(50, of=150)
 
 
 def every_allocation(lower, upper):

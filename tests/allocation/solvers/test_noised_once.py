@@ -21,6 +21,7 @@ from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
 from dpstrata.errors import InputError
 from dpstrata.files.tables import read_table
 from dpstrata.privacy.mechanisms.registry import get_mechanism
+from extent import few
 from problems import PAPER_SDS, PAPER_SIZES, answers_of, make_problem
 
 
@@ -123,7 +124,7 @@ def check(problem: NoisedOnce, solution: Any) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_one_figure_is_as_good_as_exhaustive_search(seed: int) -> None:
     rng = np.random.default_rng([16, seed])
-    for _ in range(300):
+    for _ in range(few(100, of=300)):
         problem = random_noised_once(rng, groups=False)
         solution, best = solve_noised_once(problem), best_by_exhaustion(problem)
         assert solution.bound.lower_bound <= best * (1 + 1e-10)
@@ -135,7 +136,7 @@ def test_one_figure_is_as_good_as_exhaustive_search(seed: int) -> None:
 def test_figures_that_do_not_overlap_are_within_the_gap(seed: int) -> None:
     rng = np.random.default_rng([17, seed])
     missed = 0
-    for _ in range(200):
+    for _ in range(few(60, of=200)):
         problem = random_noised_once(rng, groups=True)
         solution, best = solve_noised_once(problem), best_by_exhaustion(problem)
         assert solution.bound.lower_bound <= best * (1 + 1e-10)

@@ -1,7 +1,6 @@
 """The fewest people for the targets of all questions, against exhaustive search over sizes and dealings."""
 
 import itertools
-import os
 from dataclasses import fields, replace
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.allocation.proof.questions import fewest_people
 from dpstrata.allocation.variances import question_parts
+from extent import few
 from form_surveys import random_survey
 from questionnaires import question
 
@@ -60,7 +60,7 @@ def variances(problem, sizes):
 
 CASES = [
     (seed, release, rates)
-    for seed in range(4 if os.environ.get("DPSTRATA_EXAMPLES") == "new" else 2)
+    for seed in range(few(2, of=4))
     for release in ("sums", "microdata")
     for rates in (False, True)
 ]
