@@ -282,11 +282,11 @@ def _blank(rows):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("smokes", "perhaps-canary", "column 'smokes', line .*: the answer must be yes or no"),
-        ("home", "castle-canary", "column 'home', line .*: the answer must be rent, own, other"),
-        ("trust", "2.5", "column 'trust', line .*: the answer must be 1 to 5"),
-        ("income", "100.5", "column 'income', line .*: the answer must be 0 to 100"),
-        ("ill", "7331", "column 'ill', line .*: the answer must be yes or no"),
+        ("smokes", "perhaps-canary", "column 'smokes', lines .*: the answer must be yes or no"),
+        ("home", "castle-canary", "column 'home', lines .*: the answer must be rent, own, other"),
+        ("trust", "2.5", "column 'trust', lines .*: the answer must be 1 to 5"),
+        ("income", "100.5", "column 'income', lines .*: the answer must be 0 to 100"),
+        ("ill", "7331", "column 'ill', lines .*: the answer must be yes or no"),
     ],
 )
 @pytest.mark.parametrize("survey", ["sums"], indirect=True)
@@ -363,3 +363,122 @@ def test_the_example_runs(capsys):
     for line in lines[2:]:
         estimate, error, true = map(float, line.split()[-3:])
         assert abs(estimate - true) < 7 * error
+
+
+# --- what a reviewer broke --------------------------------------------------------------------------
+
+
+def test_names_of_columns_of_the_field_are_no_questions():
+    for name in ("cell", "Form", " stratum "):
+        with pytest.raises(dps.QuestionnaireError, match="must be none of cell, form, stratum"):
+            dps.Question(name, "yes_no")
+    with pytest.raises(dps.QuestionnaireError, match="must not contain"):
+        dps.Question("a|b", "yes_no")
+
+
+@pytest.mark.parametrize("survey", ["sums"], indirect=True)
+def test_a_file_has_cells_or_answers(survey):
+    plan, folder, _ = survey
+
+    def change(rows):
+        for row in rows:
+            row["cell"] = 0
+
+    write_answers(folder, devices=False, plan=plan, change=change)
+    with pytest.raises(
+        dps.InputError, match="either a column 'cell', as devices send it, or a column for each"
+    ):
+        released(folder, plan)
+    assert not (folder / "ledger.json").exists()
+
+
+def test_every_published_number_has_noise_of_its_own():
+    """Answers that read alike once they are joined are still two entries."""
+    questions = dps.Questionnaire(
+        [
+            dps.Question("a", "category", categories=["bread", "bread and butter"], together="t"),
+            dps.Question("b", "category", categories=["butter and jam", "jam"], together="t"),
+        ]
+    )
+    strata = dps.Strata([3000, 3000])
+    plan = dps.design(
+        strata, questionnaire=questions, epsilon=0.1, device_epsilon=3, release="sums", total=200
+    )
+    fielding = TablesFielding()
+    noise = fielding.draw_office_noise(plan, np.zeros(0, dtype=np.int64))
+    rows = {
+        name: [RawRow(1, (Fraction(0), Fraction(1)))] * int(n)
+        for name, n in zip(strata.names, plan.sample_sizes, strict=True)
+    }
+    columns = fielding.published(plan, rows, noise, lambda number: None)
+    assert len(noise) == len(columns["count"]) == 8
+    assert len(set(zip(columns["stratum"], columns["entry"], strict=True))) == 8
+    with pytest.raises(dps.InputError, match="the office's noise that was kept"):
+        fielding.published(plan, rows, dict(list(noise.items())[1:]), lambda number: None)
+
+
+def test_standard_errors_know_the_noise_of_replaced_rows():
+    """Even where all reported answers agree, or a stratum has one."""
+    strata = dps.Strata([60, 60])
+    questions = dps.Questionnaire([dps.Question("a", "yes_no"), dps.Question("b", "scale", lower=1, upper=5)])
+    plan = dps.design(strata, questionnaire=questions, epsilon=1, total=24)
+    cells = [0] * plan.total
+    forms = [
+        str(t) for i in range(2) for t, form in enumerate(plan.forms, 1) for _ in range(form.sample_sizes[i])
+    ]
+    names = [name for i, name in enumerate(strata.names) for _ in range(int(plan.sample_sizes[i]))]
+    result = RowsFielding().estimate(plan, names, forms, list(map(str, cells)))
+    planned = {question.name: question.standard_error for question in plan.questions}
+    assert all(row.standard_error > 0.3 * planned[row.question] for row in result.whole)
+    assert any("too few for a reliable interval" in note for note in result.notes)
+
+
+def test_a_census_has_no_sampling_error_however_many_forms_a_question_is_on():
+    strata = dps.Strata([400, 400])
+    questions = dps.Questionnaire(
+        [
+            dps.Question("a", "category", categories=list("abcdef")),
+            dps.Question("b", "category", categories=list("abcdef")),
+            dps.Question("all", "yes_no", everyone=True),
+        ]
+    )
+    plan = dps.design(
+        strata,
+        questionnaire=questions,
+        epsilon=8,
+        device_epsilon=9,
+        release="sums",
+        total=800,
+        forms=[["a"], ["b"]],
+    )
+    rows = {
+        name: [
+            RawRow(t, (Fraction(j % 6, 5), Fraction(j % 2)))
+            for t, form in enumerate(plan.forms, start=1)
+            for j in range(int(form.sample_sizes[i]))
+        ]
+        for i, name in enumerate(strata.names)
+    }
+    (whole,) = [row for row in estimate_once(plan, rows).whole if row.question == "all"]
+    (planned,) = [question.standard_error for question in plan.questions if question.name == "all"]
+    assert whole.standard_error == pytest.approx(planned, rel=0.35)
+    assert whole.estimate == pytest.approx(0.5, abs=6 * planned)
+
+
+def test_rows_from_data_frames_and_odd_values():
+    plan = make_plan("sums")
+    answers = {name: raw_answers("north-7")[name] for name in plan.forms[0].questions}
+    assert dps.noise_row(plan, "north", np.int64(1), answers).form == 1
+    with pytest.raises(dps.InputError, match="answers must be a mapping"):
+        dps.noise_row(plan, "north", 1, list(answers.values()))
+    for odd in ([1, 2], np.array([1, 2]), {"a": 1}):
+        with pytest.raises(dps.InputError, match="the answer must be"):
+            dps.noise_row(plan, "north", 1, dict.fromkeys(answers, odd))
+
+
+def test_options_that_would_be_ignored_are_refused():
+    strata = dps.Strata([400, 600])
+    with pytest.raises(dps.InputError, match="forms requires questionnaire"):
+        dps.design(strata, epsilon=1, total=50, forms="one")
+    with pytest.raises(dps.InputError, match="proportion is for a single question"):
+        dps.design(strata, epsilon=1, total=50, questionnaire=QUESTIONS, proportion=0.1)

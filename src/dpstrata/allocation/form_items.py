@@ -66,6 +66,9 @@ def _per_target(targets: FloatArray) -> FloatArray:
 def _item(spreads: Spreads, members: Sequence[int], mixture: FloatArray, share: FloatArray) -> FormItem:
     """Make an item of a question, or of several that are kept together, with all levels that may be best."""
     candidates = [spreads.questionnaire[place].candidates for place in members]
+    if sum(len(each) > 1 for each in candidates) > 1:  # all combinations would be too many
+        most = 16 if len(members) < 4 else 6
+        candidates = [_some(each, most) if len(each) > 1 else each for each in candidates]
     choices: list[LevelChoice] = []
     for levels in itertools.product(*candidates):
         cells = math.prod(levels)
@@ -81,6 +84,11 @@ def _item(spreads: Spreads, members: Sequence[int], mixture: FloatArray, share: 
         each = tuple((a, b, c) for a, b, c in parts.tolist())
         choices.append(LevelChoice(cells, levels, constant, linear, square, parts=each))
     return FormItem(tuple(members), tuple(choices))
+
+
+def _some(levels: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """Return few numbers of levels, up to a largest."""
+    return tuple(each for each in levels if each in (2, 3, 4, 6, 8, 12, 16) and each <= most)
 
 
 def _mixed(spreads: Spreads, place: int, levels: int, mixture: FloatArray) -> FloatArray:

@@ -217,6 +217,12 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
         means = strata.expected_means()
         if means is not None:
             given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
+    if shared["proportion"] is not None and given.get("questionnaire") is not None:
+        raise InputError(
+            f"{option('proportion')} is for a single question; say what is known of the answers to a "
+            f"questionnaire with {option('spreads')}.",
+            argument="proportion",
+        )
     inputs = Inputs(**given | _recorded(strata, given))
     require_fit(strata, inputs.answers, shared["proportion"])
     return strata.filled(**shared), inputs

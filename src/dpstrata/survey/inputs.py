@@ -42,8 +42,11 @@ class Inputs(Options):
         stated: object = self.answers
         if self.questionnaire is not None:
             take_questionnaire(self)
-        elif stated is None:
-            object.__setattr__(self, "default_answers", True)
+        else:
+            if self.forms != AUTO:
+                raise InputError(f"{option('forms')} requires {option('questionnaire')}.", argument="forms")
+            if stated is None:
+                object.__setattr__(self, "default_answers", True)
         Options.__post_init__(self)
         self.promise.check(mechanism=self.mechanism, delta=self.delta, cap=self.local_epsilon_cap)
         self._check_together()

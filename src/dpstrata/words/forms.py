@@ -26,7 +26,10 @@ PLANNED = (
 def precision_table(plan: Design) -> TextTable:
     """Precision of every question beside what no privacy and what a split budget would give."""
     targets = any(question.target is not None for question in plan.questions)
-    on_form = {name: str(t) for t, form in enumerate(plan.forms, start=1) for name in form.questions}
+    on_form: dict[str, str] = {}
+    for number, form in enumerate(plan.forms, start=1):
+        for name in form.questions:
+            on_form[name] = f"{on_form[name]}, {number}" if name in on_form else str(number)
     rows = [
         (
             designed.name,

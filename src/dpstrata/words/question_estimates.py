@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 from dpstrata.words.numbers import at_error
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
+_FEW = 10
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+    from dpstrata.numerics.arrays import IntArray
 
 
 def questions_table(result: QuestionnaireEstimation) -> TextTable:
@@ -27,6 +32,15 @@ def questions_table(result: QuestionnaireEstimation) -> TextTable:
         rows,
         not_shown(len(found) - len(rows), "estimates"),
     )
+
+
+def few_answers(forms: Sequence[IntArray]) -> list[str]:
+    """Say where intervals are not to be relied on: few answers on a form in a stratum."""
+    few = sum(int((answers < _FEW).sum()) for answers in forms)
+    if not few:
+        return []
+    places = "1 stratum and form has" if few == 1 else f"{few:,} strata and forms have"
+    return [f"{places} fewer than {_FEW} answers, too few for a reliable interval."]
 
 
 def questions_in_words(result: QuestionnaireEstimation) -> list[str]:

@@ -14,6 +14,7 @@ from dpstrata.fielding.estimators import places
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.device import places_of
 from dpstrata.privacy.mechanisms.kernels import point, s
+from dpstrata.survey.questionnaires.question_checks import SEPARATOR
 
 
 class TableCounts(NamedTuple):
@@ -107,7 +108,7 @@ def table_entries(plan: Design, t: int, questions: tuple[str, ...]) -> list[str]
             return ["sum of levels"]
     every = [levels[name] for name in questions]
     return [
-        " and ".join(
+        f" {SEPARATOR} ".join(
             str(named[name].of_kind.answer_at(named[name], place, levels[name]))
             for name, place in zip(questions, places_of(cell, every), strict=True)
         )
@@ -203,4 +204,4 @@ def _table_counts(
 
 def table_label(questions: Sequence[str]) -> str:
     """Name a table by its questions."""
-    return " by ".join(questions)
+    return f" {SEPARATOR} ".join(questions)

@@ -23,7 +23,7 @@ from dpstrata.fielding.questionnaires.rows import odds_in
 from dpstrata.fielding.response import check_response
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.words.question_estimates import questions_in_words, questions_table
+from dpstrata.words.question_estimates import few_answers, questions_in_words, questions_table
 from dpstrata.words.tables import shown_as_html, shown_as_text
 
 
@@ -110,10 +110,18 @@ def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Questionnai
     for names, answer, parts in _cross_tables(plan, forms):
         crossed = _combined(plan, " by ".join(names), answer, parts)
         rows += [replace(row, crossed=True) for row in crossed]
-    answered = np.sum([form.answers for form in forms], axis=0)
-    response = check_response(plan, answered)
+    response = check_response(plan, np.sum([form.answers for form in forms], axis=0))
     said = None if response is None else response.in_words
-    return QuestionnaireEstimation(tuple(rows), plan.inputs.confidence, () if said is None else (said,))
+    notes = [*([] if said is None else [said]), *few_answers([form.answers for form in forms])]
+    return QuestionnaireEstimation(tuple(rows), plan.inputs.confidence, tuple(notes))
+
+
+class _OnForm(NamedTuple):
+    """One figure on one form: estimates of all strata, and variances as if these were endless."""
+
+    estimates: FloatArray
+    variances: FloatArray
+    answers: IntArray
 
 
 def _figures(plan: Design, question: Question, forms: Sequence[FormCounts]) -> Iterator[tuple[str, _Parts]]:
@@ -124,25 +132,30 @@ def _figures(plan: Design, question: Question, forms: Sequence[FormCounts]) -> I
         for table in form.tables
         if question.name in table.questions
     ]
-    total = np.sum([answers for _, answers, _ in on], axis=0)
-    weights = [answers / total for _, answers, _ in on]
     if question.kind in ("scale", "number"):
         each = [_mean(plan, question, t, answers, table) for t, answers, table in on]
-        yield "mean", _joined(each, weights, total)
+        yield "mean", _joined(plan, each, question.range**2 * _spread(plan, question))
         return
-    names = question.of_kind.cases(question) or ("no", "yes")
-    for place, name in enumerate(names):
-        if question.kind == "yes_no" and name == "no":
-            continue
-        each = [_share(plan, t, answers, table, place) for t, answers, table in on]
-        yield name, _joined(each, weights, total)
+    for place, name in enumerate(question.of_kind.cases(question) or ("no", "yes")):
+        if question.kind == "category" or name == "yes":
+            yield name, _joined(plan, [_share(plan, t, answers, table, place) for t, answers, table in on])
 
 
-def _joined(
-    each: Sequence[tuple[FloatArray, FloatArray]], weights: Sequence[FloatArray], total: IntArray
-) -> _Parts:
-    estimates = np.sum([w * part[0] for w, part in zip(weights, each, strict=True)], axis=0)
-    variances = np.sum([w**2 * part[1] for w, part in zip(weights, each, strict=True)], axis=0)
+def _joined(plan: Design, each: Sequence[_OnForm], spread: FloatArray | None = None) -> _Parts:
+    """Join a figure of several forms, whose people are one sample drawn without replacement.
+
+    The spread of a share follows from it; that of a mean is given.
+    """
+    total = np.sum([part.answers for part in each], axis=0)
+    weights = [part.answers / total for part in each]
+    estimates = np.sum([w * part.estimates for w, part in zip(weights, each, strict=True)], axis=0)
+    variances = np.sum([w**2 * part.variances for w, part in zip(weights, each, strict=True)], axis=0)
+    if plan.inputs.finite_population:
+        N = plan.strata.sizes
+        if spread is None:
+            true = np.clip(estimates, 0.0, 1.0)
+            spread = true * (1.0 - true) * (N / np.maximum(N - 1.0, 1.0))
+        variances = variances - spread / N
     return _Parts(estimates, np.maximum(variances, 0.0), total)
 
 
@@ -154,35 +167,30 @@ def _stretches(plan: Design, t: int) -> FloatArray:
     return np.array([cells / float(odds_in(plan, i)) for i in range(len(plan.strata))])
 
 
-def _share(
-    plan: Design, t: int, answers: IntArray, table: TableCounts, place: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the share of one level (or of one combination), and its variance."""
+def _share(plan: Design, t: int, answers: IntArray, table: TableCounts, place: int) -> _OnForm:
+    """Return the share of one level (or of one combination), and its variance.
+
+    What is reported is taken to be at least as random as replaced rows make it.
+    """
     assert table.counts is not None
-    r, m, N = _stretches(plan, t), answers.astype(float), plan.strata.sizes
-    k = table.counts.shape[1]
+    r, m, k = _stretches(plan, t), answers.astype(float), table.counts.shape[1]
+    least = r / (1.0 + r) / k
     reported = table.counts[:, place] / m
-    share = (reported - r / (1.0 + r) / k) * (1.0 + r)
-    inside = np.clip(reported, 0.0, 1.0)
+    inside = np.clip(reported, least, least + 1.0 / (1.0 + r))
     seen = inside * (1.0 - inside) / np.maximum(m - 1.0, 1.0)
-    office = (1.0 + r) ** 2 * (1.0 - 1.0 / k) * table.noise / m**2
-    variance = (1.0 + r) ** 2 * seen + office
-    if plan.inputs.finite_population:
-        true = np.clip(share, 0.0, 1.0)
-        variance = variance - true * (1.0 - true) / N
-    return share, np.maximum(variance, office)
+    office = (1.0 - 1.0 / k) * table.noise / m**2
+    return _OnForm((reported - least) * (1.0 + r), (1.0 + r) ** 2 * (seen + office), answers)
 
 
-def _mean(
-    plan: Design, question: Question, t: int, answers: IntArray, table: TableCounts
-) -> tuple[FloatArray, FloatArray]:
+def _mean(plan: Design, question: Question, t: int, answers: IntArray, table: TableCounts) -> _OnForm:
     """Return the mean of a scale or number in its own units, and its variance."""
-    r, m, N = _stretches(plan, t), answers.astype(float), plan.strata.sizes
+    r, m = _stretches(plan, t), answers.astype(float)
     levels = table.levels[0]
     at = np.arange(levels) / (levels - 1.0)
     if table.counts is not None:
         reported = table.counts @ at / m
-        squares = np.clip(table.counts @ at**2 / m - reported**2, 0.0, 0.25)
+        least = r / (1.0 + r) * ((at - 0.5) ** 2).mean()
+        squares = np.clip(table.counts @ at**2 / m - reported**2, least, 0.25)
         seen = squares / np.maximum(m - 1.0, 1.0)
         office = table.noise * ((at - at.mean()) ** 2).sum()
     else:
@@ -191,49 +199,50 @@ def _mean(
         seen = _planned(plan, question, levels, r) / (1.0 + r) ** 2 / m
         office = table.noise / (levels - 1.0) ** 2
     share = (reported - 0.5) * (1.0 + r) + 0.5
-    variance = (1.0 + r) ** 2 * (seen + office / m**2)
-    if plan.inputs.finite_population:
-        variance = variance - _spread(plan, question) / N
-    lower = question.lower or 0.0
-    least = (1.0 + r) ** 2 * office / m**2
-    return lower + question.range * share, question.range**2 * np.maximum(variance, least)
+    variance = question.range**2 * (1.0 + r) ** 2 * (seen + office / m**2)
+    return _OnForm((question.lower or 0.0) + question.range * share, variance, answers)
 
 
 def _planned(plan: Design, question: Question, levels: int, r: FloatArray) -> FloatArray:
     """Variance of one answer as the design planned it: a sum shows no spread."""
-    assert plan.inputs.questionnaire is not None
-    place = [each.name for each in plan.inputs.questionnaire].index(question.name)
-    return plan.inputs.spreads_in(plan.strata).in_row(place, levels).at(r)
+    return plan.inputs.spreads_in(plan.strata).in_row(_place(plan, question), levels).at(r)
 
 
 def _spread(plan: Design, question: Question) -> FloatArray:
+    return np.asarray(plan.inputs.spreads_in(plan.strata).variances[:, _place(plan, question)])
+
+
+def _place(plan: Design, question: Question) -> int:
     assert plan.inputs.questionnaire is not None
-    place = [each.name for each in plan.inputs.questionnaire].index(question.name)
-    return np.asarray(plan.inputs.spreads_in(plan.strata).variances[:, place])
+    return [each.name for each in plan.inputs.questionnaire].index(question.name)
 
 
 def _cross_tables(plan: Design, forms: Sequence[FormCounts]) -> Iterator[tuple[tuple[str, ...], str, _Parts]]:
-    """Estimate the shares of all combinations of questions that are kept together."""
+    """Estimate the shares of all combinations of questions that are kept together, from all their forms."""
     questionnaire = plan.inputs.questionnaire
     assert questionnaire is not None
-    named = {question.name: question for question in questionnaire}
-    groups: dict[str, list[str]] = {}
-    for question in questionnaire:
-        if question.together is not None:
-            groups.setdefault(question.together, []).append(question.name)
-    for names in groups.values():
-        for t, form in enumerate(forms):
-            for table in form.tables:
-                if set(names) <= set(table.questions) and table.counts is not None:
-                    joint = _only(table, names)
-                    for place in range(joint.counts.shape[1] if joint.counts is not None else 0):
-                        parts = np.unravel_index(place, joint.levels)
-                        answer = " and ".join(
-                            str(named[name].of_kind.answer_at(named[name], int(at), levels))
-                            for name, at, levels in zip(joint.questions, parts, joint.levels, strict=True)
-                        )
-                        share, variance = _share(plan, t, form.answers, joint, place)
-                        yield tuple(joint.questions), answer, _Parts(share, variance, form.answers)
+    for places in questionnaire.groups.values():
+        questions = [questionnaire[place] for place in places]
+        names = [question.name for question in questions]
+        on = [
+            (t, form.answers, _only(table, names))
+            for t, form in enumerate(forms)
+            for table in form.tables
+            if set(names) <= set(table.questions) and table.counts is not None
+        ]
+        levels = {joint.levels for _, _, joint in on}
+        if len(levels) != 1:  # numbers with other levels on other forms have no table in common
+            continue
+        (common,) = levels
+        for place in range(int(np.prod(common))):
+            answers = [
+                str(question.of_kind.answer_at(question, int(at), number))
+                for question, at, number in zip(
+                    questions, np.unravel_index(place, common), common, strict=True
+                )
+            ]
+            parts = _joined(plan, [_share(plan, t, given, joint, place) for t, given, joint in on])
+            yield tuple(names), " and ".join(answers), parts
 
 
 def _only(table: TableCounts, names: Sequence[str]) -> TableCounts:

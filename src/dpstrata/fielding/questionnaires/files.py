@@ -10,11 +10,12 @@ from typing import NamedTuple
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.draw import FORM
-from dpstrata.fielding.questionnaires.rows import form_of, share_in
+from dpstrata.fielding.questionnaires.rows import form_of
 from dpstrata.files.tables import Table, read_table, require_columns, text_of
 from dpstrata.survey.questionnaires.question import Question
 
 CELL = "cell"
+_DIGITS = 15
 
 
 class Row(NamedTuple):
@@ -47,16 +48,32 @@ def read_rows(
     sent; any other has a column for each question.
     """
     table = read_table(path, sheet=sheet)
-    if CELL in table.columns:
-        return _cells(table, plan, forms)
     assert plan.inputs.questionnaire is not None
     names = [question.name for question in plan.inputs.questionnaire]
+    if CELL in table.columns:
+        both = [name for name in names if name in table.columns]
+        if both:
+            raise InputError(
+                f"{table.source} must have either a column {CELL!r}, as devices send it, or a column for "
+                f"each question, got {CELL!r} and {both[0]!r}.",
+                where=table.source,
+            )
+        return _cells(table, plan, forms)
     require_columns(table.source, table.columns, *names, sheets=table.sheets)
     asked = [form_of(plan, number) for number in range(1, len(plan.forms) + 1)]
-    return [
-        None if form is None else _raw_row(table, row, form, asked[form - 1][0])
+    wrong: dict[str, list[int]] = {}
+    rows = [
+        None if form is None else _raw_row(table, row, form, asked[form - 1][0], wrong)
         for row, form in enumerate(forms)
     ]
+    if wrong:
+        named = {question.name: question for question in plan.inputs.questionnaire}
+        said = [
+            f"column {name!r}, {table.places(places)}: the answer must be {named[name].answers}"
+            for name, places in wrong.items()
+        ]
+        raise InputError(f"{table.source}: {'; '.join(said)}.", where=table.source)
+    return rows
 
 
 def _cells(table: Table, plan: Design, forms: Sequence[int | None]) -> Sequence[Row | None]:
@@ -69,11 +86,11 @@ def _cells(table: Table, plan: Design, forms: Sequence[int | None]) -> Sequence[
         if form is None or text == "":
             rows.append(None)
             continue
-        known = text.isdecimal() and int(text) < designed[form - 1].cells
-        if not known:
+        cell = _whole(text)
+        if cell is None or cell >= designed[form - 1].cells:
             wrong.append(row)
             continue
-        rows.append(Row(form, int(text)))
+        rows.append(Row(form, cell))
     if wrong:
         raise InputError(
             f"{table.source}: column {CELL!r}, {table.places(wrong)}: not a cell of the form that this "
@@ -82,25 +99,37 @@ def _cells(table: Table, plan: Design, forms: Sequence[int | None]) -> Sequence[
     return rows
 
 
-def _raw_row(table: Table, row: int, form: int, questions: Sequence[Question]) -> RawRow | None:
-    """Read the answers of one person to the questions of their form."""
+def _whole(text: str) -> int | None:
+    """Read a number of moderate length, which a program may have written with '.0'."""
+    digits = text.removesuffix(".0")
+    return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) <= _DIGITS else None
+
+
+def _raw_row(
+    table: Table, row: int, form: int, questions: Sequence[Question], wrong: dict[str, list[int]]
+) -> RawRow | None:
+    """Read the answers of one person to the questions of their form, or note which are none."""
     shares = []
+    cells = {question.name: table.columns[question.name][row] for question in questions}
+    if any(text_of(cell) == "" for cell in cells.values()):
+        return None
     for question in questions:
-        cell = table.columns[question.name][row]
-        if text_of(cell) == "":
-            return None
-        where = f"{table.source}: column {question.name!r}, {table.place(row)}"
-        shares.append(share_in(question, cell, where))
+        share = question.of_kind.share_of(question, cells[question.name])
+        if share is None:
+            wrong.setdefault(question.name, []).append(row)
+        else:
+            shares.append(share)
     return RawRow(form, tuple(shares))
 
 
 def _numbers(table: Table, column: str, most: int, what: str) -> list[int]:
     """Read whole numbers from 1 to ``most``."""
     texts = [text_of(cell) for cell in table.columns[column]]
-    wrong = [row for row, text in enumerate(texts) if not (text.isdecimal() and 1 <= int(text) <= most)]
+    numbers = [_whole(text) or 0 for text in texts]
+    wrong = [row for row, number in enumerate(numbers) if not 1 <= number <= most]
     if wrong:
         raise InputError(f"{table.source}: column {column!r}, {table.places(wrong)}: not {what}.")
-    return [int(text) for text in texts]
+    return numbers
 
 
 def require_every_form(plan: Design, by_stratum: Mapping[str, Sequence[Row | RawRow]]) -> None:

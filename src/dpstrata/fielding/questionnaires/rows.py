@@ -6,7 +6,11 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from numbers import Real
+from operator import index
+from typing import Any, SupportsIndex
+
+import numpy as np
 
 from dpstrata.designs.questions import DesignedForm
 from dpstrata.designs.record import Design
@@ -38,7 +42,7 @@ class NoisedRow:
 def noise_row(
     plan: Design,
     stratum: str,
-    form: int,
+    form: SupportsIndex,
     answers: Mapping[str, Any],
     *,
     source: Source = secrets.token_bytes,
@@ -90,6 +94,8 @@ def noise_row(
     ['drinks', 'smokes']
     """
     questions, asked = form_of(plan, form)
+    if not isinstance(answers, Mapping):
+        raise InputError(f"answers must be a mapping from question to answer, got {type(answers).__name__}.")
     place = place_of(plan, stratum)
     places = [
         level_of(
@@ -101,18 +107,19 @@ def noise_row(
     if unknown:
         raise InputError(f"form {form} has no question {min(map(str, unknown))!r}.")
     cell = randomized_cell(cell_of(places, asked.levels), asked.cells, odds_in(plan, place), source)
-    return NoisedRow(form, cell, answers_of(questions, asked, cell))
+    return NoisedRow(index(form), cell, answers_of(questions, asked, cell))
 
 
-def form_of(plan: Design, form: int) -> tuple[list[Question], DesignedForm]:
+def form_of(plan: Design, form: SupportsIndex) -> tuple[list[Question], DesignedForm]:
     """Return the questions of a form, and the form."""
     if plan.inputs.questionnaire is None:
         raise InputError("rows need a design with a questionnaire, got one with a single question.")
     forms = plan.forms
-    if isinstance(form, bool) or not isinstance(form, int) or not 1 <= form <= len(forms):
+    number = 0 if isinstance(form, bool) or not isinstance(form, SupportsIndex) else index(form)
+    if not 1 <= number <= len(forms):
         raise InputError(f"form must be a whole number from 1 to {len(forms)}.")
     named = {question.name: question for question in plan.inputs.questionnaire}
-    asked = forms[form - 1]
+    asked = forms[number - 1]
     return [named[name] for name in asked.questions], asked
 
 
@@ -124,7 +131,8 @@ def odds_in(plan: Design, place: int) -> Fraction:
 
 def share_in(question: Question, answer: Any, where: str) -> Fraction:
     """Return where an answer lies between the first level and the last; ``where`` begins the message."""
-    share = question.of_kind.share_of(question, answer)
+    plain = answer is None or isinstance(answer, str | Real) or np.ndim(answer) == 0
+    share = question.of_kind.share_of(question, answer) if plain else None
     if share is None:
         raise InputError(f"{where}: the answer must be {question.answers}.")
     return share

@@ -39,20 +39,17 @@ class TablesFielding(RowsFielding):
     def draw_office_noise(self, plan: Design, counts: IntArray) -> dict[str, int]:
         """Draw the noise of every published number, however many answers came."""
         drawn: dict[str, int] = {}
-        for i, stratum in enumerate(plan.strata.names):
+        for i in range(len(plan.strata)):
             for t, form in enumerate(plan.forms):
                 budget = office_budget(plan, i, t)
-                for table in form.tables:
+                for place, table in enumerate(form.tables):
                     entries = table_entries(plan, t, table.questions)
                     noise = [0] * len(entries)
                     if budget != float("inf"):
                         moved = sensitivity(plan, t, table.questions)
                         layer = DiscreteLaplaceNoise(budget * table.budget, moved)
                         noise = layer.noise(len(entries)).tolist()
-                    drawn |= {
-                        _label(stratum, t + 1, table_label(table.questions), entry): number
-                        for entry, number in zip(entries, noise, strict=True)
-                    }
+                    drawn |= {_label(i, t, place, entry): number for entry, number in enumerate(noise)}
         return drawn
 
     def published(
@@ -63,19 +60,18 @@ class TablesFielding(RowsFielding):
         progress: Callable[[int], None],
     ) -> dict[str, list[Any]]:
         """Make the table that is published: a row for every entry of every table."""
+        require_noise_for(noise, self._labels(plan))
         columns: dict[str, list[Any]] = {name: [] for name in (STRATUM, FORM, TABLE, ENTRY, VALUE, COUNT)}
-        labels = []
-        for stratum in plan.strata.names:
+        for i, stratum in enumerate(plan.strata.names):
             given = randomized(plan, stratum, rows[stratum])
             for t, form in enumerate(plan.forms):
                 cells = [row.cell for row in given if row.form == t + 1]
-                for table in form.tables:
+                for place, table in enumerate(form.tables):
                     label = table_label(table.questions)
                     entries = table_entries(plan, t, table.questions)
                     counts = counts_of_cells(plan, t, cells, table.questions)
-                    for entry, count in zip(entries, counts, strict=True):
-                        labels.append(_label(stratum, t + 1, label, entry))
-                        value = count + noise.get(labels[-1], 0)
+                    for number, (entry, count) in enumerate(zip(entries, counts, strict=True)):
+                        value = count + noise[_label(i, t, place, number)]
                         for name, cell in (
                             (STRATUM, stratum),
                             (FORM, t + 1),
@@ -86,8 +82,17 @@ class TablesFielding(RowsFielding):
                         ):
                             columns[name].append(cell)
             progress(len(given))
-        require_noise_for(noise, labels)
         return columns
+
+    def _labels(self, plan: Design) -> list[str]:
+        """Name every number that is published."""
+        return [
+            _label(i, t, place, number)
+            for i in range(len(plan.strata))
+            for t, form in enumerate(plan.forms)
+            for place, table in enumerate(form.tables)
+            for number in range(len(table_entries(plan, t, table.questions)))
+        ]
 
     def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
         """Read published tables."""
@@ -101,16 +106,27 @@ class TablesFielding(RowsFielding):
         values: dict[tuple[str, int, str, str], float] = {}
         answers: dict[tuple[str, int], int] = {}
         for stratum, form, table, entry, value, count in zip(*columns, strict=True):
-            number, people, which = read_number(value), read_number(count), read_number(form)
-            if number is None or people is None or which is None:
+            number, people, which = (read_number(cell) for cell in (value, count, form))
+            if (
+                number is None
+                or people is None
+                or which is None
+                or (number % 1, people % 1, which % 1) != (0, 0, 0)
+            ):
                 raise InputError("published tables must have whole numbers, got others.")
-            values[text_of(stratum), int(which), text_of(table), text_of(entry)] = number
-            answers[text_of(stratum), int(which)] = int(people)
+            key = text_of(stratum), int(which), text_of(table), text_of(entry)
+            if key in values or answers.setdefault(key[:2], int(people)) != people:
+                raise InputError(
+                    "published tables must have every entry once, and one number of answers for each stratum "
+                    "and form, got others."
+                )
+            values[key] = number
         try:
             return estimate_questions(plan, published_counts(plan, values, answers))
         except KeyError:
             raise InputError("published tables must be those of this design, got others.") from None
 
 
-def _label(stratum: str, form: int, table: str, entry: str) -> str:
-    return "\t".join((stratum, str(form), table, entry))
+def _label(stratum: int, form: int, table: int, entry: int) -> str:
+    """Name a published number by its places, which are never the same for two of them."""
+    return f"{stratum}/{form}/{table}/{entry}"

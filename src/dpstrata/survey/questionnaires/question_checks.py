@@ -12,6 +12,8 @@ from dpstrata.survey.questionnaires.kinds.base import KINDS, OF_KINDS, is_plain,
 from dpstrata.survey.questionnaires.translation import find_translated, lines, read_labels
 
 NUMBERS = ("lower", "upper", "step", "importance", "target_se", "target_margin")
+RESERVED = ("cell", "form", "stratum")
+SEPARATOR = "|"  # between names in published tables
 LEAST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-6, 1e6
 
 
@@ -27,6 +29,7 @@ def read_question(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Findin
         found += _find_size(name, read[name])
     for name in ("name", "text", "together"):
         found += _find_text(name, read)
+    found += _find_reserved(read["name"])
     found += _find_categories(read)
     read["labels"], mistakes = read_labels(given["labels"])
     found += mistakes
@@ -70,6 +73,16 @@ def _number(given: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def _find_reserved(name: Any) -> Iterator[Finding]:
+    """Refuse names that columns of the field have, and the sign that parts names."""
+    if not isinstance(name, str):
+        return
+    if name.strip().casefold() in RESERVED:
+        yield _must("name", f"be none of {', '.join(RESERVED)}, which name other columns", repr(name))
+    if SEPARATOR in name:
+        yield _must("name", f"not contain {SEPARATOR!r}", repr(name))
 
 
 def _find_size(name: str, number: float | None) -> Iterator[Finding]:

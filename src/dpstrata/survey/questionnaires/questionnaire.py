@@ -92,7 +92,8 @@ class Questionnaire(Sequence[Question]):
         ----------
         path : path
             The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``. An
-            Excel file with the sheets ``survey`` and ``choices`` is an XLSForm.
+            Excel file with the sheets ``survey`` and ``choices``, or with a sheet ``survey`` that has the
+            columns ``type`` and ``name``, is an XLSForm.
         sheet : str, optional
             Sheet of an Excel file that is a table of questions; by default the first. Title rows above its
             header are left out.
@@ -104,8 +105,13 @@ class Questionnaire(Sequence[Question]):
         """
         from dpstrata.files.tables import read_table, sheet_names
 
-        if sheet is None and {"survey", "choices"} <= set(sheet_names(Path(path))):
+        sheets = set(sheet_names(Path(path))) if sheet is None else set()
+        if {"survey", "choices"} <= sheets:
             return cls.from_xlsform(path)
+        if "survey" in sheets:  # one without choices has columns of its own
+            header = read_table(Path(path), sheet="survey", error=QuestionnaireError).columns
+            if {"type", "name"} <= {name.strip().casefold() for name in header}:
+                return cls.from_xlsform(path)
         return cls._from_table(read_table(Path(path), sheet=sheet, error=QuestionnaireError))
 
     @classmethod
@@ -206,7 +212,8 @@ class Questionnaire(Sequence[Question]):
 
     def without_targets(self) -> Questionnaire:
         """Return the same questions, with no precision to reach."""
-        return Questionnaire(replace(each, target_se=None, target_margin=None) for each in self.questions)
+        questions = (replace(each, target_se=None, target_margin=None) for each in self.questions)
+        return Questionnaire(questions, language=self.language)
 
     @property
     def everyone(self) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
 
 
-_WORDS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0}
+_WORDS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0, "1.0": 1, "0.0": 0}
 
 
 class YesNo(Category):

@@ -214,7 +214,8 @@ class Form:
         given = {key.casefold(): read_number(value) for key, value in _PARAMETER.findall(text)}
         values = {name: given.get(name, default) for name, default in _RANGE.items()}
         start, end, step = values.values()
-        if _PARAMETER.sub("", text).strip() or start is None or end is None or step is None:
+        unknown = set(given) - set(_RANGE)
+        if unknown or _PARAMETER.sub("", text).strip() or start is None or end is None or step is None:
             rule = "parameters must be written as in 'start=1 end=5 step=1'"
             self._report(row, "parameters", rule, repr(text))
             return []
