@@ -47,6 +47,7 @@ slow: $(STAMP) ## Run the long tests: full statistical tests, thousands of new p
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py
 	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/fielding/test_sample.py -k every_subset
 	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/fielding/test_engines.py -k very_sample
+	$(MAKE) docs
 	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py tests/fielding/test_publish.py -k killed
 
 figures: $(STAMP) ## Redraw the charts of the documentation

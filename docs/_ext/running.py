@@ -36,6 +36,7 @@ class Run(SphinxDirective):
     option_spec: ClassVar[dict[str, Any]] = {
         "alt": directives.unchanged,  # what a chart shows, for those who do not see it
         "hide-code": directives.flag,
+        "slow": directives.flag,  # not run where DPSTRATA_QUICK_SITE is set, as `make test` does
     }
 
     def run(self) -> list[nodes.Node]:
@@ -44,6 +45,8 @@ class Run(SphinxDirective):
         shown: list[nodes.Node] = []
         if "hide-code" not in self.options:
             shown.append(nodes.literal_block(code, code, language="python"))
+        if "slow" in self.options and os.environ.get("DPSTRATA_QUICK_SITE"):
+            return shown
         names, folder = self._page()
         try:
             text, value = run_cell(code, names, folder)

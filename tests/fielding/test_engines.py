@@ -25,8 +25,8 @@ from sparked import session
 ENGINES = ["duckdb", "spark"]
 IDS = ["whole", "text", "decimal", "unsigned", "short"]
 STRATA = ["region", ["band", "old"], "spaced", 'odd `name` "of" column']
-# Every kind of id and of stratum; in `make slow` every one with every other.
-PAIRS = list(product(IDS, STRATA) if "DPSTRATA_PAIRS" in os.environ else zip(IDS, cycle(STRATA)))
+# Some kinds of ids and of strata; in `make slow` every one with every other.
+PAIRS = list(product(IDS, STRATA) if "DPSTRATA_PAIRS" in os.environ else zip(IDS[:3], cycle(STRATA)))
 KEY = bytes(range(32))
 
 

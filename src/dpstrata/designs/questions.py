@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,11 +100,35 @@ class DesignedQuestion:
         return None if self.target is None else self.standard_error <= self.target * (1.0 + 1e-12)
 
 
+class _Same:
+    """A design as a key: equal to one with the very same problem and sizes, and to no other."""
+
+    __slots__ = ("plan",)
+
+    def __init__(self, plan: Design) -> None:
+        self.plan = plan
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Same)
+            and other.plan.problem is self.plan.problem
+            and other.plan.sample_sizes is self.plan.sample_sizes
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.plan.problem), id(self.plan.sample_sizes)))
+
+
 def forms_of(plan: Design) -> tuple[DesignedForm, ...]:
-    """Describe the forms of a design."""
+    """Describe the forms of a design; once, because the field asks for them person by person."""
+    return () if plan.problem.forms is None else _forms(_Same(plan))
+
+
+@lru_cache(maxsize=16)
+def _forms(same: _Same) -> tuple[DesignedForm, ...]:
+    plan = same.plan
     terms = plan.problem.forms
-    if terms is None:
-        return ()
+    assert terms is not None
     dealt = dealt_to_forms(plan.problem, plan.sample_sizes)
     odds = np.expm1(plan.local_epsilons) if terms.odds is None else np.array([terms.odds])
     least, most = float(odds.min()), float(odds.max())
