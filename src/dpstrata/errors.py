@@ -162,7 +162,7 @@ def _said(*parts: str | Mention) -> Sentence:
     return Sentence("".join(_mark(*part) if isinstance(part, Mention) else part for part in parts))
 
 
-class CellProblem(NamedTuple):
+class CellMistake(NamedTuple):
     """What is wrong with one cell of a table; rows count from 0, and without the header."""
 
     row: int
@@ -248,7 +248,7 @@ class MistakesError(InputError):
     ----------
     mistakes : tuple of str
         Every mistake found, each with its place.
-    cells : tuple of CellProblem
+    cells : tuple of CellMistake
         The same by cell, where they came from a table.
     """
 
@@ -260,7 +260,7 @@ class MistakesError(InputError):
         mistakes: Sequence[str],
         *,
         source: str | None = None,
-        cells: Sequence[CellProblem] = (),
+        cells: Sequence[CellMistake] = (),
         kinds: Sequence[tuple[str, int]] = (),
     ) -> None:
         """Put mistakes into one message.
@@ -271,7 +271,7 @@ class MistakesError(InputError):
             Every mistake.
         source : str, optional
             Where they were found.
-        cells : sequence of CellProblem
+        cells : sequence of CellMistake
             The same by cell.
         kinds : sequence of (str, int), optional
             What the message says instead, where many mistakes are alike: a sentence for each kind, and how

@@ -15,6 +15,7 @@ from dpstrata.allocation.turnout import expected_inverse
 from dpstrata.allocation.variances import dealt_to_forms, question_parts
 from dpstrata.designs.expected import expected_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.numerics.identity import Same
 from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.survey.forms import Table
 
@@ -100,33 +101,15 @@ class DesignedQuestion:
         return None if self.target is None else self.standard_error <= self.target * (1.0 + 1e-12)
 
 
-class _Same:
-    """A design as a key: equal to one with the very same problem and sizes, and to no other."""
-
-    __slots__ = ("plan",)
-
-    def __init__(self, plan: Design) -> None:
-        self.plan = plan
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Same)
-            and other.plan.problem is self.plan.problem
-            and other.plan.sample_sizes is self.plan.sample_sizes
-        )
-
-    def __hash__(self) -> int:
-        return hash((id(self.plan.problem), id(self.plan.sample_sizes)))
-
-
 def forms_of(plan: Design) -> tuple[DesignedForm, ...]:
     """Describe the forms of a design; once, because the field asks for them person by person."""
-    return () if plan.problem.forms is None else _forms(_Same(plan))
+    return () if plan.problem.forms is None else _forms(Same(plan))
 
 
 @lru_cache(maxsize=16)
-def _forms(same: _Same) -> tuple[DesignedForm, ...]:
-    plan = same.plan
+def _forms(same: Same) -> tuple[DesignedForm, ...]:
+    plan: Design
+    (plan,) = same.things  # type: ignore[assignment]
     terms = plan.problem.forms
     assert terms is not None
     dealt = dealt_to_forms(plan.problem, plan.sample_sizes)

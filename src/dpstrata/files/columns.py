@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpstrata.errors import CellProblem, MistakesError
+from dpstrata.errors import CellMistake, MistakesError
 from dpstrata.files.tables import Table, columns_in_words, text_of
 from dpstrata.numerics.arrays import FloatArray
 
@@ -55,7 +55,7 @@ def require_none_in(tables: Sequence[tuple[Sequence[Finding], Table]], error: ty
             mistakes.append(f"{table.before_place}{finding.at_cell(table.place)}")
             alike.setdefault((finding.column, finding.rule), []).append(finding)
             if finding.row is not None:
-                cells.append(CellProblem(finding.row, finding.column, f"{finding.words}."))
+                cells.append(CellMistake(finding.row, finding.column, f"{finding.words}."))
         kinds += [(f"{table.before_place}{_at_cells(each, table)}", len(each)) for each in alike.values()]
     if mistakes:
         raise error(mistakes, source=tables[0][1].source, cells=cells, kinds=kinds)

@@ -16,7 +16,7 @@ from dpstrata.files.tables import text_of
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.answers.base import Answers, parse_answers
 from dpstrata.survey.options import OPTIONS
-from dpstrata.survey.strata_checks import find_large_spreads, find_problems
+from dpstrata.survey.strata_checks import find_large_spreads, find_mistakes
 from dpstrata.survey.strata_columns import OF_CATEGORY, spread_of_proportions, strata_arguments
 from dpstrata.words.numbers import counted
 from dpstrata.words.strata import population_table
@@ -126,7 +126,7 @@ class Strata:
         put(self, "proportions", shares)
         put(self, "sd_sources", _sources(sd_sources, sds is None))
         put(self, "extra", {name: tuple(values) for name, values in (extra or {}).items()})
-        found = find_problems(columns, names=self._names, sources=self.sd_sources)
+        found = find_mistakes(columns, names=self._names, sources=self.sd_sources)
         if found:
             raise StrataError([finding.at_stratum(self.name) for finding in found])
         for name in given:

@@ -31,7 +31,7 @@ COLUMN_OF = {
 }
 
 
-def find_problems(
+def find_mistakes(
     columns: Mapping[str, FloatArray], *, names: Sequence[str] | None, sources: str | Sequence[str]
 ) -> list[Finding]:
     """Find every mistake of the values; all columns have the same length."""

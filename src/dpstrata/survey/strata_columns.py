@@ -14,7 +14,7 @@ from dpstrata.files.columns import Columns, Finding, is_missing, require_none
 from dpstrata.files.tables import Table, text_of
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
-from dpstrata.survey.strata_checks import COLUMN_OF, find_large_spreads, find_problems
+from dpstrata.survey.strata_checks import COLUMN_OF, find_large_spreads, find_mistakes
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
 NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")
@@ -42,7 +42,7 @@ def strata_arguments(
         columns["sds"] = _spread_of_categories(known, columns["sizes"])
     elif spread is not None:
         columns["sds"] = _standard_deviations(known, spread, columns["sizes"])
-    found = find_problems(columns, names=names, sources=sources)
+    found = find_mistakes(columns, names=names, sources=sources)
     if answers is not None and "sds" in columns:
         found += _large_spreads(columns, answers, shares=spread == "proportion")
     # What is wrong with standard deviations is told of the column that they come from.

@@ -14,7 +14,7 @@ from dpstrata.fielding.estimators import places
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.device import places_of
 from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.survey.questionnaires.question_checks import SEPARATOR
+from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 
 
 class TableCounts(NamedTuple):

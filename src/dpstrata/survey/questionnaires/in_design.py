@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dpstrata.errors import InputError, option
+from dpstrata.numerics.identity import Same
 from dpstrata.survey.forms import are_chosen, as_forms, names_on, require_complete, require_partition
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
@@ -112,29 +113,15 @@ def told_of(spreads: Spreads) -> Told | None:
     return {name: columns for name, columns in told.items() if columns} or None
 
 
-class _Same:
-    """A key that is equal to itself alone, and keeps what it stands for."""
-
-    __slots__ = ("told",)
-
-    def __init__(self, told: Told | None) -> None:
-        self.told = told
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.told is self.told
-
-    def __hash__(self) -> int:
-        return id(self.told)
-
-
 def told_spreads(strata: Strata, questionnaire: Questionnaire, told: Told | None) -> Spreads:
     """Read it again; once for a design, which asks for it in several places."""
-    return _read_spreads(strata, questionnaire, _Same(told))
+    return _read_spreads(strata, questionnaire, Same(told))
 
 
 @lru_cache(maxsize=8)
-def _read_spreads(strata: Strata, questionnaire: Questionnaire, same: _Same) -> Spreads:
-    told = same.told
+def _read_spreads(strata: Strata, questionnaire: Questionnaire, same: Same) -> Spreads:
+    (told,) = same.things
+    assert told is None or isinstance(told, Mapping)
     given: dict[str, dict[str, Any]] = {"proportion": {}, "sd": {}, "mean": {}}
     for name, columns in (told or {}).items():
         for column, values in columns.items():

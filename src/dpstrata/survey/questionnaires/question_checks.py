@@ -9,11 +9,11 @@ from typing import Any
 
 from dpstrata.files.columns import Finding
 from dpstrata.survey.questionnaires.kinds.base import KINDS, OF_KINDS, is_plain, kind_named, read_kind
+from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 from dpstrata.survey.questionnaires.translation import find_translated, lines, read_labels
 
 NUMBERS = ("lower", "upper", "step", "importance", "target_se", "target_margin")
 RESERVED = ("cell", "form", "stratum")
-SEPARATOR = "|"  # between names in published tables
 LEAST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-6, 1e6
 
 

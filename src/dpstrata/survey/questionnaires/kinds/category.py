@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
 
 MOST_CATEGORIES = 50
-SEPARATOR = "|"
+SEPARATOR = "|"  # between names, in files of questions and in published tables
 _ROUNDING = 0.02  # by which shares that were rounded may miss 1 together
 _LISTED = 5
 
