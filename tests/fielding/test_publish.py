@@ -287,7 +287,8 @@ def cut_short(folder, monkeypatch, moment, **more):
     file = folder / "office.noise"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert "canary" not in file.read_text()
-    assert not any(answer in file.read_text() for _, _, answer in read(folder) if len(answer) > 4)
+    words = set(re.findall(r"[\w.-]+", file.read_text()))  # a digest may hold an answer's digits by chance
+    assert not words & {answer for _, _, answer in read(folder) if len(answer) > 4}
     (kept,) = json.loads(file.read_text())["releases"].values()
     return kept["noise"]
 

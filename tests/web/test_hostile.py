@@ -1,16 +1,20 @@
 """Oversized, malformed and hostile requests get a clear message, and the next request is answered as ever."""
 
 import asyncio
+import contextlib
 import json
+import tempfile
 
 import pytest
 from starlette.testclient import TestClient
 
+import dpstrata as dps
 from dpstrata.web.app import Held, make_app
 from dpstrata.web.guard import POLICY
 from dpstrata.web.limits import LIMITS, Limits
 from dpstrata.web.pool import ClientGoneError, Pool
 from dpstrata.web.replies import RefusedError
+from dpstrata.web.uploads import read_upload
 
 FOUR = {
     "stratum": ["A", "B", "C", "D"],
@@ -389,13 +393,14 @@ def test_formulas_in_a_file_stay_text(client):
     assert error["cells"][0]["row"] == 1
 
 
-def test_no_temporary_file_is_left(client, tmp_path, monkeypatch):
-    import glob
-    import tempfile
-
-    before = set(glob.glob(f"{tempfile.gettempdir()}/dpstrata-*"))
-    client.post("/api/table", params={"name": "s.csv"}, content=b"stratum,size\nA,1\n", headers=BYTES)
-    assert set(glob.glob(f"{tempfile.gettempdir()}/dpstrata-*")) <= before
+@pytest.mark.parametrize("content", [b"stratum,size\nA,1\n", b"\xff\xfe\x00"])
+def test_no_temporary_file_is_left(content, tmp_path, monkeypatch):
+    """In a folder of the test's own: other tests make such files at the same time."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with contextlib.suppress(dps.DpstrataError):
+        read_upload("s.csv", content)
+    assert tempfile.gettempdir() == str(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 # --- who may ask ------------------------------------------------------------------------------
