@@ -21,7 +21,7 @@ from dpstrata.designs import reading  # noqa: F401
 from dpstrata.planning import design  # noqa: F401
 from dpstrata.words import designs  # noqa: F401
 
-SURVEY = {"frame", "draw", "privatize", "estimate", "main-design"}
+SURVEY = {"frame", "draw", "privatize", "publish", "estimate", "main-design"}
 
 
 def carry_out(request):

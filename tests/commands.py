@@ -12,8 +12,8 @@ from pathlib import Path
 _SECONDS = 120
 
 
-def run(folder, *arguments, input=None, **more):
-    """Run a command of dpstrata in a folder; with an environment or limits of its own, from scratch."""
+def run(folder, *arguments, input=None, environment=None, **more):
+    """Run a command of dpstrata in a folder; with ``env`` or limits of its own, from scratch."""
     words = list(map(str, arguments))
     if any(value is not None for value in more.values()):
         command = [sys.executable, "-m", "dpstrata", *words]
@@ -25,7 +25,7 @@ def run(folder, *arguments, input=None, **more):
         request = {
             "arguments": words,
             "folder": str(folder or Path.cwd()),
-            "environment": dict(os.environ),
+            "environment": dict(os.environ if environment is None else environment),
             "timeout": _SECONDS,
             **files,
         }
