@@ -12,6 +12,7 @@ from dpstrata.allocation.solvers.free import best_sizes
 from dpstrata.planning import goal_search as questions
 from dpstrata.survey.inputs import Inputs
 from earlier import design_of_document
+from extent import few
 from problems import MECHANISMS, answers_of
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
@@ -47,7 +48,7 @@ def most_people(strata):
 
 
 @quietly
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(few(20, of=60)))
 def test_at_most_equals_trying_every_total(seed):
     rng = np.random.default_rng([1, seed])
     strata, options = random_survey(rng)
@@ -68,7 +69,7 @@ def test_at_most_equals_trying_every_total(seed):
 
 
 @quietly
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(few(100, of=300)))
 def test_the_fewest_interviews_reach_the_target_and_one_fewer_does_not(seed):
     rng = np.random.default_rng([2, seed])
     k = int(rng.integers(1, 20))
