@@ -71,6 +71,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "__version__",
         "central_epsilon",
         "certify",
+        "choose_range",
         "combine_waves",
         "compare_releases",
         "design",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dpstrata.fielding.releases.microdata import estimate_means
     from dpstrata.fielding.sample import draw_sample
     from dpstrata.pilots.pilot import combine_waves, main_design, pilot
+    from dpstrata.planning.choose_range import choose_range
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.design import design
     from dpstrata.planning.evaluate import evaluate
@@ -83,6 +84,7 @@ _HOMES = {
     "Translation": "survey.questionnaires.translation",
     "central_epsilon": "privacy.amplification",
     "certify": "allocation.proof.certificate",
+    "choose_range": "planning.choose_range",
     "combine_waves": "pilots.pilot",
     "compare_releases": "planning.compare_releases",
     "design": "planning.design",
@@ -143,6 +145,7 @@ __all__ = [
     "__version__",
     "central_epsilon",
     "certify",
+    "choose_range",
     "combine_waves",
     "compare_releases",
     "design",

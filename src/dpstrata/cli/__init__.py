@@ -9,6 +9,7 @@ import typer
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
 from dpstrata.cli.cmd_pilot import main_design_command, pilot_command
+from dpstrata.cli.cmd_range import choose_range_command
 from dpstrata.cli.cmd_release import privatize_command, publish_command
 from dpstrata.cli.cmd_report import report_command
 from dpstrata.cli.cmd_serve import serve_command
@@ -37,6 +38,7 @@ for _name, _command in {
     "sweep": sweep_command,
     "sensitivity": sensitivity_command,
     "compare-releases": compare_releases_command,
+    "choose-range": choose_range_command,
     "frame": frame_command,
     "draw": draw_command,
     "privatize": privatize_command,
