@@ -6,6 +6,7 @@ import warnings
 
 import typer
 
+from dpstrata.cli.cmd_consent import consent_command
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
 from dpstrata.cli.cmd_pilot import main_design_command, pilot_command
@@ -47,6 +48,7 @@ for _name, _command in {
     "pilot": pilot_command,
     "main-design": main_design_command,
     "report": report_command,
+    "consent": consent_command,
     "serve": serve_command,
     "paper": paper_command,
 }.items():
