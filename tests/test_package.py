@@ -97,6 +97,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "simulate",
         "simulate_pilot",
         "solve",
+        "solve_epsilon",
         "sweep",
         "synthetic_population",
         "verify_draw",

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dpstrata.planning.evaluate import evaluate
     from dpstrata.planning.load import load_design
     from dpstrata.planning.sensitivity import sensitivity
+    from dpstrata.planning.solve_epsilon import solve_epsilon
     from dpstrata.planning.sweep import sweep
     from dpstrata.present.charts.plot import plot
     from dpstrata.present.report.report import report_html, write_report
@@ -110,6 +111,7 @@ _HOMES = {
     "simulate": "simulation.survey",
     "simulate_pilot": "simulation.pilot",
     "solve": "allocation.solvers.solve",
+    "solve_epsilon": "planning.solve_epsilon",
     "sweep": "planning.sweep",
     "synthetic_population": "simulation.survey",
     "verify_draw": "fielding.draw",
@@ -171,6 +173,7 @@ __all__ = [
     "simulate",
     "simulate_pilot",
     "solve",
+    "solve_epsilon",
     "sweep",
     "synthetic_population",
     "verify_draw",

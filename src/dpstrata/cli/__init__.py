@@ -14,6 +14,7 @@ from dpstrata.cli.cmd_range import choose_range_command
 from dpstrata.cli.cmd_release import privatize_command, publish_command
 from dpstrata.cli.cmd_report import report_command
 from dpstrata.cli.cmd_serve import serve_command
+from dpstrata.cli.cmd_solve import solve_epsilon_command
 from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command
 from dpstrata.cli.cmd_what_if import (
     compare_releases_command,
@@ -39,6 +40,7 @@ for _name, _command in {
     "sweep": sweep_command,
     "sensitivity": sensitivity_command,
     "compare-releases": compare_releases_command,
+    "solve-epsilon": solve_epsilon_command,
     "choose-range": choose_range_command,
     "frame": frame_command,
     "draw": draw_command,
