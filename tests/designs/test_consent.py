@@ -104,6 +104,29 @@ def test_amounts(mechanism):
     assert 0.9 * spread < shown <= spread
 
 
+@pytest.mark.parametrize("device_epsilon", [2.0, 8.0])
+def test_numbers_on_a_grid_that_may_stay_as_they_are(device_epsilon):
+    """Discrete Laplace noise on 0, 1, ..., 10: P(j) is proportional to p^|j|, p = exp(−e/10)."""
+    plan = dps.design(
+        dps.Strata(SIZES, sds=[2.0] * 4),
+        epsilon=1.0,
+        device_epsilon=device_epsilon,
+        total=2000,
+        answers=(0, 10, 1),
+        release="sums",
+        mechanism="discrete_laplace",
+    )
+    p = math.exp(-device_epsilon / 10)
+    steps = np.arange(-2000, 2001)
+    chances = p ** np.abs(steps)
+    chances /= chances.sum()
+    changed, spread = 1 - chances[2000], math.sqrt(chances @ steps**2)
+    told = " ".join(plan.consent().parts[0][1])
+    assert f"changes about {math.floor(100 * changed)} of every 100 answers" in told
+    shown = float(re.search(r"typically moves by about ([\d.]+)\.", told)[1])
+    assert 0.9 * spread < shown <= spread
+
+
 def test_amounts_on_devices_are_those_of_one_answer():
     plan = dps.design(
         dps.Strata(SIZES, sds=[900.0] * 4),

@@ -99,7 +99,7 @@ def test_every_sentence_is_used_somewhere(code):
 
 def _ways():
     yield from [(pair, None, False) for pair in ((0.001, 0.2), (0.05, 0.05), (0.05, 0.2))]
-    yield from [(None, 35.0, True), (None, None, True), (None, None, False)]
+    yield from [(None, 35.0, True), (None, None, True), (None, None, False), ((0.05, 0.05), 35.0, False)]
 
 
 @pytest.mark.parametrize(

@@ -99,9 +99,11 @@ def _changed(
             rate * (1.0 - 1.0 / each.cells) for each in forms for rate in (each.least_replaced, each.replaced)
         ]
         return (min(rates), max(rates)), None
-    ends = [plan.mechanism.share_changed(float(e)) for e in (budgets.max(), budgets.min())]
-    if ends[0] is not None and ends[1] is not None:
-        return (ends[0], ends[1]), None
-    if plan.mechanism.worst_case:  # for the answer given it may be less
-        return None, None
-    return None, float(np.sqrt(plan.mechanism.variance(float(budgets.max()))))
+    noise, least, most = plan.mechanism, float(budgets.min()), float(budgets.max())
+    amount = None
+    if noise.additive and noise.answers.values != 2 and not noise.worst_case:
+        amount = float(np.sqrt(noise.variance(most)))
+    ends = noise.share_changed(most), noise.share_changed(least)
+    if ends[0] is None or ends[1] is None:
+        return None, amount
+    return (ends[0], ends[1]), amount

@@ -192,7 +192,7 @@ def _who(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
         return
     yield text["sentences"]["office_changed"]
     yield _sure(text, "sent", figures.sent)
-    yield _changed(figures, text)
+    yield from _changed(figures, text)
 
 
 def _published(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
@@ -200,7 +200,7 @@ def _published(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str
     sentences = text["sentences"]
     if figures.raw and figures.changes_answers:
         yield sentences["published_changed"]
-        yield _changed(figures, text)
+        yield from _changed(figures, text)
     else:
         yield sentences[f"published_{figures.published}"]
     if figures.added:
@@ -223,18 +223,18 @@ def _sure(text: Mapping[str, Any], seen: str, share: float) -> str:
     return str(text["sentences"][f"{seen}_sure"].format(sure=sure))
 
 
-def _changed(figures: ConsentFigures, text: Mapping[str, Any]) -> str:
+def _changed(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
     """Say how much is changed, rounded downwards."""
     sentences = text["sentences"]
+    amount = None if figures.amount is None else _amount(figures.amount, text)
     if figures.changed is None:
-        if figures.amount is None:
-            return str(sentences["all_answers"])
-        return str(sentences["amounts"].format(amount=_amount(figures.amount, text)))
+        yield sentences["all_answers"] if amount is None else sentences["amounts"].format(amount=amount)
+        return
     least, most = (int(round_down(100.0 * share, 0)) for share in figures.changed)
-    if least < 1:
-        return str(sentences[f"{figures.unit}_few"])
-    kind = "about" if least == most else "at_least"
-    return str(sentences[f"{figures.unit}_{kind}"].format(changed=least))
+    kind = "few" if least < 1 else "about" if least == most else "at_least"
+    yield sentences[f"{figures.unit}_{kind}"].format(changed=least)
+    if amount is not None:
+        yield sentences["by_amount"].format(amount=amount)
 
 
 def _amount(value: float, text: Mapping[str, Any]) -> str:
