@@ -70,6 +70,20 @@ def test_bias_and_error_are_what_a_survey_would_have():
     assert held > 0.943 - 6 * np.sqrt(0.943 * 0.057 / repeats)
 
 
+@pytest.mark.parametrize(
+    "prior",
+    ["lognormal:200:10", "lognormal:-200:0.001", "gamma:0.001:1e80", "gamma:1000000:1e-80", [-5.0, 3.0, 1e6]],
+)
+@pytest.mark.parametrize(("sample_size", "local_epsilon"), [(1, 1e-6), (2**62, 100.0)])
+def test_nothing_overflows(prior, sample_size, local_epsilon):
+    options = {"sample_size": sample_size, "local_epsilon": local_epsilon, "lower": -5}
+    found = dps.choose_range(prior, **options)
+    assert -5 < found.upper < np.inf
+    assert -5 < found.other.upper < np.inf
+    assert found.chosen.bias_in_errors <= 0.25 + 1e-9
+    assert "clipped to" in repr(found)
+
+
 def test_units_scale_the_range():
     euro, cent = (
         dps.choose_range(f"gamma:2:{scale}", sample_size=500, local_epsilon=2) for scale in (1500, 150_000)
@@ -137,8 +151,8 @@ def test_a_design_says_it_all_or_nothing_does():
     [
         ({"sample_size": 0}, "sample_size must be at least 1, got sample_size=0."),
         ({"sample_size": 1.5}, "sample_size must be a whole number, got sample_size=1.5."),
-        ({"local_epsilon": 0}, "local_epsilon must be from 1e-6 to 1000, got local_epsilon=0."),
-        ({"local_epsilon": np.nan}, "local_epsilon must be from 1e-6 to 1000, got local_epsilon=nan."),
+        ({"local_epsilon": 0}, "local_epsilon must be from 1e-6 to 100, got local_epsilon=0."),
+        ({"local_epsilon": np.nan}, "local_epsilon must be from 1e-6 to 100, got local_epsilon=nan."),
         ({"lower": 5}, "lower must be at most 0, the smallest amount that is expected, got lower=5."),
         ({"aim": "both"}, "aim must be one of trusted, least_error, got aim='both'."),
         ({"column": "income"}, "column needs a file of reference values."),

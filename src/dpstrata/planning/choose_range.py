@@ -238,7 +238,7 @@ def choose_range(
     sample_size : int
         Number of answers that are expected, >= 1.
     local_epsilon : float
-        Budget of the noise of one answer, from 1e-6 to 1000.
+        Budget of the noise of one answer, from 1e-6 to 100.
     plan : Design
         In place of both, and of ``mechanism``: a first design, with any range. Its answers and its noise,
         whatever it releases, are taken as they are.
@@ -312,8 +312,8 @@ def _stated(sample_size: int | None, local_epsilon: float | None, mechanism: str
     if not 1 <= number <= LARGEST_TOTAL:
         raise InputError.must("sample_size", "be at least 1", number, ",")
     budget = as_number("local_epsilon", local_epsilon)
-    if not 1e-6 <= budget <= 1000:
-        raise InputError.must("local_epsilon", "be from 1e-6 to 1000", budget, "g")
+    if not 1e-6 <= budget <= 100:
+        raise InputError.must("local_epsilon", "be from 1e-6 to 100", budget, "g")
     return number, *_unit_noise(mechanism, budget)
 
 
