@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from dpstrata.fielding.releases.microdata import estimate_means
     from dpstrata.fielding.sample import draw_sample
     from dpstrata.pilots.pilot import combine_waves, main_design, pilot
+    from dpstrata.planning.choose_range import choose_range
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.design import design
     from dpstrata.planning.evaluate import evaluate
     from dpstrata.planning.load import load_design
     from dpstrata.planning.sensitivity import sensitivity
+    from dpstrata.planning.solve_epsilon import solve_epsilon
     from dpstrata.planning.sweep import sweep
     from dpstrata.present.charts.plot import plot
     from dpstrata.present.report.report import report_html, write_report
@@ -83,6 +85,7 @@ _HOMES = {
     "Translation": "survey.questionnaires.translation",
     "central_epsilon": "privacy.amplification",
     "certify": "allocation.proof.certificate",
+    "choose_range": "planning.choose_range",
     "combine_waves": "pilots.pilot",
     "compare_releases": "planning.compare_releases",
     "design": "planning.design",
@@ -108,6 +111,7 @@ _HOMES = {
     "simulate": "simulation.survey",
     "simulate_pilot": "simulation.pilot",
     "solve": "allocation.solvers.solve",
+    "solve_epsilon": "planning.solve_epsilon",
     "sweep": "planning.sweep",
     "synthetic_population": "simulation.survey",
     "verify_draw": "fielding.draw",
@@ -143,6 +147,7 @@ __all__ = [
     "__version__",
     "central_epsilon",
     "certify",
+    "choose_range",
     "combine_waves",
     "compare_releases",
     "design",
@@ -168,6 +173,7 @@ __all__ = [
     "simulate",
     "simulate_pilot",
     "solve",
+    "solve_epsilon",
     "sweep",
     "synthetic_population",
     "verify_draw",

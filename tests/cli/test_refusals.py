@@ -23,7 +23,7 @@ FRAME = "--id person --stratum occupation"
 BATCH = f"--sample sample.csv {FRAME} --answer affairs"
 # Arguments of functions that no command calls with what someone typed.
 PYTHON_ALONE = {
-    *("method", "sample_size", "stratum_size", "local_epsilon", "library"),
+    *("method", "stratum_size", "library", "upper"),
     *("sizes", "sds", "names", "sd_sources", "extra"),
     *("cells", "choices", "items", "prices", "variance", "y"),  # of forms, which the library makes itself
 }

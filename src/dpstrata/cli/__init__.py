@@ -6,12 +6,15 @@ import warnings
 
 import typer
 
+from dpstrata.cli.cmd_consent import consent_command
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
 from dpstrata.cli.cmd_pilot import main_design_command, pilot_command
+from dpstrata.cli.cmd_range import choose_range_command
 from dpstrata.cli.cmd_release import privatize_command, publish_command
 from dpstrata.cli.cmd_report import report_command
 from dpstrata.cli.cmd_serve import serve_command
+from dpstrata.cli.cmd_solve import solve_epsilon_command
 from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command
 from dpstrata.cli.cmd_what_if import (
     compare_releases_command,
@@ -37,6 +40,8 @@ for _name, _command in {
     "sweep": sweep_command,
     "sensitivity": sensitivity_command,
     "compare-releases": compare_releases_command,
+    "solve-epsilon": solve_epsilon_command,
+    "choose-range": choose_range_command,
     "frame": frame_command,
     "draw": draw_command,
     "privatize": privatize_command,
@@ -45,6 +50,7 @@ for _name, _command in {
     "pilot": pilot_command,
     "main-design": main_design_command,
     "report": report_command,
+    "consent": consent_command,
     "serve": serve_command,
     "paper": paper_command,
 }.items():

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from dpstrata.allocation.variances import (
     variance_parts,
 )
 from dpstrata.designs.choice import Choice, better_mechanism, better_releases
+from dpstrata.designs.consent import consent_of
 from dpstrata.designs.document import design_digest, design_document
 from dpstrata.designs.expected import expected_mean
 from dpstrata.designs.outcome import Outcome
@@ -53,6 +54,7 @@ from dpstrata.survey.costs import total_cost
 from dpstrata.survey.goals import Budget
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
+from dpstrata.words.consent import Consent
 from dpstrata.words.designs import as_html, as_text, response_in_words
 from dpstrata.words.statement import privacy_statement
 
@@ -362,6 +364,26 @@ class Design:
             most_hidden=float((self.strata.sizes / self.sample_sizes).max()),
             waves=self.waves,
         )
+
+    def consent(
+        self,
+        language: str | None = None,
+        *,
+        noised_at: Literal["device", "office"] | None = None,
+        form: int | None = None,
+    ) -> Consent:
+        """Write what respondents are told: who sees what, what is published, how it works.
+
+        Parameters
+        ----------
+        language : str, optional
+            A code such as ``de``, or a name; by default that of the questionnaire, or English.
+        noised_at : {"device", "office"}, optional
+            Where published answers are noised; by default on devices.
+        form : int, optional
+            A form of the questionnaire, from 1 on; by default what holds for all.
+        """
+        return consent_of(self, language, noised_at, form)
 
     @property
     def compares_costs(self) -> bool:

@@ -368,7 +368,7 @@ def estimation_of(
 ) -> Estimation:
     """Wrap up estimates of a design, with what its numbers of answers say about the promise."""
     response = check_response(plan, counts)
-    said = None if response is None else response.in_words
+    said = (plan.inputs.unlimited_in_words, None if response is None else response.in_words)
     return Estimation(
         whole,
         strata,
@@ -378,7 +378,7 @@ def estimation_of(
         (),
         plan.strata.population,
         plan.inputs.mean_in_words,
-        () if said is None else (said,),
+        tuple(filter(None, said)),
         plan.inputs.confidence,
         plan.inputs.answers.counts_people,
     )

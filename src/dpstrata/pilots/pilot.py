@@ -271,7 +271,7 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
         few=tuple(row.group for row in strata if row.answers < FEW),
         population=first.strata.population,
         of=of_main.of,
-        notes=(*of_first.notes, *of_main.notes),
+        notes=tuple(dict.fromkeys((*of_first.notes, *of_main.notes))),
         confidence=first.inputs.confidence,
         counts_people=first.inputs.answers.counts_people,
     )

@@ -57,6 +57,7 @@ def design(
     confidence: float = 0.95,
     finite_population: bool = True,
     clip: bool = False,
+    prior: str | None = None,
     response_rate: float | None = None,
     proportion: float | None = None,
     **gone: Any,
@@ -147,6 +148,10 @@ def design(
     clip : bool
         Whether answers outside an interval count as the nearer end of it, and every result is the mean of
         clipped answers; by default they are refused.
+    prior : str, optional
+        With ``clip``, what is publicly expected of the amounts, so that results say how much higher the mean
+        of unlimited amounts is: ``"lognormal:MU:SIGMA"``, ``"gamma:SHAPE:SCALE"``, or ``"excess:AMOUNT"``
+        where a reference says so. It changes no number; :func:`choose_range` finds a range with it.
     response_rate, proportion : float, optional
         One value for all strata: the publicly known share of people who would answer; the expected share of
         answers at the upper end, from which the standard deviations follow. Only for strata that do not state

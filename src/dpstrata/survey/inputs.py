@@ -12,12 +12,14 @@ from dpstrata.privacy.promises.base import Promise
 from dpstrata.survey.forms import AUTO, FormPlan, Forms, are_chosen
 from dpstrata.survey.goals import Goal, Targets, check_goal, goal_of, normal_quantile, targets_of
 from dpstrata.survey.options import Options
+from dpstrata.survey.priors import Distribution, read_prior
 from dpstrata.survey.questionnaires.in_design import Told, take_questionnaire, told_spreads
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import release_of
 from dpstrata.survey.releases.base import Release
 from dpstrata.survey.strata import Strata
+from dpstrata.words.numbers import figure
 
 FORMULAS = 2  # also the version of the design document
 
@@ -100,6 +102,18 @@ class Inputs(Options):
         return f"clipped to {_grouped(self.answers.lower)}–{_grouped(self.answers.upper)}"
 
     @property
+    def unlimited_in_words(self) -> str | None:
+        """How much higher the mean of unlimited answers is expected to be; ``None`` if no prior is stated."""
+        if self.prior is None:
+            return None
+        prior = read_prior(self.prior)
+        higher = figure(prior.excess(self.answers.upper), 3)
+        return (
+            f"Under {prior.in_words}, the mean of unlimited answers is {higher} higher than the "
+            f"{self.mean_in_words}."
+        )
+
+    @property
     def z(self) -> float:
         """Normal quantile of the confidence: a margin of error in standard errors."""
         return normal_quantile(self.confidence)
@@ -139,9 +153,24 @@ class Inputs(Options):
             raise InputError(
                 f"{option('clip')} requires {option('answers')} in an interval, such as 0:8000, got {got}."
             )
+        self._check_prior()
         if not self.answers.numbers:
             self._check_categories()
         self.release_form.check(self)
+
+    def _check_prior(self) -> None:
+        """Require that a prior is about amounts that are clipped at the upper end alone."""
+        if self.prior is None:
+            return
+        if not self.clip:
+            raise InputError(f"{option('prior')} requires {option('clip')}.", argument="prior")
+        prior = read_prior(self.prior)
+        if isinstance(prior, Distribution) and self.answers.lower > prior.least:
+            raise InputError(
+                f"{option('answers')} must start at {prior.least:g} or below where {option('prior')} is "
+                f"{prior.text}, got {self.answers}.",
+                argument="answers",
+            )
 
     def _check_categories(self) -> None:
         """Refuse what is not worked out for categories; their release refuses more."""

@@ -173,6 +173,13 @@ def _as_answers(given: Any) -> "Answers":
     return parse_answers((0, 1) if given is None else given)
 
 
+def _as_prior(given: Any) -> str | None:
+    """Take what is expected of amounts as it is written."""
+    from dpstrata.survey.priors import read_prior
+
+    return None if given is None else read_prior(given).text
+
+
 def _as_domains(given: Any) -> dict[str, Target] | None:
     """Take names alone for domains without targets, and targets as plain numbers."""
     if isinstance(given, str):
@@ -321,6 +328,14 @@ class Options(PromiseOptions):
         "Count answers outside the range as the nearer end of it; by default they are refused.",
         "survey",
         since=2,
+    )
+    prior: str | None = _option(
+        None,
+        "Public expectation of the amounts that `clip` limits, so that results say how much higher the mean "
+        "of unlimited amounts is: lognormal:MU:SIGMA, gamma:SHAPE:SCALE, or excess:AMOUNT.",
+        "survey",
+        since=2,
+        take=_as_prior,
     )
 
     def __post_init__(self) -> None:

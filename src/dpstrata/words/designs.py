@@ -253,6 +253,8 @@ def outcome_sentences(plan: Design) -> list[str]:
         outcome.append(_targets_in_words(plan))
     if plan.outcome_in_words is not None and plan.inputs.goal.explains_total:
         outcome.append(plan.outcome_in_words)
+    if plan.inputs.unlimited_in_words is not None:
+        outcome.append(plan.inputs.unlimited_in_words)
     advice = choice_in_words(plan), *other_releases_in_words(plan)
     outcome += [sentence for sentence in advice if sentence is not None]
     if plan.mechanism.worst_case:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from dpstrata.designs.consent import why_no_consent
 from dpstrata.designs.neyman_equivalent import Match, match_neyman
 from dpstrata.designs.record import Design
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
@@ -30,6 +31,7 @@ from dpstrata.present.report.words import (
     odds_in_words,
     why_a_proof,
 )
+from dpstrata.words.consent import ENGLISH, has_texts
 from dpstrata.words.designs import comparison_table, domain_table, figures_table, outcome_sentences
 from dpstrata.words.forms import sizes_by_form
 from dpstrata.words.numbers import counted
@@ -75,6 +77,7 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
         section("neyman", "What Neyman's allocation would have given", _neyman(plan, match)),
         section("precision", "What precision depends on", _curves(plan, curves)),
         section("promise", "The privacy promise", _promise(plan)),
+        section("respondents", "What respondents are told", _respondents(plan)),
         section("noise", f"The {'forms' if plan.forms else 'noise'} in each stratum", _noise(plan)),
         _knowledge(plan),
         section("again", "How to reproduce it", _again(plan)),
@@ -221,6 +224,24 @@ def _promise(plan: Design) -> str:
             bullets(privacy["not_protected"]),
         ]
     )
+
+
+def _respondents(plan: Design) -> str:
+    """Write the words for respondents, in every language of the questionnaire that has them."""
+    reason = why_no_consent(plan)
+    if reason is not None:
+        return paragraphs([reason])
+    asked = plan.inputs.questionnaire
+    languages = [each for each in asked.languages if each] if asked is not None else []
+    written = [each for each in languages if has_texts(each)] or [ENGLISH]
+    missing = ", ".join(each for each in languages if not has_texts(each))
+    where = (
+        "These words hold if answers are noised on respondents' devices. Where the office noises them in a "
+        "batch, respondents must be told something else: dpstrata consent --noised-at office."
+    )
+    said = [where] if len(plan.inputs.release_form.noised_at) > 1 else []
+    said += [f"There are no such words yet in: {missing}."] if missing else []
+    return paragraphs(said) + "".join(plan.consent(each).html(level=3) for each in written)
 
 
 def _noise(plan: Design) -> str:

@@ -150,6 +150,10 @@ class Mechanism(ABC):
         """Return the same in mpmath."""
         return e.context.mpf(1)
 
+    def share_changed(self, e: float) -> float | None:
+        """Return how often another answer is sent than was given; ``None`` where every number is moved."""
+        return None
+
     def estimated_variance(self, mean_square: FloatArray, e: FloatArray) -> FloatArray:
         """Estimate the variance of the noise of released shares; for most mechanisms it is known.
 

@@ -41,6 +41,11 @@ class DiscreteLaplace(Mechanism):
         """Whatever adds noise to answers of two values: it has s(e), to which the others add something."""
         return frozenset({"laplace", "tulap", "staircase"} if self._steps == 1 else ())
 
+    def share_changed(self, e: float) -> float:
+        """2p/(1 + p): all but the probability of no step."""
+        p = float(np.exp(-e / self._steps))
+        return 2.0 * p / (1.0 + p)
+
     # The variance in units of R² is s(e/K)/K². Less s(e) it is r(e) − r(e/K)/K², which keeps its digits
     # while e is small; from SERIES_BELOW on the plain difference does.
 

@@ -47,6 +47,10 @@ class RandomizedResponse(NoRemainder):
         seen = np.where(generator.random(shares.shape) < flip, 1.0 - shares, shares)
         return (seen - flip) / (1.0 - 2.0 * flip)
 
+    def share_changed(self, e: float) -> float:
+        """1/(1 + exp(e))."""
+        return float(np.exp(-e) / (1.0 + np.exp(-e)))
+
     def debiasing(self, e: float) -> float:
         """coth(e/2): one over the difference of the two probabilities."""
         return float(1.0 / np.tanh(0.5 * e))

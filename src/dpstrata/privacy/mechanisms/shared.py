@@ -70,6 +70,10 @@ class SharedBudget(Mechanism):
         """Noise at a budget of e/m; for simulations only."""
         return self.inner.simulated_release(shares, e / self.questions, generator)
 
+    def share_changed(self, e: float) -> float | None:
+        """Return what the inner mechanism changes at e/m."""
+        return self.inner.share_changed(e / self.questions)
+
     def debiasing(self, e: float) -> float:
         """Stretch as the inner mechanism does at e/m."""
         return self.inner.debiasing(e / self.questions)

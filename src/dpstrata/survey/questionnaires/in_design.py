@@ -31,6 +31,7 @@ _OF_ONE_QUESTION: dict[str, Any] = {
     "expected_mean": None,
     "local_epsilon_cap": None,
     "clip": False,
+    "prior": None,
     "questions": 1,
     "objective": "mean",
 }

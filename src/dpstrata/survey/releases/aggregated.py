@@ -134,6 +134,11 @@ class Aggregated(Release):
         e = mp.mpf(self.device_epsilon)
         return self.device.exact_variance(e), self.device.exact_debiasing(e)
 
+    @property
+    def noised_at(self) -> tuple[str, ...]:
+        """On devices, if they have a budget."""
+        return () if self.device_epsilon is None else ("device",)
+
     def worst_epsilon(self, largest: float) -> float:
         """Return E where there is one: neither reports nor sums tell more."""
         return largest if self.device_epsilon is None else self.device_epsilon

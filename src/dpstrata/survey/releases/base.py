@@ -57,6 +57,8 @@ class Release(ABC):
     """What someone who sees it must know to learn something about a person: "who gave it"."""
     protected: ClassVar[str] = "a person's answer"
     """What of a person the promise is about."""
+    told: ClassVar[str]
+    """What is published, as respondents are told: the sentence ``published_...`` of their texts."""
 
     @classmethod
     def asked_for(cls, options: Any) -> Self:
@@ -125,6 +127,11 @@ class Release(ABC):
             The largest budget of any stratum.
         """
         return largest
+
+    @property
+    @abstractmethod
+    def noised_at(self) -> tuple[str, ...]:
+        """Where answers can be changed at random, the usual place first; nowhere if only results are."""
 
     def simulated_answers(
         self, mechanism: Mechanism, shares: FloatArray, e: float, generator: np.random.Generator

@@ -39,6 +39,7 @@ class Mean(Aggregated):
     published: ClassVar[str] = "a noised figure"
     published_one: ClassVar[str] = "one noised figure"
     noised_at_office: ClassVar[str] = "each published figure"
+    told: ClassVar[str] = "mean"
 
     # --- checks -------------------------------------------------------------------------------
 

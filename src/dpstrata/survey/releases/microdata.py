@@ -35,6 +35,7 @@ class Microdata(Release):
     published: ClassVar[str] = "a single noised answer"
     published_one: ClassVar[str] = "one noised answer"
     to_know: ClassVar[str] = "who gave it"
+    told: ClassVar[str] = "sent"
 
     def check(self, inputs: Inputs) -> None:
         """Refuse a device budget: the budget of a published answer follows from the sample sizes."""
@@ -44,6 +45,11 @@ class Microdata(Release):
                 f"{option(OPTION, self.name)}: what a published answer may spend follows from the sample "
                 f"sizes. Limit it with {option('local_epsilon_cap')}, or publish sums."
             )
+
+    @property
+    def noised_at(self) -> tuple[str, ...]:
+        """On devices, or in a batch at the office."""
+        return ("device", "office")
 
     @property
     def who_noises(self) -> str:

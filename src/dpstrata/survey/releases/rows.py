@@ -97,6 +97,7 @@ class RowSums(_OfRows, Sums):
     budget_of: ClassVar[str] = "epsilon of a form"
     published: ClassVar[str] = "what is published of a form"
     published_one: ClassVar[str] = "one published form"
+    told: ClassVar[str] = "counts"
 
     @property
     def who_noises(self) -> str:

@@ -47,6 +47,7 @@ class Sums(Aggregated):
     published: ClassVar[str] = "a noised sum"
     published_one: ClassVar[str] = "one noised sum"
     noised_at_office: ClassVar[str] = "the sum of a stratum"
+    told: ClassVar[str] = "sums"
 
     # --- checks -------------------------------------------------------------------------------
 

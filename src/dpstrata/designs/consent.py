@@ -1,0 +1,109 @@
+"""The numbers of what respondents are told: how much is changed, and how sure someone can become."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpstrata.errors import InputError, NotAvailableError
+from dpstrata.numerics.arrays import FloatArray
+from dpstrata.words.consent import ENGLISH, Consent, ConsentFigures, consent_text, require_place
+
+if TYPE_CHECKING:
+    from dpstrata.designs.record import Design
+
+
+def why_no_consent(plan: Design) -> str | None:
+    """Say why there is no text for a design, where there is none."""
+    if not plan.inputs.promise.any_mechanism:
+        return (
+            "Texts for respondents need a promise of pure epsilon, which limits how sure anyone can become, "
+            f"got a promise of {plan.inputs.promise.title}."
+        )
+    if plan.waves is not None:
+        return (
+            "Texts for respondents are not available for the waves of a pilot: what someone learns who sees "
+            "both answers of a person depends on both waves."
+        )
+    return None
+
+
+def consent_of(plan: Design, language: str | None, noised_at: str | None, form: int | None) -> Consent:
+    """Write what respondents of a design are told; ``Design.consent`` has the parameters."""
+    reason = why_no_consent(plan)
+    if reason is not None:
+        raise NotAvailableError(reason)
+    asked = plan.inputs.questionnaire
+    if language is None:
+        language = (asked.language if asked is not None else "") or ENGLISH
+    return consent_text(consent_figures(plan, noised_at, form), language)
+
+
+def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> ConsentFigures:
+    """Work out the numbers of a text."""
+    release, device_epsilon = plan.inputs.release_form, plan.inputs.device_epsilon
+    place = require_place(noised_at, release.noised_at)
+    budgets = plan.local_epsilons
+    aggregated = not release.shows_spread
+    at_device = budgets if device_epsilon is None else np.array([device_epsilon])
+    changed, amount = (None, None) if place is None else _changed(plan, at_device, _form(plan, form))
+    spent = plan.privacy["central_in_all"]["epsilon"]
+    # the office leaves its noise out where that of devices is enough
+    left_out = (
+        release.credits_devices and device_epsilon is not None and bool((budgets >= device_epsilon).any())
+    )
+    return ConsentFigures(
+        published=release.told,
+        unit="rows" if plan.forms else "answers",
+        raw=place != "device",
+        changed=changed,
+        amount=amount,
+        moved=place is not None and changed is None,
+        added=aggregated and not left_out,
+        sent=surest(release.worst_epsilon(float(budgets.max()))) if place == "device" else None,
+        released=surest(spent),
+    )
+
+
+def surest(epsilon: float) -> float:
+    r"""Return how sure someone can become who thought it 50:50: :math:`e^\varepsilon / (1 + e^\varepsilon)`.
+
+    Examples
+    --------
+    >>> round(surest(1.0), 4)
+    0.7311
+    """
+    return 1.0 / (1.0 + math.exp(-epsilon))
+
+
+def _form(plan: Design, form: int | None) -> int | None:
+    """Require a form that there is, from 1 on."""
+    if form is None:
+        return None
+    if isinstance(form, bool) or not isinstance(form, int) or not 1 <= form <= len(plan.forms):
+        rule = f"be from 1 to {len(plan.forms)}" if plan.forms else "be left out without a questionnaire"
+        raise InputError.must("form", rule, form)
+    return form
+
+
+def _changed(
+    plan: Design, budgets: FloatArray, form: int | None
+) -> tuple[tuple[float, float] | None, float | None]:
+    """Return the smallest and largest share that is changed, or by how much numbers are moved at least."""
+    if plan.forms:
+        forms = plan.forms if form is None else (plan.forms[form - 1],)
+        # ρ(K − 1)/K: a row that is replaced by itself is not changed
+        rates = [
+            rate * (1.0 - 1.0 / each.cells) for each in forms for rate in (each.least_replaced, each.replaced)
+        ]
+        return (min(rates), max(rates)), None
+    noise, least, most = plan.mechanism, float(budgets.min()), float(budgets.max())
+    amount = None
+    if noise.additive and noise.answers.values != 2 and not noise.worst_case:
+        amount = float(np.sqrt(noise.variance(most)))
+    ends = noise.share_changed(most), noise.share_changed(least)
+    if ends[0] is None or ends[1] is None:
+        return None, amount
+    return (ends[0], ends[1]), amount
