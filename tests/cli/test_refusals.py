@@ -160,7 +160,7 @@ def folder(tmp_path_factory):
         ("serve --host 203.0.113.9", "--host must be an address of this machine"),
         (
             f"frame fair1978.csv {FRAME} --out s.csv --table x",
-            "--table requires a DuckDB database, got 'fair1978.csv'.",
+            "--table requires a database, got 'fair1978.csv'.",
         ),
         (
             f"frame fair1978.csv {FRAME} --out s.csv --sd-column age",

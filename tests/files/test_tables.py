@@ -28,7 +28,7 @@ def test_a_row_of_answers_without_a_header_is_not_shown(row):
 @pytest.mark.parametrize(
     "address",
     [
-        "postgresql://ann:hunter2@db.example/people",
+        "mysql://ann:hunter2@db.example/people",
         "jdbc:mysql://ann:hunter2@db/people.csv",
         "s3://key:hun@ter2@bucket/p.parquet",
         "host=db user=ann password=hunter2 dbname=d",

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 FrameFile = Annotated[
     str,
     typer.Argument(
-        help="List of everyone in the population: CSV, Parquet, Excel, a DuckDB database (with --table), or "
-        "a Spark table.",
+        help="List of everyone in the population: CSV, Parquet, Excel, Stata, SPSS, a Spark table, or with "
+        "--table a DuckDB or SQLite database or the address of a PostgreSQL one.",
         show_default=False,
     ),
 ]
@@ -27,7 +27,7 @@ Id = Annotated[str, typer.Option(help="Column that identifies a person.")]
 Stratum = Annotated[
     list[str], typer.Option(help="Column with the stratum; repeat the option to cross several columns.")
 ]
-TableName = Annotated[str | None, typer.Option(help="Table in a DuckDB database.")]
+TableName = Annotated[str | None, typer.Option(help="Table of a database that lists the people.")]
 
 
 class EngineName(StrEnum):

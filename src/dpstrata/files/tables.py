@@ -1,4 +1,4 @@
-"""Tables as they come: CSV, Parquet, Excel or a data frame, read into plain columns of cells."""
+"""Tables as they come: CSV, Parquet, Excel, Stata, SPSS or a data frame, read into plain columns of cells."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from dpstrata.errors import (
     StrataError,
     option,
 )
+from dpstrata.files.labelled import STATISTICS_ENDINGS, read_labelled
 from dpstrata.files.workbooks import Workbook
 from dpstrata.words.numbers import counted, read_number
 
@@ -195,11 +196,10 @@ def read_table(
             return _read_parquet(path, name)
         if ending in EXCEL_ENDINGS:
             return _read_excel(path, name, sheet, error)
-    raise InputError(
-        f"a table must end in {', '.join((*TEXT_ENDINGS, '.parquet', *EXCEL_ENDINGS))}, "
-        f"got {Path(name).name!r}.",
-        where=name,
-    )
+        if ending in STATISTICS_ENDINGS:
+            return Table(name, read_labelled(path, name), lambda row: f"row {row + 1}")
+    endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *STATISTICS_ENDINGS)
+    raise InputError(f"a table must end in {', '.join(endings)}, got {Path(name).name!r}.", where=name)
 
 
 @contextmanager

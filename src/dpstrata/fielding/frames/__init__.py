@@ -1,4 +1,4 @@
-"""Frames: lists of everyone in the population, in files or on Spark."""
+"""Frames: lists of everyone in the population, in files, databases or on Spark."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.frames.base import Frame
+from dpstrata.fielding.frames.databases import PostgresqlFrame, SqliteFrame, is_postgresql, is_sqlite
 from dpstrata.fielding.frames.files import DATABASE_ENDINGS, FileFrame
 from dpstrata.files.tables import eager_frame, require_excel, require_file
 from dpstrata.survey.strata import Strata
@@ -35,21 +36,23 @@ def open_frame(
     Parameters
     ----------
     people : path, str or data frame
-        ``.csv``, ``.parquet``, Excel, or a DuckDB database (``.duckdb``, with ``table``); or a data frame of
-        pandas, Polars, Arrow or anything narwhals knows. For Spark a data frame, the name of a table, or a
-        path (``.parquet``, ``.csv``, or a folder of Parquet).
+        ``.csv``, ``.parquet``, Excel, Stata or SPSS; with ``table`` a DuckDB or SQLite database, or the
+        address of a PostgreSQL one (``postgresql://user@host/database``); or a data frame of pandas, Polars,
+        Arrow or anything narwhals knows. For Spark a data frame, the name of a table, or a path
+        (``.parquet``, ``.csv``, or a folder of Parquet).
     id : str
         Column that identifies a person.
     stratum : str or sequence of str
         Column or columns with the stratum; several are crossed.
     table : str, optional
-        Table in a DuckDB database.
+        Table of a database; in PostgreSQL also ``schema.table``.
     sheet : str, optional
         Sheet of an Excel file; by default the first. Title rows above its header are left out.
     engine : {"duckdb", "spark"}
         Engine that reads a path; a data frame stays where it is.
     """
-    if isinstance(people, str | Path):
+    remote = engine == "duckdb" and is_postgresql(people)
+    if isinstance(people, str | Path) and not remote:
         require_file(people, spark=engine == "spark")
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     if not columns:
@@ -59,20 +62,24 @@ def open_frame(
             f"{option('id')} and {option('stratum')} must be different columns, got {id!r} for both.",
             value=id,
         )
-    if isinstance(people, str | Path) and engine == "duckdb":
+    if isinstance(people, str) and remote and sheet is None:
+        return PostgresqlFrame(id, columns, table, people)
+    if isinstance(people, str | Path) and engine == "duckdb" and not remote:
         if table is not None and Path(people).suffix.lower() not in DATABASE_ENDINGS:
             raise InputError(
-                f"{option('table')} requires a DuckDB database, got {Path(people).name!r}.",
+                f"{option('table')} requires a database, got {Path(people).name!r}.",
                 value=table,
                 where=str(people),
             )
         require_excel(people, sheet)
+        if is_sqlite(Path(people)):
+            return SqliteFrame(id, columns, table, Path(people))
         return FileFrame(id, columns, Path(people), table, sheet)
     if sheet is not None:
         raise InputError(f"{option('sheet')} requires an Excel file, got another frame.", value=sheet)
     if table is not None:
         raise InputError(
-            f"{option('table')} is for DuckDB databases; give Spark the name of the table itself.",
+            f"{option('table')} is for databases; give Spark the name of the table itself.",
             value=table,
         )
     if not isinstance(people, str | Path) and not hasattr(people, "mapInArrow"):

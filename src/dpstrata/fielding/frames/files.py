@@ -7,7 +7,7 @@ import hashlib
 import tempfile
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from dpstrata.fielding.frames.base import (
     summarize,
 )
 from dpstrata.fielding.frames.spelling import find_repeats, plain_ids
+from dpstrata.files.labelled import STATISTICS_ENDINGS
 from dpstrata.files.tables import (
     EXCEL_ENDINGS,
     TEXT_ENDINGS,
@@ -32,8 +33,7 @@ from dpstrata.files.tables import (
     text_of,
 )
 
-DATABASE_ENDINGS = (".duckdb", ".db", ".sqlite", ".sqlite3")  # SQLite is known, to say what to do
-_SQLITE = b"SQLite format 3\0"
+DATABASE_ENDINGS = (".duckdb", ".db", ".sqlite", ".sqlite3")  # which may be DuckDB's or SQLite's
 _BATCH = 1 << 16
 _SETTINGS = {
     "temp_file_encryption": True,  # what does not fit in memory is encrypted on disk, and its key is not kept
@@ -106,16 +106,16 @@ class DuckFrame(Frame):
         ``{plain_id}`` stands for the id without some differences in spelling; a whole number has none.
         """
         duckdb = _duckdb()
-        with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
+        with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder, ExitStack() as opened:
             connection = duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": folder})
             try:
-                self._attach(connection, (self.id, *self.stratum, *columns))
+                self._attach(connection, (self.id, *self.stratum, *columns), opened)
                 kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE frame").fetchall()}
                 self.require_kinds(kinds, _KINDS)
                 for column in columns:
                     self.require_column(column, kinds)
                 whole = kinds[self.id] in _WHOLE
-                person = _quote(self.id) if whole else _text(self.id)
+                person = quoted(self.id) if whole else _text(self.id)
                 names = {
                     "id": person,
                     "no_id": _is_empty(self.id),
@@ -143,8 +143,8 @@ class DuckFrame(Frame):
         return f"CASE WHEN {missing} THEN NULL ELSE {joined} END"
 
     @abstractmethod
-    def _attach(self, connection: Any, columns: Sequence[str]) -> None:
-        """Make everyone known as ``frame``, with these columns at least."""
+    def _attach(self, connection: Any, columns: Sequence[str], opened: ExitStack) -> None:
+        """Make everyone known as ``frame``, with these columns at least; close in ``opened`` what is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class FileFrame(DuckFrame):
     Attributes
     ----------
     path : path
-        CSV, Parquet, Excel, or a DuckDB database.
+        CSV, Parquet, Excel, Stata, SPSS, or a DuckDB database.
     table : str, optional
         Table of a DuckDB database.
     sheet : str, optional
@@ -179,7 +179,7 @@ class FileFrame(DuckFrame):
         """Return the digest of the file, as records of version 1 hold it."""
         return "file", file_digest(self.path)
 
-    def _attach(self, connection: Any, columns: Sequence[str]) -> None:
+    def _attach(self, connection: Any, columns: Sequence[str], opened: ExitStack) -> None:
         """Make the file known as ``frame``."""
         if not self.path.exists():
             raise InputError(f"{self.path} does not exist.", where=str(self.path))
@@ -196,7 +196,7 @@ class FileFrame(DuckFrame):
             connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_csv('{path}', {options})")
         elif ending == ".parquet":
             connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_parquet('{path}')")
-        elif ending in EXCEL_ENDINGS:
+        elif ending in (*EXCEL_ENDINGS, *STATISTICS_ENDINGS):
             import pyarrow
 
             table = read_table(self.path, sheet=self.sheet)
@@ -215,17 +215,11 @@ class FileFrame(DuckFrame):
         elif ending in DATABASE_ENDINGS:
             self._attach_database(connection, path)
         else:
-            endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *DATABASE_ENDINGS[:2])
+            endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *STATISTICS_ENDINGS, *DATABASE_ENDINGS)
             raise InputError(f"a frame must end in {', '.join(endings)}, got {self.path.name!r}.")
 
     def _attach_database(self, connection: Any, path: str) -> None:
         """Make a table of a database known as ``frame``, or say which tables there are."""
-        if _is_sqlite(self.path):
-            raise InputError(
-                f"{self.path} is a SQLite database; a frame must be a DuckDB database or a file. Export the "
-                "table as CSV.",
-                where=str(self.path),
-            )
         connection.execute(f"ATTACH '{path}' AS source (READ_ONLY, TYPE duckdb)")
         tables = [
             name
@@ -243,7 +237,7 @@ class FileFrame(DuckFrame):
             )
         if self.table.casefold() not in map(str.casefold, tables):
             raise InputError(f"{self.path} has no table {self.table!r}; {there}.", where=str(self.path))
-        connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{_quote(self.table)}")
+        connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{quoted(self.table)}")
 
     def _titles_above_single_columns(self) -> int:
         """Count title lines; refuse a column that is needed and appears twice: DuckDB would rename one."""
@@ -286,20 +280,13 @@ def _reason(error: Exception) -> str:
     return "it is not readable, or its rows differ in length"
 
 
-def _is_sqlite(path: Path) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
-    except OSError:  # DuckDB says why
-        return False
-
-
-def _quote(name: str) -> str:
+def quoted(name: str) -> str:
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _text(column: str) -> str:
-    return f"trim(CAST({_quote(column)} AS VARCHAR), '{WHITESPACE}')"
+    return f"trim(CAST({quoted(column)} AS VARCHAR), '{WHITESPACE}')"
 
 
 def _is_empty(column: str) -> str:

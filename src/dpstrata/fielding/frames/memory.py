@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ class MemoryFrame(DuckFrame):
         """What messages call it."""
         return DATA_FRAME
 
-    def _attach(self, connection: Any, columns: Sequence[str]) -> None:
+    def _attach(self, connection: Any, columns: Sequence[str], opened: ExitStack) -> None:
         """Make the columns that are needed known as ``frame``."""
         import pyarrow
 
