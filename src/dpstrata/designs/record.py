@@ -190,9 +190,9 @@ class Design:
         return bool(self.problem.families)
 
     def budgets_given(self, answers: IntArray) -> FloatArray:
-        """Return those budgets once it is known how many people answered in each stratum, at least one.
+        """Return those budgets once it is known how many people answered in each stratum.
 
-        They are the same unless noise is set after the field.
+        They are the same unless noise is set after the field; where nobody answered nothing is spent then.
         """
         if not self.scaled_by_answers:
             return self.local_epsilons

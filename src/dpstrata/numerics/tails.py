@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpstrata.numerics.arrays import BoolArray, FloatArray
+from dpstrata.numerics.arrays import FloatArray
 
 _STRAIGHT = 0.002  # skewness below which the normal distribution is as good
-_STEPS = 46  # halvings of an interval of 120, down to 2e-12
+_STEPS = 60  # more than halving alone needs
+_CLOSE = 1e-11  # how far a root may be off
 
 
 def pearson_below(x: FloatArray, skewness: FloatArray) -> FloatArray:
@@ -33,26 +34,55 @@ def pearson_below(x: FloatArray, skewness: FloatArray) -> FloatArray:
     return np.asarray(below)
 
 
-def last_true(holds: Callable[[FloatArray], BoolArray], number: int, reach: float = 60.0) -> FloatArray:
-    """Find where each of several conditions, true at −reach and false at +reach, stops being true.
+def find_roots(function: Callable[[FloatArray], FloatArray], number: int, reach: float) -> FloatArray:
+    """Find where each of several functions changes its sign between −reach and +reach.
 
     Parameters
     ----------
-    holds : function
-        Says for one place of each condition whether it is true there; each changes once.
+    function : function
+        The values of all of them, at one place each.
     number : int
-        How many conditions there are.
+        How many functions there are.
     reach : float
-        Half the interval that is searched.
+        Half the interval that is searched. Where a function has one sign throughout, its last place is
+        returned.
+
+    Notes
+    -----
+    Inverse quadratic interpolation where it can be trusted, otherwise halving (Chandrupatla, "A new hybrid
+    quadratic/bisection algorithm for finding the zero of a nonlinear function", 1997).
 
     Examples
     --------
-    >>> last_true(lambda x: x**3 <= np.array([8.0, -27.0]), 2).round(9).tolist()
+    >>> find_roots(lambda x: x**3 - np.array([8.0, -27.0]), 2, 60.0).round(9).tolist()
     [2.0, -3.0]
     """
-    low, high = np.full(number, -reach), np.full(number, reach)
+    a, b = np.full(number, reach), np.full(number, -reach)
+    at_a, at_b = function(a), function(b)
+    t = np.full(number, 0.5)
+    done = np.sign(at_a) == np.sign(at_b)
     for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        true = holds(middle)
-        low, high = np.where(true, middle, low), np.where(true, high, middle)
-    return np.asarray(0.5 * (low + high))
+        x = np.where(done, a, a + t * (b - a))
+        value = function(x)
+        same = (np.sign(value) == np.sign(at_a)) | done
+        c, at_c = np.where(same, a, b), np.where(same, at_a, at_b)
+        b, at_b = np.where(same, b, a), np.where(same, at_b, at_a)
+        a, at_a = x, value
+        least = _CLOSE / np.maximum(np.abs(b - a), _CLOSE)
+        done |= (least >= 0.5) | (value == 0)
+        if done.all():
+            break
+        t = np.clip(_next_share(a, b, c, at_a, at_b, at_c), least, 1.0 - np.minimum(least, 0.5))
+    return np.where(np.abs(at_a) <= np.abs(at_b), a, b)
+
+
+def _next_share(
+    a: FloatArray, b: FloatArray, c: FloatArray, at_a: FloatArray, at_b: FloatArray, at_c: FloatArray
+) -> FloatArray:
+    """Say how far from a towards b the next place is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        place, level = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+        smooth = (level**2 < place) & ((1.0 - level) ** 2 < 1.0 - place)
+        share = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+        share += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+    return np.where(smooth & np.isfinite(share), share, 0.5)

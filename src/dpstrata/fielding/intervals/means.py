@@ -17,7 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.fielding.intervals.tilt import Groups, Limits, first_guess, pilot_values, tilted_limits
+from dpstrata.fielding.intervals.tilt import (
+    Groups,
+    Limits,
+    both_limits,
+    first_guess,
+    pilot_values,
+    tilted_limits,
+)
 from dpstrata.numerics.arrays import FloatArray
 
 _FROM_GROUP, _LARGEST = 5.0, 10.0  # answers that count towards the fraction of the group, and towards 1
@@ -47,7 +54,9 @@ class Means(NamedTuple):
     noise: FloatArray
 
 
-def mean_limits(parts: Means, groups: Groups, alpha: float) -> Limits:
+def mean_limits(
+    parts: Means, groups: Groups, alpha: float, noise_of_groups: FloatArray | float = 0.0
+) -> Limits:
     """Find the intervals of the means of groups of strata.
 
     Parameters
@@ -58,6 +67,8 @@ def mean_limits(parts: Means, groups: Groups, alpha: float) -> Limits:
         What is estimated from which parts.
     alpha : float
         One less the confidence.
+    noise_of_groups : array or float
+        Variance of the noise that each estimate has besides.
 
     Examples
     --------
@@ -68,6 +79,7 @@ def mean_limits(parts: Means, groups: Groups, alpha: float) -> Limits:
     """
     from scipy.special import ndtr
 
+    parts = Means(*(values[groups.at] for values in parts))
     total = groups.add(groups.weights * parts.means)
     guess = first_guess(parts.means, parts.answers, groups)
     fractions = _fractions(parts, groups, guess)
@@ -76,24 +88,19 @@ def mean_limits(parts: Means, groups: Groups, alpha: float) -> Limits:
         return np.asarray(fractions * p * (1.0 - p) * parts.unsampled / parts.answers + parts.noise)
 
     pilot = pilot_values(parts.means, variances(guess[groups.codes]), guess, groups)
+    both, estimates, side = both_limits(groups, total)
+    fractions, parts = np.tile(fractions, 2), Means(*(np.tile(values, 2) for values in parts))
+    squares = both.weights**2
+    besides = np.tile(np.broadcast_to(noise_of_groups, groups.number), 2)
 
-    def chance(p: FloatArray, estimate: FloatArray, side: float) -> FloatArray:
-        """Chance of an estimate as low (side 1) or as high (side −1)."""
-        variance = groups.add(variances(p) * groups.weights**2)
-        away = side * (estimate - groups.add(groups.weights * p))
-        return np.where(
-            variance > 0,
-            ndtr(away / np.sqrt(np.where(variance > 0, variance, 1.0))),
-            (away >= 0).astype(float),
-        )
+    def chance(p: FloatArray) -> FloatArray:
+        """Chance of an estimate as low, and as high."""
+        variance = both.add(variances(p) * squares) + besides
+        away = side * (estimates - both.add(both.weights * p))
+        below = ndtr(away / np.sqrt(np.where(variance > 0, variance, 1.0)))
+        return np.where(variance > 0, below, (away >= 0).astype(float))
 
-    return tilted_limits(
-        pilot,
-        groups,
-        lambda p: chance(p, np.maximum(total, 0.0), 1.0),
-        lambda p: chance(p, np.minimum(total, 1.0), -1.0),
-        alpha / 2.0,
-    )
+    return tilted_limits(np.tile(pilot, 2), both, chance, alpha / 2.0)
 
 
 def _fractions(parts: Means, groups: Groups, guess: FloatArray) -> FloatArray:

@@ -20,7 +20,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.fielding.intervals.tilt import Groups, Limits, first_guess, pilot_values, tilted_limits
+from dpstrata.fielding.intervals.tilt import (
+    Groups,
+    Limits,
+    both_limits,
+    first_guess,
+    pilot_values,
+    tilted_limits,
+)
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.numerics.tails import pearson_below
 
@@ -93,6 +100,7 @@ def share_limits(reports: Reports, groups: Groups, alpha: float) -> Limits:
     >>> [round(float(end[0]), 4) for end in share_limits(reports, one, 0.05)]
     [0.0053, 0.1617]
     """
+    reports = Reports(*(values[groups.at] for values in reports))
     found = reports.shares
     unit = groups.weights / (reports.answers * reports.slope)
     total = groups.add(groups.weights * found)
@@ -100,22 +108,20 @@ def share_limits(reports: Reports, groups: Groups, alpha: float) -> Limits:
     scale = (reports.answers * reports.slope) ** 2
     pilot = pilot_values(found, reports.variances(guess[groups.codes]) / scale, guess, groups)
 
-    def chance(p: FloatArray, estimate: FloatArray, side: float) -> FloatArray:
-        """Chance of an estimate as low (side 1) or as high (side −1)."""
+    both, estimates, side = both_limits(groups, total)
+    reports, unit = Reports(*(np.tile(values, 2) for values in reports)), np.tile(unit, 2)
+    squares, cubes = unit**2, unit**3
+
+    def chance(p: FloatArray) -> FloatArray:
+        """Chance of an estimate as low, and as high."""
         each = reports.variances(p)
-        variance = groups.add(each * unit**2)
+        variance = both.add(each * squares)
         some = np.where(variance > 0, variance, 1.0)
-        half = 0.5 * groups.add(each * unit**3) / some
+        half = 0.5 * both.add(each * cubes) / some
         reported = reports.floor + reports.slope * p
-        third = groups.add((1.0 - 2.0 * reported) * (each - reports.noise) * unit**3)
-        away = side * (estimate - groups.add(groups.weights * p))
+        third = both.add((1.0 - 2.0 * reported) * (each - reports.noise) * cubes)
+        away = side * (estimates - both.add(both.weights * p))
         below = pearson_below((away + half) / np.sqrt(some), side * third / some**1.5)
         return np.where(variance > 0, below, (away >= 0).astype(float))
 
-    return tilted_limits(
-        pilot,
-        groups,
-        lambda p: chance(p, np.maximum(total, 0.0), 1.0),
-        lambda p: chance(p, np.minimum(total, 1.0), -1.0),
-        alpha / 2.0,
-    )
+    return tilted_limits(np.tile(pilot, 2), both, chance, alpha / 2.0)
