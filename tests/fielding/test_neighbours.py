@@ -81,7 +81,7 @@ def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
     for group, mean in expected.items():
         assert means[group] == pytest.approx(mean, abs=1e-4)
     result = fielding.estimate(plan, *columns.values())
-    assert result.stand_ins[0][1:3] == ("2", "1")
+    assert [(each.stratum, each.neighbour) for each in result.stand_ins] == [("2", "1")]
     assert result.whole.estimate == pytest.approx(1300 / 1800, abs=1e-4)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from dpstrata.designs.record import Design
 from dpstrata.numerics.arrays import IntArray
 
 
-class StandIn(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class StandIn:
     """A stratum without an answer, and the one whose result it takes.
 
     Attributes
