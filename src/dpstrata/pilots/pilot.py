@@ -280,7 +280,9 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
         of=of_main.of,
         notes=(*of_first.notes, *of_main.notes),
         confidence=first.inputs.confidence,
-        counts_people=first.inputs.answers.counts_people,
+        counts_people=answers.counts_people,
+        stand_ins=tuple(dict.fromkeys((*of_first.stand_ins, *of_main.stand_ins))),
+        answer_range=answers.range,
     )
 
 
