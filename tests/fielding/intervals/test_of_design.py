@@ -84,55 +84,58 @@ def test_categories_share_the_chance_to_miss():
         assert (row.lower, row.upper) == pytest.approx(expected, abs=1e-8)
 
 
-def tables(kept_together):
-    together = "t" if kept_together else None
+def tables(categories):
     questions = dps.Questionnaire(
         [
-            dps.Question("q", "category", categories=["x", "y", "z"], together=together),
-            dps.Question("yes", "yes_no", together=together),
+            dps.Question("q", "category", categories=list(categories)),
+            dps.Question("yes", "yes_no"),
+            dps.Question("also", "yes_no"),
         ]
     )
     return dps.design(
         STRATA,
         questionnaire=questions,
         epsilon=0.4,
-        device_epsilon=4,
+        device_epsilon=6,
         release="sums",
         total=300,
-        forms=[["q", "yes"]],
+        forms=[["q", "yes", "also"]],
     )
 
 
-@pytest.mark.parametrize("kept_together", [False, True])
-def test_tables_of_a_questionnaire(kept_together):
+@pytest.mark.parametrize(("categories", "number"), [("abcdef", 3), ("abc", 1)])
+def test_tables_of_a_questionnaire(categories, number):
     """The count of yes and a category's, from tables of their own or from one of all combinations."""
-    plan = tables(kept_together)
+    plan = tables(categories)
     (form,) = plan.forms
-    m, K, y = form.sample_sizes, 6, math.expm1(4)
+    assert len(form.tables) == number
+    k, m, y = len(categories), form.sample_sizes, math.expm1(6)
+    K = 4 * k
     replaced, r, u = K / (y + K), K / y, np.expm1(plan.local_epsilons)
     credited = np.log1p(u * (1 + r) / (1 - u / y))
-    entries = {table.questions: table_entries(plan, 0, table.questions) for table in form.tables}
     values = {
-        (name, 1, table_label(questions), entry): 7.0 + place
+        (name, 1, table_label(table.questions), entry): 7.0 + place
         for name in STRATA.names
-        for questions, named in entries.items()
-        for place, entry in enumerate(named)
+        for table in form.tables
+        for place, entry in enumerate(table_entries(plan, 0, table.questions))
     }
     answers = {(name, 1): int(n) for name, n in zip(STRATA.names, m, strict=True)}
     result = estimate_questions(plan, published_counts(plan, values, answers))
     whole = {(row.question, row.answer): row for row in result.whole}
     share = {table.questions: table.budget for table in form.tables}
-    if len(entries) == 2:
+    cells = 7.0 + np.arange(K if number == 1 else k)  # all are put on their known total
+    second = cells.reshape(k, -1)[1].sum() + (m - cells.sum()) / k
+    if number == 3:
         yes, of_yes = 7.0, laplace(credited * share["yes",])
-        second, of_second = 8.0 + (m - 24) / 3, 2 / 3 * laplace(credited * share["q",] / 2)
-    else:  # cells of 7 to 12, put on their known total; every second one is a yes
-        yes, of_yes = 30.0 + (m - 57) / 2, 6 / 2 * (1 / 2) * laplace(credited / 2)
-        second, of_second = 19.0 + (m - 57) / 3, 6 / 3 * (2 / 3) * laplace(credited / 2)
-    for row, count, noise, k, alpha in (
+        of_second = (k - 1) / k * laplace(credited * share["q",] / 2)
+    else:
+        yes = cells.reshape(k, 2, 2)[:, 1].sum() + (m - cells.sum()) / 2
+        of_yes, of_second = (K / j * (1 - 1 / j) * laplace(credited / 2) for j in (2, k))
+    for row, count, noise, levels, alpha in (
         (whole["yes", "yes"], yes, of_yes, 2, 0.05),
-        (whole["q", "y"], second, of_second, 3, 0.05 / 3),
+        (whole["q", "b"], second, of_second, k, 0.05 / k),
     ):
-        expected = limits(count, m, replaced / k, 1 - replaced, noise, alpha)
+        expected = limits(count, m, replaced / levels, 1 - replaced, noise, alpha)
         assert (row.lower, row.upper) == pytest.approx(expected, abs=1e-8)
 
 
