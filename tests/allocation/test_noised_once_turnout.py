@@ -15,7 +15,6 @@ from dpstrata.allocation.figures import Family, families_of
 from dpstrata.allocation.noised_once import NoisedOnce, without_noise
 from dpstrata.allocation.noised_once_turnout import figure_variances, strengths_after_field
 from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
-from dpstrata.errors import InputError
 from problems import make_problem
 
 
@@ -50,8 +49,10 @@ def test_the_scale_follows_from_the_answers() -> None:
     assert 1 / strengths[0] >= max(needed)
     fewer = strengths_after_field(problem, solution.strengths, m - 1)
     assert fewer[0][0] < strengths[0]
-    with pytest.raises(InputError, match="got none in stratum 2"):
-        strengths_after_field(problem, solution.strengths, np.array([7, 0]))
+    # without an answer in the second stratum, one in the first moves the figure by what both count
+    (alone,) = strengths_after_field(problem, solution.strengths, np.array([7, 0]))
+    assert 1 / alone[0] == pytest.approx(1 / (7 * math.log1p(c * 50 / 7)), rel=1e-13)
+    assert problem.budgets_given(np.array([7, 0])) == pytest.approx([math.log1p(c * 50 / 7), 0.0], rel=1e-13)
 
 
 @pytest.mark.parametrize("codes", [(), ([0, 0, 1],), ([0, 0, 1], [0, 1, 1])])

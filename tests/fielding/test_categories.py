@@ -205,7 +205,7 @@ def test_estimates_are_unbiased_intervals_cover_and_the_design_bounds_every_erro
     strata = ["north" if i < 400 else "south" for i in range(1000)]
     truth = np.array([sum(each == name for each in tenure.values()) / 1000 for name in TENURES])
     frame, repeats = Listed(list(tenure), strata), 400
-    errors, covered, variances = [], np.zeros(3), []
+    errors, covered, variances = [], 0, []
     for _ in range(repeats):
         sample = draw_sample(PLAN, frame, secrets.token_bytes(32))
         by_stratum = defaultdict(list)
@@ -218,11 +218,11 @@ def test_estimates_are_unbiased_intervals_cover_and_the_design_bounds_every_erro
         whole = estimate_shares(PLAN, np.array(counts)).rows[:3]
         errors.append([row.estimate for row in whole] - truth)
         variances.append([row.standard_error**2 for row in whole])
-        covered += [row.lower <= share <= row.upper for row, share in zip(whole, truth, strict=True)]
+        covered += all(row.lower <= share <= row.upper for row, share in zip(whole, truth, strict=True))
     spread = np.std(errors, axis=0, ddof=1)
     noise = 5.5 * math.sqrt(2 / repeats)
     assert np.all(np.abs(np.mean(errors, axis=0)) < 5.5 * spread / math.sqrt(repeats))
-    assert np.all(np.abs(covered / repeats - 0.95) < 5.5 * math.sqrt(0.95 * 0.05 / repeats))
+    assert covered / repeats > 0.95 - 5.5 * math.sqrt(0.95 * 0.05 / repeats)  # all three at once
     assert np.mean(variances, axis=0) == pytest.approx(spread**2, rel=noise + 0.02)
     assert np.all(spread**2 < PLAN.variance * (1 + noise))
 
@@ -231,7 +231,7 @@ def test_refused_reports_show_none():
     names = ["north", "south"]
     for strata, answers, words in (
         (["north", "z"], ["own", "own"], "has no stratum 'z'"),
-        (["north"], ["own"], "no answer in 'south'"),
+        ([], [], "at least one answer, got none"),
         (["north"] * 200, ["own"] * 200, "more answers than invitations in 'north'"),
         (
             names,

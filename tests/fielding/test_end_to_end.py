@@ -98,7 +98,7 @@ def test_fewer_answers_single_answers_and_refusals():
     assert result.whole.invited == 10
     for strata, answers, words in (
         (["a", "z"], [0.1, 0.2], "has no stratum 'z'"),
-        (["a"], [0.4321], "no answer in 'b'"),
+        ([], [], "at least one answer, got none"),
         (["a"] * 11, [0.4321] * 11, "more answers than invitations in 'a'"),
         (["a"], ["secret"], "must be numbers"),
     ):

@@ -185,7 +185,7 @@ def test_tables_that_are_not_of_the_design_are_refused(tmp_path):
     for changed, message in (
         (rows[1:], "one row for every figure"),
         ([["all", "all", "", "60"], *rows[1:]], "must be a number"),
-        ([rows[0], ["stratum", "north", "", "0"], *rows[2:]], "at least one answer"),
+        ([rows[0], ["stratum", "north", "", "900"], *rows[2:]], "at most one answer"),
     ):
         with open(other, "w", newline="") as file:
             csv.writer(file).writerows([["column", "group", "mean", "answers"], *changed])

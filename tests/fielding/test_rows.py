@@ -430,7 +430,7 @@ def test_standard_errors_know_the_noise_of_replaced_rows():
     result = RowsFielding().estimate(plan, names, forms, list(map(str, cells)))
     planned = {question.name: question.standard_error for question in plan.questions}
     assert all(row.standard_error > 0.3 * planned[row.question] for row in result.whole)
-    assert any("too few for a reliable interval" in note for note in result.notes)
+    assert any("too few for a reliable standard error" in note for note in result.notes)
 
 
 def test_a_census_has_no_sampling_error_however_many_forms_a_question_is_on():

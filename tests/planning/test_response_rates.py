@@ -101,7 +101,7 @@ def test_a_stratum_that_may_stay_empty_is_warned_about_with_the_minimum_that_avo
     safe = dps.design(departments, epsilon=1, total=140, min_per_stratum=10, mechanism="laplace")
     assert safe.chance_of_empty_stratum <= 0.01
     assert not safe.risks_empty_stratum
-    assert "cannot be estimated, is 0." in safe.response_in_words
+    assert "takes its neighbour's result, is 0." in safe.response_in_words
 
 
 def test_where_no_minimum_avoids_empty_strata_the_smallest_is_named():

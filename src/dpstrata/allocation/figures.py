@@ -47,6 +47,19 @@ class Family:
             return np.array([values.sum()])
         return np.bincount(self.codes, weights=values, minlength=len(self)).astype(float, copy=False)
 
+    def moved(self, stand_ins: IntArray) -> Family:
+        """Let the strata that stand in for others without an answer count for these too.
+
+        Raises
+        ------
+        InputError
+            If that takes a stratum of another figure, because there is no answer in one.
+        """
+        if np.any(self.codes[stand_ins] != self.codes):
+            raise InputError("every published figure must have an answer, got none for one of them.")
+        coefficients = np.bincount(stand_ins, weights=self.coefficients, minlength=len(stand_ins))
+        return Family(self.codes, coefficients.astype(float), self.weights)
+
     def smallest(self, values: FloatArray) -> FloatArray:
         """Smallest value of the strata of every figure."""
         if len(self) == 1:

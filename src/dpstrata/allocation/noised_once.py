@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dpstrata.allocation.figures import Family
+from dpstrata.allocation.neighbours import nearest_with_answers
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
 from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, read_only
@@ -117,7 +118,15 @@ class NoisedOnce:
 
     def raised_to_answers(self, m: IntArray, strengths: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
         """Do the same for the numbers of answers that came."""
-        return self._rescaled(strengths, self.room_of_answers(m.astype(float)))
+        given = self.given_answers(m)
+        return given._rescaled(strengths, given.room_of_answers(np.maximum(m, 1).astype(float)))
+
+    def given_answers(self, m: IntArray) -> NoisedOnce:
+        """Let strata with answers count for their neighbours without: one answer then moves more."""
+        if np.all(m > 0):
+            return self
+        stand_ins = nearest_with_answers(m, [family.codes for family in self.families])
+        return replace(self, families=tuple(family.moved(stand_ins) for family in self.families))
 
     def _rescaled(self, strengths: Sequence[FloatArray], room: FloatArray) -> tuple[FloatArray, ...]:
         """Figures of one family each take what their strata allow; those of several rise together."""
@@ -158,8 +167,9 @@ class NoisedOnce:
 
     def budgets_given(self, m: IntArray) -> FloatArray:
         """Return the same for the numbers of answers that came."""
-        strengths = self.raised_to_answers(m, self.strengths_at(m))
-        return np.asarray(self.use(strengths) / m)
+        answers = np.maximum(m, 1)
+        strengths = self.raised_to_answers(m, self.strengths_at(answers))
+        return np.asarray(self.given_answers(m).use(strengths) / answers)
 
     def strengths(self, n: IntArray | FloatArray, family: Family) -> FloatArray:
         """Return the largest strengths of the figures of one family, if there is no other.

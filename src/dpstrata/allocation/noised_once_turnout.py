@@ -14,7 +14,6 @@ import numpy as np
 
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.turnout import willing_people
-from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _REACH = 9.0  # standard deviations of m beyond which there is nothing
@@ -35,16 +34,10 @@ def strengths_after_field(
         As planned, by family. Figures that do not overlap each get the largest strength that keeps the
         promise; those of several families keep their proportions.
     answers : array of int
-        m >= 1 of each stratum. What is promised rests on the response rates, as for every release.
+        m of each stratum; one without an answer is stood in for by its neighbour, which then counts for
+        both. What is promised rests on the response rates, as for every release.
     """
-    m = np.asarray(answers)
-    if np.any(m < 1):
-        i = int(np.argmax(m < 1))
-        raise InputError(
-            f"every stratum must have an answer before a figure is published, got none in stratum {i + 1}.",
-            where=f"stratum {i + 1}",
-        )
-    return problem.raised_to_answers(m, strengths)
+    return problem.raised_to_answers(np.asarray(answers), strengths)
 
 
 def figure_variances(

@@ -172,7 +172,8 @@ def estimate_command(
             typer.echo(f"The chart shows the first {MOST_BARS} of {len(means):,} {what}.")
     if json:
         named = {"floored": result.floored, "single": result.single, "few": result.few}
-        content = {"of": result.of, "estimates": rows, **named, "notes": result.notes}
+        content: dict[str, Any] = {"of": result.of, "estimates": rows, **named, "notes": result.notes}
+        content |= {"largest_bias": result.largest_bias} if result.stand_ins else {}
         typer.echo(dumps(content, indent=1, ensure_ascii=False))
         return
     print_table(result.table)

@@ -192,9 +192,9 @@ class Design:
         return bool(self.problem.families)
 
     def budgets_given(self, answers: IntArray) -> FloatArray:
-        """Return those budgets once it is known how many people answered in each stratum, at least one.
+        """Return those budgets once it is known how many people answered in each stratum.
 
-        They are the same unless noise is set after the field.
+        They are the same unless noise is set after the field; where nobody answered nothing is spent then.
         """
         if not self.scaled_by_answers:
             return self.local_epsilons
@@ -227,7 +227,7 @@ class Design:
 
     @property
     def chance_of_empty_stratum(self) -> float:
-        """Chance that nobody answers in some stratum, so that it cannot be estimated; 0 if everyone does."""
+        """Chance that some stratum is left without an answer, and takes its neighbour's result."""
         return self.chance_of_empty_stratum_at(self.sample_sizes)
 
     def chance_of_empty_stratum_at(self, sample_sizes: IntArray) -> float:

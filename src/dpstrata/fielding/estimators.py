@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain, repeat
 from typing import Any, NamedTuple, overload
 
@@ -15,6 +15,8 @@ from dpstrata.allocation.domains import find_partitions
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.grid_noise import rows_by_name
+from dpstrata.fielding.intervals.tilt import FindLimits, Groups, Limits
+from dpstrata.fielding.neighbours import StandIn, find_stand_ins, named_stand_ins
 from dpstrata.fielding.response import check_response
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.words.estimates import (
@@ -41,11 +43,13 @@ class Estimate:
     estimate, standard_error : float
         The estimate and its standard error, from sampling and privacy together.
     lower, upper : float
-        Interval at the design's confidence.
+        Interval at the design's confidence, never outside the range of the answers.
     degrees_of_freedom : float
-        Of the t distribution behind it (Satterthwaite); infinite where no variance had to be estimated.
+        How well the standard error is known (Satterthwaite); infinite where no variance had to be estimated.
     invited, answers : int
         How many people were to be asked, and how many noised answers there are.
+    taken_from : str
+        Of a stratum without an answer: the one whose result it takes.
     """
 
     column: str
@@ -57,6 +61,7 @@ class Estimate:
     degrees_of_freedom: float
     invited: int
     answers: int
+    taken_from: str = ""
 
     def _repr_html_(self) -> str:
         return shown_as_html([estimates_table([self])])
@@ -72,7 +77,7 @@ class ShareEstimate(Estimate):
         Which one.
     """
 
-    category: str
+    category: str = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +92,8 @@ class Estimates(Sequence[Estimate]):
         As in :class:`Estimate`.
     invited, answers : array of int
         As in :class:`Estimate`.
+    taken_from : mapping of int to str
+        By place, for strata without an answer: the stratum whose result each takes.
     """
 
     columns: Sequence[str]
@@ -98,6 +105,7 @@ class Estimates(Sequence[Estimate]):
     degrees_of_freedom: FloatArray
     invited: IntArray
     answers: IntArray
+    taken_from: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -112,13 +120,16 @@ class Estimates(Sequence[Estimate]):
         """Return one of them, or several."""
         if isinstance(at, slice):
             return tuple(self)[at]
-        return Estimate(self.columns[at], self.groups[at], *(figure[at].item() for figure in self._figures))
+        row = Estimate(self.columns[at], self.groups[at], *(figure[at].item() for figure in self._figures))
+        return replace(row, taken_from=self.taken_from.get(at % len(self), ""))
 
     def _repr_html_(self) -> str:
         return shown_as_html([estimates_table(self)])
 
     def __iter__(self) -> Iterator[Estimate]:
-        return map(Estimate, self.columns, self.groups, *(figure.tolist() for figure in self._figures))
+        taken_from = (self.taken_from.get(place, "") for place in range(len(self)))
+        figures = (figure.tolist() for figure in self._figures)
+        return map(Estimate, self.columns, self.groups, *figures, taken_from)
 
     @property
     def _figures(self) -> tuple[npt.NDArray[Any], ...]:
@@ -141,7 +152,7 @@ class Estimation:
     single : tuple of str
         Strata with one answer, whose spread is taken from the design.
     few : tuple of str
-        Strata with 2 to 9 answers, too few for a reliable interval.
+        Strata with 2 to 9 answers, too few for a reliable standard error.
     population : int
         Number of people in the population.
     of : str
@@ -152,6 +163,10 @@ class Estimation:
         Confidence level of the intervals.
     counts_people : bool
         Whether the total is a number of people: those who answer yes.
+    stand_ins : tuple of StandIn
+        Strata without an answer, each with the one whose result it takes.
+    answer_range : float
+        By how much answers can differ.
     """
 
     whole: Estimate
@@ -165,6 +180,13 @@ class Estimation:
     notes: tuple[str, ...] = ()
     confidence: float = 0.95
     counts_people: bool = False
+    stand_ins: tuple[StandIn, ...] = ()
+    answer_range: float = 1.0
+
+    @property
+    def largest_bias(self) -> float:
+        """The largest error that strata without an answer can make in the mean of the population."""
+        return self.answer_range * sum(each.share for each in self.stand_ins)
 
     @property
     def rows(self) -> tuple[Estimate, ...]:
@@ -266,6 +288,16 @@ class ShareEstimation:
         return self._first.few
 
     @property
+    def stand_ins(self) -> tuple[StandIn, ...]:
+        """Strata without an answer, each with the one whose result it takes."""
+        return self._first.stand_ins
+
+    @property
+    def largest_bias(self) -> float:
+        """The largest error that strata without an answer can make in a share of the population."""
+        return self._first.largest_bias
+
+    @property
     def of(self) -> str:
         """What is estimated."""
         return "share"
@@ -277,7 +309,7 @@ class ShareEstimation:
 
     @property
     def confidence(self) -> float:
-        """Confidence level of the interval of each share by itself."""
+        """Confidence level of the intervals of all categories together."""
         return self._first.confidence
 
     @property
@@ -321,6 +353,7 @@ class StratumParts(NamedTuple):
 def combine(
     plan: Design,
     parts: StratumParts,
+    find_limits: FindLimits,
     *,
     floored: tuple[str, ...],
     single: tuple[str, ...],
@@ -331,32 +364,56 @@ def combine(
     Of the variance (s² − v)/m·(1 − m/N) + v/m of a stratum only the part with s² had to be estimated, so only
     that enters the degrees of freedom.
     """
-    sizes, names = plan.strata.sizes, plan.strata.names
-    fraction = parts.counts / sizes if plan.inputs.finite_population else np.zeros(len(sizes))
-    variances = parts.sampling / parts.counts * (1.0 - fraction) + parts.privacy
-    doubtful = (parts.sampling / parts.counts + parts.privacy) * (1.0 - fraction)
+    sizes = plan.strata.sizes
+    stand_ins = find_stand_ins(plan, parts.counts)
+    answers = np.maximum(parts.counts, 1)
+    fraction = answers / sizes if plan.inputs.finite_population else np.zeros(len(sizes))
+    variances = parts.sampling / answers * (1.0 - fraction) + parts.privacy
+    doubtful = (parts.sampling / answers + parts.privacy) * (1.0 - fraction)
 
-    def combined(column: str, groups: Sequence[str], codes: IntArray) -> Estimates:
-        def added(values: FloatArray | IntArray) -> FloatArray:
-            sums = np.bincount(codes, weights=values, minlength=len(groups))
-            return sums.astype(float, copy=False)
-
-        weight = sizes / added(sizes)[codes]
-        return with_intervals(
-            ([column] * len(groups), groups),
-            added(weight * parts.means),
-            added(weight**2 * variances),
-            added((weight**2 * doubtful) ** 2 / parts.freedom),
-            (added(plan.sample_sizes), added(parts.counts)),
-            plan.inputs.confidence,
+    def combined(place: Place, groups: Groups, limits: Limits) -> Estimates:
+        weight, at, number = groups.weights, groups.at, groups.number
+        return estimates_of(
+            ([place.column] * number, place.labels),
+            groups.add(weight * parts.means[at]),
+            groups.add(weight**2 * variances[at]),
+            groups.add((weight**2 * doubtful[at]) ** 2 / parts.freedom[at]),
+            (added(place.codes, number, plan.sample_sizes), added(place.codes, number, parts.counts)),
+            limits,
         )
 
-    partitions = find_partitions(plan.strata, plan.inputs)
-    domains = chain(*(combined(part.column or "all", part.groups, part.codes) for part in partitions[1:]))
-    strata = combined("stratum", names, np.arange(len(names)))
-    (whole,) = combined("all", ["all"], partitions[0].codes)
-    found = estimation_of(plan, whole, strata, tuple(domains), parts.counts)
-    return replace(found, floored=floored, single=single, few=few)
+    each = [combined(*found) for found in with_limits(plan, stand_ins, find_limits)]
+    named = named_stand_ins(plan, stand_ins)
+    strata = replace(each[-1], taken_from={one.place: one.neighbour for one in named})
+    found = estimation_of(plan, each[0][0], strata, tuple(chain(*each[1:-1])), parts.counts)
+    return replace(found, floored=floored, single=single, few=few, stand_ins=named)
+
+
+class Place(NamedTuple):
+    """Groups of strata: the whole, those of a domain, or each by itself."""
+
+    column: str
+    labels: Sequence[str]
+    codes: IntArray
+
+
+def with_limits(
+    plan: Design, stand_ins: IntArray, find_limits: FindLimits
+) -> Iterator[tuple[Place, Groups, Limits]]:
+    """Group strata to the whole, the domains and themselves, and find the intervals of all at once."""
+    sizes, names = plan.strata.sizes, plan.strata.names
+    found = find_partitions(plan.strata, plan.inputs)
+    places = [Place(part.column or "all", part.groups, part.codes) for part in found]
+    places[0] = places[0]._replace(labels=["all"])
+    places.append(Place("stratum", names, np.arange(len(names))))
+    groups = [Groups.by_size(place.codes, len(place.labels), sizes, stand_ins) for place in places]
+    limits = find_limits(Groups.joined(groups, len(sizes))).split([each.number for each in groups])
+    return zip(places, groups, limits, strict=True)
+
+
+def added(codes: IntArray, number: int, people: IntArray) -> IntArray:
+    """Add numbers of people up within groups of strata."""
+    return np.bincount(codes, weights=people, minlength=number).astype(np.int64)
 
 
 def estimation_of(
@@ -381,18 +438,22 @@ def estimation_of(
         tuple(filter(None, said)),
         plan.inputs.confidence,
         plan.inputs.answers.counts_people,
+        answer_range=plan.inputs.answers.range,
     )
 
 
-def with_intervals(
+def estimates_of(
     names: tuple[Sequence[str], Sequence[str]],
     estimates: FloatArray,
     variances: FloatArray,
     doubts: FloatArray,
-    people: tuple[FloatArray, FloatArray],
-    confidence: float,
+    people: tuple[IntArray, IntArray],
+    limits: Limits | None = None,
+    *,
+    confidence: float = 0.95,
+    within: tuple[float, float] = (-math.inf, math.inf),
 ) -> Estimates:
-    """Put intervals around estimates.
+    """Put estimates together with what is known of them.
 
     Parameters
     ----------
@@ -403,20 +464,22 @@ def with_intervals(
     doubts : array
         Sums of the squares of each variance's parts, each over its degrees of freedom (Satterthwaite).
     people : (array, array)
-        How many were invited, and how many answered; whole numbers.
-    confidence : float
-        Confidence level of the intervals.
+        How many were invited, and how many answered.
+    limits : Limits, optional
+        Their intervals; where there are none, those of the t distribution are used, cut at the ends of the
+        range.
+    confidence, within : float, (float, float)
+        Confidence level of these intervals, and the range.
     """
-    from scipy import stats
-
     degrees = np.full(len(estimates), math.inf)
     np.divide(variances**2, doubts, out=degrees, where=doubts > 0)
     errors = np.sqrt(variances)
-    reach = stats.t.ppf(0.5 + confidence / 2, degrees) * errors  # normal for infinite degrees
-    invited, answered = (numbers.astype(np.int64) for numbers in people)
-    return Estimates(
-        *names, estimates, errors, estimates - reach, estimates + reach, degrees, invited, answered
-    )
+    if limits is None:
+        from scipy import stats
+
+        reach = stats.t.ppf(0.5 + confidence / 2, degrees) * errors  # normal for infinite degrees
+        limits = Limits(*(np.clip(ends, *within) for ends in (estimates - reach, estimates + reach)))
+    return Estimates(*names, estimates, errors, limits.lower, limits.upper, degrees, *people)
 
 
 def places(plan: Design, strata: Sequence[str]) -> IntArray:

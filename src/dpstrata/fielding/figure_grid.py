@@ -14,12 +14,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpstrata.allocation.domains import WHOLE, Partition, find_partitions
+from dpstrata.allocation.domains import WHOLE, find_partitions
 from dpstrata.allocation.figures import published
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
 from dpstrata.fielding.grid_noise import noise_at
+from dpstrata.fielding.neighbours import find_stand_ins
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.randomness import discrete_laplace
 
@@ -82,11 +83,15 @@ def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
     plan : Design
         A design that publishes figures with one draw of noise each.
     answers : array of int
-        How many people answered in each stratum, at least one; these numbers are public.
+        How many people answered in each stratum; these numbers are public. A stratum without an answer is
+        stood in for by its neighbour, which then counts for the people of both.
     """
+    stand_ins = find_stand_ins(plan, answers)
+    people = np.bincount(stand_ins, weights=plan.strata.sizes, minlength=len(answers)).astype(np.int64)
     one, K = NoisedOnce.of(plan.problem), report_steps(plan)
     planned = strengths_after_field(one, one.strengths_at(plan.sample_sizes), answers)
-    allowed = one.room_of_answers(answers.astype(float)) / answers * _DOWN
+    m = np.maximum(answers, 1)
+    allowed = one.room_of_answers(m.astype(float)) / m * _DOWN
     # from a scale of a mean to one in steps of reports
     per_step = plan.inputs.answers.range * plan.inputs.release_form.stretch / K
     grids: list[FigureGrid] = []
@@ -94,25 +99,26 @@ def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
     parts = published(find_partitions(plan.strata, plan.inputs))
     for part, strengths in zip(parts, planned, strict=True):
         for g, group in enumerate(part.groups):
-            rows, steps = np.flatnonzero(part.codes == g), 1.0 / (float(strengths[g]) * per_step)
-            grid = _grid(plan, part, group, rows, answers, steps, K, float(allowed[rows].min()))
+            rows = np.flatnonzero((part.codes == g) & (answers > 0))
+            steps = 1.0 / (float(strengths[g]) * per_step)
+            name = part.column or WHOLE, group
+            grid = _grid(name, rows, people[rows], answers[rows], steps, K, float(allowed[rows].min()))
             spent[rows] += np.array([float(w) for w in grid.weights]) * K / grid.scale
             grids.append(grid)
     return _within(grids, spent / allowed, together=len(planned) > 1)
 
 
 def _grid(
-    plan: Design,
-    part: Partition,
-    group: str,
+    name: tuple[str, str],
     rows: IntArray,
+    sizes: IntArray,
     answers: IntArray,
     steps: float,
     K: int,
     least: float,
 ) -> FigureGrid:
     """Round the weights of one figure whose noise is to have a scale of so many steps, nearly."""
-    m, N = answers[rows].tolist(), plan.strata.sizes[rows].tolist()
+    m, N = answers.tolist(), sizes.tolist()
     units = min(max(_CLOSE * sum(m) * K, 2.0 * _CLOSE * K / min(least, 1.0)), _LARGEST)  # of the scale
     shift = max(math.ceil(math.log2(units / steps)), 0)
     people = sum(N)
@@ -120,7 +126,7 @@ def _grid(
         (2 * (size << shift) + people * count) // (2 * people * count)
         for size, count in zip(N, m, strict=True)
     )
-    return FigureGrid(part.column or WHOLE, group, rows, weights, Fraction(1, 1 << shift), steps * 2.0**shift)
+    return FigureGrid(*name, rows, weights, Fraction(1, 1 << shift), steps * 2.0**shift)
 
 
 def _within(grids: list[FigureGrid], used: FloatArray, *, together: bool) -> list[FigureGrid]:

@@ -74,8 +74,8 @@ def privatize(
     ------
     InputError
         For answers of people who were not drawn, answers that cannot be read or lie outside the range of the
-        design, a design that does not state its range, strata without an answer, a response that contradicts
-        the design, and releases that need ``again``; nobody and no answer is named, and nothing is spent.
+        design, a design that does not state its range, no answer at all, a response that contradicts the
+        design, and releases that need ``again``; nobody and no answer is named, and nothing is spent.
     """
     files = Files(Path(design).resolve(), Path(answers), Path(sample), Path(out), Path(key_file))
     files.check()

@@ -76,7 +76,7 @@ def publish(
     ------
     InputError
         For answers of people who were not drawn, reports that this design's devices cannot send, answers
-        outside the range of the design, strata without an answer, a response that contradicts the design, and
+        outside the range of the design, no answer at all, a response that contradicts the design, and
         releases that need ``again``; nobody and no answer is named, and nothing is spent.
     """
     files = Files(Path(design).resolve(), Path(answers), Path(sample), Path(out), Path(key_file))

@@ -24,7 +24,7 @@ from dpstrata.fielding.grid_noise import as_answers, require_invited, require_st
 from dpstrata.fielding.joint import joint_shares
 from dpstrata.fielding.keys import commitment, read_key, read_or_make_key
 from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
-from dpstrata.fielding.questionnaires.files import Row, read_forms, read_rows, require_every_form
+from dpstrata.fielding.questionnaires.files import Row, read_forms, read_rows, require_every_question
 from dpstrata.fielding.response import Response, check_response
 from dpstrata.files.writing import (
     recover_unfinished,
@@ -129,7 +129,7 @@ class Batch:
     people : list of str
         Those who answered.
     answers : dict
-        Their answers by stratum, as they were given or as their devices sent them; at least one in each.
+        Their answers by stratum, as they were given or as their devices sent them.
     blank : int
         How many left the answer blank.
     secret : bytes
@@ -220,7 +220,7 @@ def read_batch(
     people, strata = ([column[row] for row in answered] for column in (people, strata))
     by_stratum = _by_stratum(plan, strata, [value for value in values if value is not None])
     if several:
-        require_every_form(plan, by_stratum)
+        require_every_question(plan, by_stratum)
     counts = np.array([len(by_stratum[name]) for name in plan.strata.names], dtype=np.int64)
     response = check_response(plan, counts)
     if response is not None and not accept_response:
@@ -332,19 +332,14 @@ def _tidy_up(ledger: Ledger, entry: Entry, files: Files) -> None:
 
 
 def _by_stratum(plan: Design, strata: Sequence[str], values: list[Any]) -> dict[str, list[Any]]:
-    """Put answers together by stratum, once they can all be released and every stratum has one."""
+    """Put answers together by stratum, once they can all be released."""
+    if not values:
+        raise InputError("there must be at least one answer, got none, so nothing could be estimated.")
     if plan.inputs.release_form.device is None and plan.inputs.questionnaire is None:
         as_answers(plan, values)
-    by_stratum: dict[str, list[Any]] = {}
+    by_stratum: dict[str, list[Any]] = {name: [] for name in plan.strata.names}
     for name, value in zip(strata, values, strict=True):
         by_stratum.setdefault(name, []).append(value)
-    empty = [name for name in plan.strata.names if name not in by_stratum]
-    if empty:
-        listed = ", ".join(map(repr, empty[:5])) + (", ..." if len(empty) > 5 else "")
-        raise InputError(
-            f"every stratum must have an answer, got none in {listed}, so nothing could be estimated. Wait "
-            "for answers from there, or merge strata in a new design with a new sample."
-        )
     for name, given in by_stratum.items():
         require_invited(plan, name, len(given))
     return by_stratum

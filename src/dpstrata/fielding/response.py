@@ -76,7 +76,7 @@ def check_response(plan: Design, answers: IntArray) -> Response | None:
     plan : Design
         The design, whatever it publishes.
     answers : array of int
-        How many people answered in each stratum, at least 1 and at most as many as were invited.
+        How many people answered in each stratum, at most as many as were invited.
 
     Returns
     -------
@@ -95,7 +95,8 @@ def check_response(plan: Design, answers: IntArray) -> Response | None:
     fewer = fewer[contradicted]
     willing = fewest_willing(answers[fewer], sample_sizes=invited[fewer], stratum_sizes=sizes[fewer])
     shares = planned * (answers / invited) if plan.scaled_by_answers else planned.copy()
-    shares[fewer] = np.maximum(shares[fewer], answers[fewer] / willing)
+    # where nobody answered, nobody may be willing, and nothing is lost
+    shares[fewer] = np.maximum(shares[fewer], answers[fewer] / np.maximum(willing, 1))
     losses = central_losses(shares[fewer], plan.budgets_given(answers)[fewer])
     over = losses > promised * (1 + ROUNDING)
     return Response(
@@ -128,7 +129,7 @@ def fewest_willing(answers: IntArray, *, sample_sizes: IntArray, stratum_sizes: 
     Parameters
     ----------
     answers, sample_sizes, stratum_sizes : array of int
-        m answers, n invited, N people; 1 <= m <= n <= N.
+        m answers, n invited, N people; 0 <= m <= n <= N, n >= 1.
 
     Returns
     -------

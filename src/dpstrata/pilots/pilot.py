@@ -18,7 +18,7 @@ from dpstrata.allocation.posing import size_limits
 from dpstrata.designs.record import Design
 from dpstrata.designs.waves import Waves, what_is_left
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, option
-from dpstrata.fielding.estimators import FEW, Estimate, Estimates, Estimation, with_intervals
+from dpstrata.fielding.estimators import FEW, Estimate, Estimates, Estimation, estimates_of
 from dpstrata.fielding.releases.microdata import estimate_means
 from dpstrata.fielding.response import check_response
 from dpstrata.numerics.arrays import FloatArray
@@ -154,7 +154,13 @@ def main_design(first: Design, strata: Sequence[str], answers: npt.ArrayLike) ->
     estimate_means(first, strata, answers)  # refuses what does not fit the design
     place = {name: i for i, name in enumerate(first.strata.names)}
     codes = np.array([place[name] for name in strata], dtype=np.int64)
-    response = check_response(first, np.bincount(codes, minlength=len(place)))
+    counts = np.bincount(codes, minlength=len(place))
+    if not counts.all():
+        raise InputError(
+            f"every stratum of the pilot must have an answer to learn its spread from, got no answer in "
+            f"{first.strata.name(int(np.argmin(counts)))!r}."
+        )
+    response = check_response(first, counts)
     if response is not None and response.over:
         raise InputError(
             f"{response.in_words} So both waves together would lose more than they promise. Design the main "
@@ -242,18 +248,19 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
     _require_first(first)
     if main.waves is None or main.waves.pilot_digest != first.digest:
         raise InputError("the main design must be the one that follows this pilot, got another.")
-    w = pilot_weight(first)
+    w, answers = pilot_weight(first), first.inputs.answers
 
     def both(one: Sequence[Estimate], two: Sequence[Estimate]) -> Estimates:
         (e1, s1, d1, i1, a1), (e2, s2, d2, i2, a2) = map(_figures, (one, two))
         parts = (w * s1) ** 2, ((1 - w) * s2) ** 2
-        return with_intervals(
+        return estimates_of(
             ([row.column for row in one], [row.group for row in one]),
             w * e1 + (1 - w) * e2,
             parts[0] + parts[1],
             parts[0] ** 2 / d1 + parts[1] ** 2 / d2,
-            (i1 + i2, a1 + a2),
-            first.inputs.confidence,
+            ((i1 + i2).astype(np.int64), (a1 + a2).astype(np.int64)),
+            confidence=first.inputs.confidence,
+            within=(answers.lower, answers.upper),
         )
 
     def either(one: Sequence[str], two: Sequence[str]) -> tuple[str, ...]:
@@ -273,7 +280,9 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
         of=of_main.of,
         notes=tuple(dict.fromkeys((*of_first.notes, *of_main.notes))),
         confidence=first.inputs.confidence,
-        counts_people=first.inputs.answers.counts_people,
+        counts_people=answers.counts_people,
+        stand_ins=tuple(dict.fromkeys((*of_first.stand_ins, *of_main.stand_ins))),
+        answer_range=answers.range,
     )
 
 

@@ -101,7 +101,7 @@ class Evaluation:
 
     @property
     def chance_of_empty_stratum(self) -> float:
-        """Chance that nobody answers in some stratum, so that it cannot be estimated; 0 if everyone does."""
+        """Chance that some stratum is left without an answer, and takes its neighbour's result."""
         return self.best.chance_of_empty_stratum_at(self.sample_sizes)
 
     @property

@@ -273,7 +273,7 @@ def response_in_words(plan: Design) -> str | None:
     words = (
         f"Counts are invitations, including substitutes and reserves; about {answers:,.0f} of "
         f"{plan.total:,} people would answer. The chance that nobody answers in some stratum, which then "
-        f"cannot be estimated, is {percent_up(plan.chance_of_empty_stratum)}."
+        f"takes its neighbour's result, is {percent_up(plan.chance_of_empty_stratum)}."
     )
     if not plan.risks_empty_stratum:
         return words

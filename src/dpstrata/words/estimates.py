@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from dpstrata.words.numbers import at_error, counted
+from dpstrata.words.numbers import at_error, counted, figure
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
 if TYPE_CHECKING:
     from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
+    from dpstrata.fielding.neighbours import StandIn
 
 _NAMED = 5
 
@@ -60,6 +61,8 @@ def estimation_sentences(result: Estimation) -> list[str]:
     clipped = result.of.removeprefix("mean")
     return [
         f"The population total{clipped} is {estimate} ({_level(result)}: {lower} to {upper}).",
+        *not_told_from_zero([_place(row) for row in result.rows if row.lower == 0]),
+        *strata_without_answers(result.stand_ins, result.largest_bias, "the population mean"),
         *_doubts(
             result,
             "the noised answers vary less than the noise alone would, so the answers are taken to have no "
@@ -72,8 +75,10 @@ def estimation_sentences(result: Estimation) -> list[str]:
 def share_sentences(result: ShareEstimation) -> list[str]:
     """State what the intervals hold for, the strata to be careful with, and what became of the promise."""
     return [
-        "The shares of all categories add up to 1; noise may take one below 0 or above 1. Each interval is "
-        "for its share alone.",
+        "The shares of all categories add up to 1, so noise may take an estimate below 0 or above 1. "
+        "Intervals stay between 0 and 1, and hold for all categories together.",
+        *not_told_from_zero([f"{row.category} in {_place(row)}" for row in result.rows if row.lower == 0]),
+        *strata_without_answers(result.stand_ins, result.largest_bias, "a share of the population"),
         *_doubts(
             result,
             "a category is reported so rarely or so often that noise alone explains it, so its share is "
@@ -88,7 +93,7 @@ def _doubts(result: Estimation | ShareEstimation, floored: str) -> list[str]:
     doubts = (
         (result.floored, floored),
         (result.single, "there is only one answer, so the spread stated in the design is used"),
-        (result.few, "there are fewer than 10 answers, too few for a reliable interval"),
+        (result.few, "there are fewer than 10 answers, too few for a reliable standard error"),
     )
     return [
         f"In {counted(len(names), 'stratum')}, {words}: {_listed(names)}." for names, words in doubts if names
@@ -102,8 +107,30 @@ def _header(level: str) -> tuple[str, ...]:
 def _cells(row: Estimate) -> tuple[str, ...]:
     figures = (row.estimate, row.standard_error, row.lower, row.upper)
     estimate, error, lower, upper = at_error(figures, row.standard_error)
-    name = row.group if row.column in ("all", "stratum") else f"{row.column}: {row.group}"
-    return (name, estimate, error, f"{lower} to {upper}", f"{row.answers:,}", f"{row.invited:,}")
+    return (_place(row), estimate, error, f"{lower} to {upper}", f"{row.answers:,}", f"{row.invited:,}")
+
+
+def _place(row: Estimate) -> str:
+    if row.taken_from:
+        return f"{row.group} (as {row.taken_from})"
+    return row.group if row.column in ("all", "stratum") else f"{row.column}: {row.group}"
+
+
+def strata_without_answers(stand_ins: Sequence[StandIn], largest_bias: float, whole: str) -> list[str]:
+    """Name strata that nobody answered in, what stands in for them, and how much that can matter."""
+    if not stand_ins:
+        return []
+    each = [f"{one.stratum} (as {one.neighbour})" for one in stand_ins]
+    takes = "it takes the result" if len(each) == 1 else "they take the results"
+    return [
+        f"Nobody answered in {counted(len(each), 'stratum')}; {takes} of the nearest with answers: "
+        f"{_listed(each)}. This can shift {whole} by at most {figure(largest_bias)}."
+    ]
+
+
+def not_told_from_zero(names: Sequence[str]) -> list[str]:
+    """Name the estimates whose intervals begin at zero."""
+    return [f"{counted(len(names), 'estimate')} cannot be told from zero: {_listed(names)}."] if names else []
 
 
 def _share_cells(row: ShareEstimate) -> tuple[str, ...]:

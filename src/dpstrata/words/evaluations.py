@@ -76,7 +76,7 @@ def _as_large(scored: Evaluation) -> str:
 def _response_in_words(scored: Evaluation) -> str:
     given, best = scored.chance_of_empty_stratum, scored.best.chance_of_empty_stratum
     return (
-        f"The chance that nobody answers in some stratum, which then cannot be estimated, is "
+        f"The chance that nobody answers in some stratum, which then takes its neighbour's result, is "
         f"{percent_up(given)}; for the best allocation it is {percent_up(best)}. {RANDOM_ANSWERS}"
     )
 

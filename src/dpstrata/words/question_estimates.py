@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from dpstrata.words.estimates import not_told_from_zero, strata_without_answers
 from dpstrata.words.numbers import at_error
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
@@ -34,18 +35,31 @@ def questions_table(result: QuestionnaireEstimation) -> TextTable:
     )
 
 
+def _places_without_answers(result: QuestionnaireEstimation) -> list[str]:
+    """Say for which questions strata take the result of a neighbour, and how much that can matter."""
+    said = []
+    for question, (stand_ins, reach) in result.stand_ins.items():
+        shift = reach * sum(each.share for each in stand_ins)
+        (sentence,) = strata_without_answers(stand_ins, shift, "its estimate for the population")
+        said.append(f"{question}: {sentence[0].lower()}{sentence[1:]}")
+    return said
+
+
 def few_answers(forms: Sequence[IntArray]) -> list[str]:
-    """Say where intervals are not to be relied on: few answers on a form in a stratum."""
+    """Say where standard errors are not to be relied on: few answers on a form in a stratum."""
     few = sum(int((answers < _FEW).sum()) for answers in forms)
     if not few:
         return []
     places = "1 stratum and form has" if few == 1 else f"{few:,} strata and forms have"
-    return [f"{places} fewer than {_FEW} answers, too few for a reliable interval."]
+    return [f"{places} fewer than {_FEW} answers, too few for a reliable standard error."]
 
 
 def questions_in_words(result: QuestionnaireEstimation) -> list[str]:
     """State what the figures are."""
     return [
-        "Shares are not clipped to 0 and 1, so that they add up; intervals contain sampling and privacy.",
+        "Shares are not clipped to 0 and 1, so that they add up. Intervals contain sampling and privacy, and "
+        "those of a question hold for all its answers together.",
+        *not_told_from_zero([f"{row.question}, {row.answer}" for row in result.whole if row.lower == 0]),
+        *_places_without_answers(result),
         *result.notes,
     ]

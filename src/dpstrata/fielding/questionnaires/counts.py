@@ -87,10 +87,9 @@ def _whole(text: Any, least: int, most: int) -> int:
 
 
 def _require_dealt(plan: Design, t: int, answers: IntArray) -> None:
-    if np.any(answers < 1) or np.any(answers > plan.forms[t].sample_sizes):
+    if np.any(answers < 0) or np.any(answers > plan.forms[t].sample_sizes):
         raise InputError(
-            f"every stratum must have at least one answer on form {t + 1}, and at most one for each person "
-            "who was dealt it."
+            f"every stratum must have at most one answer on form {t + 1} for each person who was dealt it."
         )
 
 

@@ -10,14 +10,19 @@ correction on the part that is due to sampling, and the office's noise:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.domains import find_partitions
 from dpstrata.designs.record import Design
+from dpstrata.fielding.estimators import added, with_limits
+from dpstrata.fielding.intervals.means import Means
+from dpstrata.fielding.intervals.of_design import limits_over_forms
+from dpstrata.fielding.intervals.shares import Reports
+from dpstrata.fielding.intervals.tilt import FindLimits
+from dpstrata.fielding.neighbours import StandIn, find_stand_ins, named_stand_ins
 from dpstrata.fielding.questionnaires.counts import FormCounts, TableCounts
 from dpstrata.fielding.questionnaires.rows import odds_in
 from dpstrata.fielding.response import check_response
@@ -42,11 +47,14 @@ class QuestionEstimate:
     estimate, standard_error : float
         In the units of the answer; shares are not clipped to 0 and 1.
     lower, upper : float
-        Interval at the design's confidence.
+        Interval at the design's confidence, which holds for all answers to the question together; never
+        outside what can be.
     answers : int
         How many rows it is from.
     crossed : bool
         Whether it is a combination of answers to several questions.
+    taken_from : str
+        Of a stratum in which nobody answered the question: the one whose result it takes.
     """
 
     question: str
@@ -59,6 +67,7 @@ class QuestionEstimate:
     upper: float
     answers: int
     crossed: bool = False
+    taken_from: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,11 +82,14 @@ class QuestionnaireEstimation:
         Confidence level of the intervals.
     notes : tuple of str
         Sentences about the promise, where fewer people answered than it assumes.
+    stand_ins : mapping of str to (tuple of StandIn, float)
+        By question, if nobody answered it in some strata: these, and the range of the answers.
     """
 
     rows: tuple[QuestionEstimate, ...]
     confidence: float
     notes: tuple[str, ...] = ()
+    stand_ins: Mapping[str, tuple[tuple[StandIn, ...], float]] = field(default_factory=dict)
 
     @property
     def whole(self) -> tuple[QuestionEstimate, ...]:
@@ -97,6 +109,7 @@ class _Parts(NamedTuple):
     estimates: FloatArray
     variances: FloatArray
     answers: IntArray
+    limits: FindLimits
 
 
 def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> QuestionnaireEstimation:
@@ -104,16 +117,20 @@ def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Questionnai
     questionnaire = plan.inputs.questionnaire
     assert questionnaire is not None
     rows: list[QuestionEstimate] = []
+    stand_ins = {}
     for question in questionnaire:
         for answer, parts in _figures(plan, question, forms):
             rows += _combined(plan, question.name, answer, parts)
+        if not parts.answers.all():
+            without = named_stand_ins(plan, find_stand_ins(plan, parts.answers))
+            stand_ins[question.name] = without, question.range
     for names, answer, parts in _cross_tables(plan, forms):
         crossed = _combined(plan, " by ".join(names), answer, parts)
         rows += [replace(row, crossed=True) for row in crossed]
     response = check_response(plan, np.sum([form.answers for form in forms], axis=0))
     said = None if response is None else response.in_words
     notes = [*([] if said is None else [said]), *few_answers([form.answers for form in forms])]
-    return QuestionnaireEstimation(tuple(rows), plan.inputs.confidence, tuple(notes))
+    return QuestionnaireEstimation(tuple(rows), plan.inputs.confidence, tuple(notes), stand_ins)
 
 
 class _OnForm(NamedTuple):
@@ -122,6 +139,8 @@ class _OnForm(NamedTuple):
     estimates: FloatArray
     variances: FloatArray
     answers: IntArray
+    known: Reports | Means
+    """The same for intervals, which take the strata to be finite where they are joined."""
 
 
 def _figures(plan: Design, question: Question, forms: Sequence[FormCounts]) -> Iterator[tuple[str, _Parts]]:
@@ -134,20 +153,34 @@ def _figures(plan: Design, question: Question, forms: Sequence[FormCounts]) -> I
     ]
     if question.kind in ("scale", "number"):
         each = [_mean(plan, question, t, answers, table) for t, answers, table in on]
-        yield "mean", _joined(plan, each, question.range**2 * _spread(plan, question))
+        yield "mean", _joined(plan, each, question=question)
         return
-    for place, name in enumerate(question.of_kind.cases(question) or ("no", "yes")):
-        if question.kind == "category" or name == "yes":
-            yield name, _joined(plan, [_share(plan, t, answers, table, place) for t, answers, table in on])
+    cases = question.of_kind.cases(question) or ("no", "yes")
+    shown = [place for place, name in enumerate(cases) if question.kind == "category" or name == "yes"]
+    for place in shown:
+        each = [_share(plan, t, answers, table, place) for t, answers, table in on]
+        yield cases[place], _joined(plan, each, together=len(shown))
 
 
-def _joined(plan: Design, each: Sequence[_OnForm], spread: FloatArray | None = None) -> _Parts:
+def _joined(
+    plan: Design, each: Sequence[_OnForm], *, question: Question | None = None, together: int = 1
+) -> _Parts:
     """Join a figure of several forms, whose people are one sample drawn without replacement.
 
-    The spread of a share follows from it; that of a mean is given.
+    The spread of a share follows from it; that of the mean of a question is known from the design. So many
+    shares are to lie in their intervals together.
     """
     total = np.sum([part.answers for part in each], axis=0)
-    weights = [part.answers / total for part in each]
+    weights = [part.answers / np.maximum(total, 1) for part in each]
+    spread = None if question is None else question.range**2 * _spread(plan, question)
+    limits = limits_over_forms(
+        plan,
+        [part.known for part in each],
+        weights,
+        total,
+        together=together,
+        within=(0.0, 1.0) if question is None else (question.lower or 0.0, question.range),
+    )
     estimates = np.sum([w * part.estimates for w, part in zip(weights, each, strict=True)], axis=0)
     variances = np.sum([w**2 * part.variances for w, part in zip(weights, each, strict=True)], axis=0)
     if plan.inputs.finite_population:
@@ -156,7 +189,7 @@ def _joined(plan: Design, each: Sequence[_OnForm], spread: FloatArray | None = N
             true = np.clip(estimates, 0.0, 1.0)
             spread = true * (1.0 - true) * (N / np.maximum(N - 1.0, 1.0))
         variances = variances - spread / N
-    return _Parts(estimates, np.maximum(variances, 0.0), total)
+    return _Parts(estimates, np.maximum(variances, 0.0), total, limits)
 
 
 def _stretches(plan: Design, t: int) -> FloatArray:
@@ -173,18 +206,19 @@ def _share(plan: Design, t: int, answers: IntArray, table: TableCounts, place: i
     What is reported is taken to be at least as random as replaced rows make it.
     """
     assert table.counts is not None
-    r, m, k = _stretches(plan, t), answers.astype(float), table.counts.shape[1]
+    r, m, k = _stretches(plan, t), np.maximum(answers, 1.0), table.counts.shape[1]
     least = r / (1.0 + r) / k
     reported = table.counts[:, place] / m
     inside = np.clip(reported, least, least + 1.0 / (1.0 + r))
     seen = inside * (1.0 - inside) / np.maximum(m - 1.0, 1.0)
-    office = (1.0 - 1.0 / k) * table.noise / m**2
-    return _OnForm((reported - least) * (1.0 + r), (1.0 + r) ** 2 * (seen + office), answers)
+    office = (1.0 - 1.0 / k) * table.noise
+    known = Reports(table.counts[:, place], m, np.ones(len(m)), least, 1.0 / (1.0 + r), office)
+    return _OnForm((reported - least) * (1.0 + r), (1.0 + r) ** 2 * (seen + office / m**2), answers, known)
 
 
 def _mean(plan: Design, question: Question, t: int, answers: IntArray, table: TableCounts) -> _OnForm:
     """Return the mean of a scale or number in its own units, and its variance."""
-    r, m = _stretches(plan, t), answers.astype(float)
+    r, m = _stretches(plan, t), np.maximum(answers, 1.0)
     levels = table.levels[0]
     at = np.arange(levels) / (levels - 1.0)
     if table.counts is not None:
@@ -199,8 +233,26 @@ def _mean(plan: Design, question: Question, t: int, answers: IntArray, table: Ta
         seen = _planned(plan, question, levels, r) / (1.0 + r) ** 2 / m
         office = table.noise / (levels - 1.0) ** 2
     share = (reported - 0.5) * (1.0 + r) + 0.5
-    variance = question.range**2 * (1.0 + r) ** 2 * (seen + office / m**2)
-    return _OnForm((question.lower or 0.0) + question.range * share, variance, answers)
+    variance = (1.0 + r) ** 2 * (seen + office / m**2)
+    spread = _spread(plan, question)
+    if table.counts is not None:
+        spread = _spread_shown((1.0 + r) ** 2 * seen * m, share, r, ((at - 0.5) ** 2).mean())
+    noise = np.maximum(variance - spread / m, 0.0)
+    return _OnForm(
+        (question.lower or 0.0) + question.range * share,
+        question.range**2 * variance,
+        answers,
+        Means(share, m, np.ones(len(m)), spread, noise),
+    )
+
+
+def _spread_shown(variance: FloatArray, share: FloatArray, r: FloatArray, level: float) -> FloatArray:
+    r"""Take the noise of replaced rows off the variance of one answer, given the mean square of the levels.
+
+    .. math:: \mathrm{variance} = S^2 + r (S^2 + x^2 + (1 + r) \mu_2), \qquad x = \mathrm{mean} - 1/2 .
+    """
+    x = np.clip(share, 0.0, 1.0) - 0.5
+    return np.clip((variance - r * (x**2 + (1.0 + r) * level)) / (1.0 + r), 0.0, 0.25 - x**2)
 
 
 def _planned(plan: Design, question: Question, levels: int, r: FloatArray) -> FloatArray:
@@ -241,7 +293,8 @@ def _cross_tables(plan: Design, forms: Sequence[FormCounts]) -> Iterator[tuple[t
                     questions, np.unravel_index(place, common), common, strict=True
                 )
             ]
-            parts = _joined(plan, [_share(plan, t, given, joint, place) for t, given, joint in on])
+            each = [_share(plan, t, given, joint, place) for t, given, joint in on]
+            parts = _joined(plan, each, together=int(np.prod(common)))
             yield tuple(names), " and ".join(answers), parts
 
 
@@ -259,24 +312,16 @@ def _only(table: TableCounts, names: Sequence[str]) -> TableCounts:
 
 def _combined(plan: Design, question: str, answer: str, parts: _Parts) -> Iterator[QuestionEstimate]:
     """Put strata together to the whole, the domains and themselves."""
-    sizes, names = plan.strata.sizes, plan.strata.names
-    z = plan.inputs.z
-
-    def groups(column: str, labels: Sequence[str], codes: IntArray) -> Iterator[QuestionEstimate]:
-        def added(values: FloatArray | IntArray) -> FloatArray:
-            return np.bincount(codes, weights=values, minlength=len(labels)).astype(float)
-
-        weight = sizes / added(sizes)[codes]
-        estimates, errors = added(weight * parts.estimates), np.sqrt(added(weight**2 * parts.variances))
-        people = added(parts.answers).astype(int).tolist()
-        for label, estimate, error, number in zip(
-            labels, estimates.tolist(), errors.tolist(), people, strict=True
-        ):
-            ends = estimate - z * error, estimate + z * error
-            yield QuestionEstimate(question, answer, column, label, estimate, error, *ends, number)
-
-    whole, *domains = find_partitions(plan.strata, plan.inputs)
-    yield from groups("all", ["all"], whole.codes)
-    for part in domains:
-        yield from groups(part.column or "all", part.groups, part.codes)
-    yield from groups("stratum", names, np.arange(len(names)))
+    stand_ins = find_stand_ins(plan, parts.answers)
+    named = {each.stratum: each.neighbour for each in named_stand_ins(plan, stand_ins)}
+    for place, groups, limits in with_limits(plan, stand_ins, parts.limits):
+        figures = (
+            groups.add(groups.weights * parts.estimates[groups.at]),
+            np.sqrt(groups.add(groups.weights**2 * parts.variances[groups.at])),
+            *limits,
+            added(place.codes, groups.number, parts.answers),
+        )
+        instead = named if place.column == "stratum" else {}
+        for label, *figure in zip(place.labels, *(each.tolist() for each in figures), strict=True):
+            row = QuestionEstimate(question, answer, place.column, label, *figure)
+            yield replace(row, taken_from=instead[label]) if label in instead else row

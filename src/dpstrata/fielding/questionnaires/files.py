@@ -132,19 +132,15 @@ def _numbers(table: Table, column: str, most: int, what: str) -> list[int]:
     return numbers
 
 
-def require_every_form(plan: Design, by_stratum: Mapping[str, Sequence[Row | RawRow]]) -> None:
-    """Require an answer on every form in every stratum, without which a question could not be estimated."""
-    forms = range(1, len(plan.forms) + 1)
-    empty = [
-        (name, form)
-        for name in plan.strata.names
-        for form in forms
-        if not any(row.form == form for row in by_stratum.get(name, ()))
-    ]
-    if empty:
-        listed = ", ".join(f"form {form} in {name!r}" for name, form in empty[:5])
-        more = f" and {len(empty) - 5:,} more" if len(empty) > 5 else ""
+def require_every_question(plan: Design, by_stratum: Mapping[str, Sequence[Row | RawRow]]) -> None:
+    """Require an answer to every question in some stratum."""
+    answered = {row.form for rows in by_stratum.values() for row in rows}
+    asked = {name for t, form in enumerate(plan.forms, start=1) if t in answered for name in form.questions}
+    assert plan.inputs.questionnaire is not None
+    missing = [question.name for question in plan.inputs.questionnaire if question.name not in asked]
+    if missing:
+        listed = ", ".join(map(repr, missing[:5])) + (", ..." if len(missing) > 5 else "")
         raise InputError(
-            f"every form must have an answer in every stratum, got none on {listed}{more}, so nothing could "
-            "be estimated. Wait for answers from there, or merge strata in a new design with a new sample."
+            f"every question must have an answer, got none to {listed}, so it could not be estimated. Wait "
+            "for answers from people with its forms."
         )

@@ -2,8 +2,9 @@ r"""Every noised answer, shuffled within its stratum, where answers are categori
 
 A category whose share is p is reported with probability :math:`q + d p`. If it is a share
 :math:`\hat\lambda` of a stratum's reports, the estimate is :math:`\hat p = (\hat\lambda - q)/d`. It may
-lie outside 0 to 1; those of all categories add up to 1. Each is a mean of debiased reports, so its interval
-is that of any mean of noised answers; the noise of a report depends on p, and is taken at :math:`\hat p`.
+lie outside 0 to 1; those of all categories add up to 1. Its standard error is that of a mean of debiased
+reports, whose noise depends on p and is taken at :math:`\hat p`. The intervals of all categories hold
+together: each has its share of the chance to miss. Two shares are one, so they need not divide it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_noised_names
 from dpstrata.fielding.estimators import ShareEstimation, places
 from dpstrata.fielding.grid_noise import check_answers, noise_at
+from dpstrata.fielding.intervals.of_design import limits_of_shares
 from dpstrata.fielding.releases.microdata import MicrodataFielding, Moments, estimate_parts, require_counts
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
@@ -77,23 +79,26 @@ def estimate_shares(plan: Design, counts: IntArray) -> ShareEstimation:
     Raises
     ------
     InputError
-        If there are more reports than invitations in a stratum, or none.
+        If there are more reports than invitations in a stratum, or none at all.
     """
     mechanism = plan.mechanism
     if not isinstance(mechanism, CategoryResponse):
         raise InputError(f"shares are estimated from categories, got {plan.inputs.answers.described}.")
     answered = counts.sum(axis=1)
     require_counts(plan, answered)
-    e = plan.local_epsilons
+    e, k = plan.local_epsilons, len(plan.inputs.answers.names)
     q, d = mechanism.chances(e)
     found = {}
     for place, name in enumerate(plan.inputs.answers.names):
-        reported = counts[:, place] / answered
+        reported = counts[:, place] / np.maximum(answered, 1)
         shares = (reported - q) / d
         squares = answered * reported * (1.0 - reported) / d**2
         noise = mechanism.noise_of_shares(np.clip(shares, 0.0, 1.0), e)
         # a spread that the design states is that of all categories; of one it is at most 1/4
         stated = np.minimum(plan.sds**2, 0.25)
-        each = estimate_parts(plan, Moments(answered, shares, squares), noise, stated)
+        limits = limits_of_shares(
+            plan, shares, answered, floor=q, slope=d, noise=np.zeros(len(d)), together=k
+        )
+        each = estimate_parts(plan, Moments(answered, shares, squares), noise, stated, limits)
         found[name] = replace(each, of=f"share of {name}")
     return ShareEstimation(found)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,11 @@ from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_numbers, read_people, read_present_numbers
-from dpstrata.fielding.estimators import Estimates, Estimation, estimation_of, with_intervals
+from dpstrata.fielding.estimators import Estimates, Estimation, added, estimates_of, estimation_of
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
+from dpstrata.fielding.intervals.of_design import limits_of_means
+from dpstrata.fielding.intervals.tilt import Groups
+from dpstrata.fielding.neighbours import find_stand_ins, named_stand_ins
 from dpstrata.fielding.releases.sums import (
     SumsFielding,
     answer_counts,
@@ -148,45 +152,44 @@ def estimate_from_figures(
     parts = published(partitions)
     noise = [2.0 / strength**2 for strength in strengths]
     means_of = np.split(values, np.cumsum([len(part.groups) for part in parts])[:-1])
-    sampling = _variances_of_means(plan, counts)
     shares = [part.populations / plan.strata.population for part in parts]
     best = min(range(len(parts)), key=lambda i: float(shares[i] ** 2 @ noise[i]))
-    whole = _estimates(
-        plan,
-        partitions[0],
-        np.array([shares[best] @ means_of[best]]),
-        partitions[0].sums(sampling) + shares[best] ** 2 @ noise[best],
-        counts,
-    )
+    of_whole = np.array([shares[best] @ means_of[best]]), np.array([shares[best] ** 2 @ noise[best]])
+    (whole,) = _estimates(plan, partitions[0], *of_whole, counts)
     domains = [
         each
         for part, mean, variance in zip(parts, means_of, noise, strict=True)
         if part.column is not None
-        for each in _estimates(plan, part, mean, part.sums(sampling) + variance, counts)
+        for each in _estimates(plan, part, mean, variance, counts)
     ]
-    return estimation_of(plan, whole[0], (), tuple(domains), counts)
-
-
-def _variances_of_means(plan: Design, counts: IntArray) -> FloatArray:
-    """Variance of the mean of each stratum's reports, from sampling and from devices."""
-    fraction = counts / plan.strata.sizes if plan.inputs.finite_population else np.zeros(len(counts))
-    device = plan.inputs.release_form.device_variance
-    return np.asarray((plan.sds**2 * (1.0 - fraction) + device) / counts)
+    found = estimation_of(plan, whole, (), tuple(domains), counts)
+    return replace(found, stand_ins=named_stand_ins(plan, find_stand_ins(plan, counts)))
 
 
 def _estimates(
-    plan: Design, part: Partition, means: FloatArray, variances: FloatArray, counts: IntArray
+    plan: Design, part: Partition, means: FloatArray, noise: FloatArray, counts: IntArray
 ) -> Estimates:
-    def added(numbers: IntArray) -> FloatArray:
-        return np.bincount(part.codes, weights=numbers, minlength=len(part.groups)).astype(float)
+    """Put figures together with sampling, devices' noise and their own."""
+    stand_ins = find_stand_ins(plan, counts)
+    groups = Groups.by_size(part.codes, len(part.groups), plan.strata.sizes, stand_ins)
+    m = np.maximum(counts, 1)
+    fraction = m / plan.strata.sizes if plan.inputs.finite_population else np.zeros(len(m))
+    device = plan.inputs.release_form.device_variance / m
+    variances = plan.sds**2 * (1.0 - fraction) / m + device
+    find = limits_of_means(
+        plan, means[part.codes], counts, spreads=plan.sds**2, noise=device, noise_of_groups=noise
+    )
 
-    return with_intervals(
+    def people(numbers: IntArray) -> IntArray:
+        return added(part.codes, len(part.groups), numbers)
+
+    return estimates_of(
         ([part.column or WHOLE] * len(part.groups), part.groups),
         means,
-        variances,
+        groups.add(groups.weights**2 * variances[groups.at]) + noise,
         np.zeros(len(means)),
-        (added(plan.sample_sizes), added(counts)),
-        plan.inputs.confidence,
+        (people(plan.sample_sizes), people(counts)),
+        find(groups),
     )
 
 

@@ -28,6 +28,8 @@ from dpstrata.fielding.estimators import (
     combine,
     places,
 )
+from dpstrata.fielding.intervals.of_design import limits_of_means, limits_of_shares
+from dpstrata.fielding.intervals.tilt import FindLimits
 from dpstrata.fielding.releases.base import Fielding
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.releases import OPTION
@@ -94,8 +96,7 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) 
     Raises
     ------
     InputError
-        If there are answers of strata that the design does not have, more than were invited, or none at all
-        in some stratum.
+        If there are answers of strata that the design does not have, more than were invited, or none at all.
     """
     return estimate_from_moments(plan, _moments(plan, strata, answers))
 
@@ -129,10 +130,34 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
     require_counts(plan, moments.counts)
     if not (np.all(np.isfinite(moments.means)) and np.all(np.isfinite(moments.squares))):
         raise InputError("noised answers must be numbers that can be added up, got larger ones.")
-    return estimate_parts(plan, moments, _noise_variances(plan, moments), plan.sds**2)
+    noise = _noise_variances(plan, moments)
+    limits = _limits_of_two(plan, moments, noise) if plan.inputs.answers.values == 2 else None
+    return estimate_parts(plan, moments, noise, plan.sds**2, limits)
 
 
-def estimate_parts(plan: Design, moments: Moments, noise: FloatArray, stated: FloatArray) -> Estimation:
+def _limits_of_two(plan: Design, moments: Moments, noise: FloatArray) -> FindLimits:
+    """Find intervals for the share of one of two answers, which are kept or flipped, or noised."""
+    shares, slope = plan.inputs.answers.shares(moments.means), np.ones(len(noise))
+    if not plan.mechanism.additive:
+        slope = 1.0 / np.array([plan.mechanism.debiasing(e) for e in plan.local_epsilons.tolist()])
+    added = noise / plan.inputs.answers.range**2 / np.maximum(moments.counts, 1)
+    return limits_of_shares(
+        plan,
+        shares,
+        moments.counts,
+        floor=0.5 * (1.0 - slope),
+        slope=slope,
+        noise=np.where(slope < 1.0, 0.0, added),
+    )
+
+
+def estimate_parts(
+    plan: Design,
+    moments: Moments,
+    noise: FloatArray,
+    stated: FloatArray,
+    limits: FindLimits | None = None,
+) -> Estimation:
     """Take the noise off the spread of noised answers, and put the strata together.
 
     Parameters
@@ -140,23 +165,27 @@ def estimate_parts(plan: Design, moments: Moments, noise: FloatArray, stated: Fl
     plan : Design
         The design.
     moments : Moments
-        Of the noised answers; at least one in every stratum.
+        Of the noised answers.
     noise : array
         Variance of the noise of one answer, in each stratum.
     stated : array
         Variance of the answers that is used where there is only one.
+    limits : function, optional
+        Finds intervals; by default those of numbers.
     """
     counts, means, squares = moments
     several = counts > 1
     observed = squares / np.maximum(counts - 1, 1)
     sampling = np.where(several, np.maximum(observed - noise, 0.0), stated)
     freedom = np.where(several, counts - 1.0, math.inf)
+    of_means = noise / np.maximum(counts, 1)
     names = plan.strata.names
     return combine(
         plan,
-        StratumParts(means, counts, sampling, noise / counts, freedom),
+        StratumParts(means, counts, sampling, of_means, freedom),
+        limits or limits_of_means(plan, means, counts, spreads=sampling, noise=of_means),
         floored=tuple(names[i] for i in np.flatnonzero(several & (observed < noise)).tolist()),
-        single=tuple(names[i] for i in np.flatnonzero(~several).tolist()),
+        single=tuple(names[i] for i in np.flatnonzero(counts == 1).tolist()),
         few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
     )
 
@@ -178,17 +207,14 @@ def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Mom
 
 
 def require_counts(plan: Design, counts: IntArray) -> None:
-    """Require an answer in every stratum, and no more than invitations."""
-    for wrong, words in (
-        (counts > plan.sample_sizes, "more answers than invitations"),
-        (counts == 0, "no answer"),
-    ):
-        if wrong.any():
-            names = ", ".join(repr(plan.strata.name(i)) for i in np.flatnonzero(wrong)[:5].tolist())
-            raise InputError(
-                "every stratum must have an answer, and at most one for each invitation, "
-                f"got {words} in {names}."
-            )
+    """Require no more answers than invitations in any stratum."""
+    more = np.flatnonzero(counts > plan.sample_sizes)
+    if more.size:
+        names = ", ".join(repr(plan.strata.name(i)) for i in more[:5].tolist())
+        raise InputError(
+            "every stratum must have at most one answer for each invitation, got more answers than "
+            f"invitations in {names}."
+        )
 
 
 def _noise_variances(plan: Design, moments: Moments) -> FloatArray:
@@ -196,7 +222,9 @@ def _noise_variances(plan: Design, moments: Moments) -> FloatArray:
     if plan.mechanism.worst_case:
         answers = plan.inputs.answers
         middle, half = (answers.lower + answers.upper) / 2, answers.range / 2
-        mean_square = ((moments.means - middle) / half) ** 2 + moments.squares / moments.counts / half**2
+        mean_square = ((moments.means - middle) / half) ** 2 + (
+            moments.squares / np.maximum(moments.counts, 1) / half**2
+        )
         estimated = plan.mechanism.estimated_variance(mean_square, plan.local_epsilons)
         return read_only(np.maximum(estimated, 0.0) * answers.range**2)
     return read_only(plan.problem.terms.noise_variances(plan.sample_sizes.astype(float)))

@@ -30,6 +30,8 @@ from dpstrata.fielding.grid_noise import (
     office_noise_at,
     require_invited,
 )
+from dpstrata.fielding.intervals.of_design import limits_of_means, limits_of_shares
+from dpstrata.fielding.intervals.tilt import FindLimits
 from dpstrata.fielding.releases.base import Fielding
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
@@ -58,7 +60,7 @@ class SumsFielding(Fielding):
         for name, given in reports.items():
             if plan.inputs.release_form.device is None:
                 as_answers(plan, given)
-            else:
+            elif len(given):
                 steps_of_reports(plan, name, given)
 
     def drawn_for(self, plan: Design, counts: IntArray) -> str:
@@ -124,13 +126,10 @@ def noised_sum(plan: Design, stratum: str, reports: Sequence[float], noise: int)
     stratum : str
         Name of the stratum.
     reports : sequence of float
-        What devices sent, or raw answers where they noise nothing: at most as many as were invited, at least
-        one.
+        What devices sent, or raw answers where they noise nothing: at most as many as were invited.
     noise : int
         What the office draws for this stratum.
     """
-    if not len(reports):
-        raise InputError(f"stratum {stratum!r} has no answer.")
     layer, m = office_noise_at(plan, stratum), len(reports)
     raw_steps = 0 if layer is None else layer.steps  # raw answers always get noise
     start, step = scale_of_reports(plan, raw_steps)
@@ -140,6 +139,8 @@ def noised_sum(plan: Design, stratum: str, reports: Sequence[float], noise: int)
 
 def sum_of_steps(plan: Design, stratum: str, reports: Sequence[float], raw_steps: int) -> int:
     """Add up what devices sent, or raw answers put on a grid of so many steps."""
+    if not len(reports):
+        return 0
     if plan.inputs.release_form.device is None:
         values = check_answers(plan, stratum, reports)
         steps = to_grid(plan.inputs.answers.shares(values), raw_steps)
@@ -199,14 +200,15 @@ def require_noise_for(noise: Mapping[str, int], labels: Iterable[str]) -> None:
 def answer_counts(plan: Design, given: npt.ArrayLike) -> IntArray:
     """Check how many answers each stratum has."""
     numbers = np.asarray(given, dtype=float)
-    whole = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (numbers >= 1)
+    whole = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (numbers >= 0)
     if not np.all(whole & (numbers <= plan.sample_sizes)):
-        raise InputError("every stratum must have at least one answer, and at most one for each invitation.")
+        raise InputError("every stratum must have at most one answer for each invitation.")
     return numbers.astype(np.int64)
 
 
 def _means(sums: Sequence[float], counts: Sequence[float]) -> list[float]:
-    return [math.nan if count == 0 else value / count for value, count in zip(sums, counts, strict=True)]
+    """Divide sums by their numbers of answers; without any, what is published is noise alone."""
+    return [0.0 if count == 0 else value / count for value, count in zip(sums, counts, strict=True)]
 
 
 def estimate_from_means(
@@ -234,19 +236,39 @@ def estimate_from_means(
     if not np.all(np.isfinite(values)):
         raise InputError("every noised sum must be a number.")
     terms = plan.problem.terms
-    office = terms.credited_variances(plan.sample_sizes.astype(float)) / counts**2
-    noise = office + terms.release.device_variance / counts
+    m = np.maximum(counts, 1)
+    office = terms.credited_variances(plan.sample_sizes.astype(float)) / m**2
+    noise = office + terms.release.device_variance / m
     shown = plan.inputs.answers.values == 2  # the share of yes shows the spread, and other sums show none
     several = (counts > 1) & shown
     freedom = np.where(several, counts - 1.0, math.inf)
     names = plan.strata.names
     parts = StratumParts(values, counts, _spreads(plan, values, counts, noise), noise, freedom)
+    limits = (
+        _limits_of_two(plan, parts, office)
+        if shown
+        else limits_of_means(plan, values, counts, spreads=parts.sampling, noise=noise)
+    )
     return combine(
         plan,
         parts,
+        limits,
         floored=(),
         single=tuple(names[i] for i in np.flatnonzero((counts == 1) & shown).tolist()),
         few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
+    )
+
+
+def _limits_of_two(plan: Design, parts: StratumParts, office: FloatArray) -> FindLimits:
+    """Find intervals for the share of one of two answers, which devices flip, noise, or leave as they are."""
+    answers, slope = plan.inputs.answers, 1.0 / plan.inputs.release_form.stretch
+    return limits_of_shares(
+        plan,
+        answers.shares(parts.means),
+        parts.counts,
+        floor=0.5 * (1.0 - slope),
+        slope=slope,
+        noise=(office if slope < 1.0 else parts.privacy) / answers.range**2,
     )
 
 

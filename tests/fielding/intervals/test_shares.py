@@ -1,0 +1,148 @@
+"""The interval of a share: figures worked out by hand elsewhere, exact coverage, coverage of many surveys."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpstrata.fielding.intervals.shares import Reports, share_limits, unsampled_share
+from dpstrata.fielding.intervals.tilt import Groups
+from extent import FULL
+
+LEAST, REPEATS = 0.93, 2000
+STANDARD_ERRORS = 4
+
+
+def chances(epsilon, categories=2):
+    """How likely a category is reported if it is not true, and by how much more if it is."""
+    if epsilon is None:
+        return 0.0, 1.0
+    x = np.exp(epsilon)
+    return 1.0 / (x + categories - 1), (x - 1.0) / (x + categories - 1)
+
+
+def limits(counts, *, sizes, answers, epsilon=None, categories=2, noise=0.0, alpha=0.05, finite=True):
+    """Estimate and limits of surveys, one a row of counts with a column a stratum."""
+    counts = np.atleast_2d(np.asarray(counts, dtype=float))
+    surveys, strata = counts.shape
+    sizes, answers = (np.tile(np.broadcast_to(each, strata), surveys) for each in (sizes, answers))
+    q, d = (np.full(counts.size, chance) for chance in chances(epsilon, categories))
+    unsampled = unsampled_share(sizes, answers, finite=finite)
+    reports = Reports(counts.ravel(), answers * 1.0, unsampled, q, d, np.full(counts.size, noise))
+    weights = sizes / sizes[:strata].sum()
+    groups = Groups(np.repeat(np.arange(surveys), strata), surveys, weights)
+    return groups.add(weights * reports.shares), *share_limits(reports, groups, alpha)
+
+
+@pytest.mark.parametrize(
+    ("counts", "survey", "expected"),
+    [
+        ([3], {"sizes": 5000, "answers": 50, "epsilon": 5}, (0.054030, 0.005341, 0.161725)),
+        ([60], {"sizes": 10_000, "answers": 150, "epsilon": 1}, (0.283605, 0.112417, 0.463362)),
+        (
+            [2, -1, 5],
+            {"sizes": 2000, "answers": 40, "epsilon": 4, "noise": 1 / (2 * np.sinh(0.5) ** 2)},
+            (0.033208, 0.0, 0.106288),
+        ),
+        (
+            [40],
+            {"sizes": 6000, "answers": 150, "epsilon": 3, "categories": 5},
+            (0.284132, 0.197675, 0.382273),
+        ),
+    ],
+)
+def test_pinned_cases(counts, survey, expected):
+    found = limits(counts, **survey)
+    assert [each[0] for each in found] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(("answers", "tolerance"), [(20, 0.008), (50, 0.008), (100, 0.002), (1000, 0.002)])
+def test_without_noise_it_is_nearly_that_of_clopper_and_pearson(answers, tolerance):
+    counts = np.arange(answers + 1)
+    _, lower, upper = limits(counts[:, None], sizes=answers, answers=answers, finite=False)
+    exact_lower = np.nan_to_num(stats.beta.ppf(0.025, counts, answers - counts + 1))
+    exact_upper = np.nan_to_num(stats.beta.ppf(0.975, counts + 1, answers - counts), nan=1.0)
+    assert np.abs(lower - exact_lower).max() < tolerance
+    assert np.abs(upper - exact_upper).max() < tolerance
+
+
+def reported(size, true, answers, epsilon):
+    """Probabilities of all counts of a stratum in which so many have the category."""
+    q, d = chances(epsilon)
+    mass = np.zeros(answers + 1)
+    for sampled in range(max(0, answers - size + true), min(true, answers) + 1):
+        kept = stats.binom.pmf(np.arange(sampled + 1), sampled, q + d)
+        made = stats.binom.pmf(np.arange(answers - sampled + 1), answers - sampled, q)
+        mass += stats.hypergeom.pmf(sampled, size, true, answers) * np.convolve(kept, made)
+    return mass
+
+
+@pytest.mark.parametrize("epsilon", [None, 5.0, 2.0, 1.0])
+@pytest.mark.parametrize(("size", "answers"), [(400, 60), (100, 30), (60, 60)])
+def test_exact_coverage_of_one_stratum(size, answers, epsilon):
+    _, lower, upper = limits(np.arange(answers + 1)[:, None], sizes=size, answers=answers, epsilon=epsilon)
+    for true in [0, 1, 2, 3, 5, 8, size // 10, size // 4, size // 2, size - 3, size]:
+        mass = reported(size, true, answers, epsilon)
+        assert mass.sum() == pytest.approx(1)
+        covered = (lower - 1e-9 <= true / size) & (true / size <= upper + 1e-9)
+        assert mass[covered].sum() >= LEAST
+
+
+def surveys(number):
+    """Settings: share, strata, answers in all, local budget, office's budget, and how much strata differ."""
+    grid = list(
+        product((0.001, 0.01, 0.03, 0.1, 0.5), (1, 3, 12), (60, 240, 2000), (1, 2, 4, 8, None), (None, 1))
+    )
+    rng = np.random.default_rng(19)
+    return [grid[i] for i in rng.permutation(len(grid))[:number]]
+
+
+def two_sided_geometric(budget, shape, rng):
+    return np.subtract(*(rng.geometric(-np.expm1(-budget), shape) for _ in range(2)))
+
+
+@pytest.mark.parametrize("setting", surveys(200 if FULL else 20), ids=str)
+def test_coverage_of_many_surveys(setting):
+    share, strata, total, epsilon, office = setting
+    rng = np.random.default_rng([strata, total, int(1000 * share), epsilon or 0])
+    sizes = rng.integers(500, 5000, strata) + total
+    answers = np.maximum(rng.multinomial(total, np.full(strata, 1 / strata)), 2)
+    true = np.minimum(np.rint(sizes * share * rng.gamma(2, 0.5, strata)), sizes).astype(int)
+    sampled = rng.hypergeometric(true, sizes - true, answers, (REPEATS, strata))
+    q, d = chances(epsilon)
+    counts = rng.binomial(sampled, q + d) + rng.binomial(answers - sampled, q)
+    noise = 0.0
+    if office is not None:
+        counts = counts + two_sided_geometric(office, counts.shape, rng)
+        noise = 1 / (2 * np.sinh(office / 2) ** 2)
+    _, lower, upper = limits(counts, sizes=sizes, answers=answers, epsilon=epsilon, noise=noise)
+    truth = true.sum() / sizes.sum()
+    covered = np.mean((lower <= truth) & (truth <= upper))
+    assert covered >= LEAST - STANDARD_ERRORS * np.sqrt(LEAST * (1 - LEAST) / REPEATS)
+    assert lower.min() >= 0
+    assert upper.max() <= 1
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-50, 250), st.integers(1, 200)), min_size=1, max_size=4),
+    st.sampled_from([None, 0.1, 1.0, 6.0]),
+    st.sampled_from([0.0, 0.5, 300.0]),
+)
+def test_it_stays_within_0_and_1_and_mirrors(strata, epsilon, noise):
+    counts, answers = (np.array(column) for column in zip(*strata, strict=True))
+    if not noise:
+        counts = np.clip(counts, 0, answers)
+    survey = {"sizes": 200, "answers": answers, "epsilon": epsilon, "noise": noise}
+    _, lower, upper = limits(counts, **survey)
+    assert 0 <= lower[0] <= upper[0] <= 1
+    _, mirrored_lower, mirrored_upper = limits(answers - counts, **survey)
+    assert (1 - mirrored_upper[0], 1 - mirrored_lower[0]) == pytest.approx((lower[0], upper[0]), abs=1e-7)
+
+
+def test_everyone_without_noise_leaves_no_doubt():
+    estimate, lower, upper = limits([[3, 0]], sizes=[10, 5], answers=[10, 5])
+    assert (lower[0], upper[0]) == pytest.approx((estimate[0], estimate[0]), abs=1e-9)

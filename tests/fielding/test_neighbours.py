@@ -1,0 +1,116 @@
+"""Surveys in which nobody answered in some strata: they go on, and their intervals hold."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+from dpstrata.fielding.figure_grid import figure_grids, report_steps
+from dpstrata.fielding.questionnaires.counts import count_rows
+from dpstrata.fielding.questionnaires.estimates import estimate_questions
+from dpstrata.fielding.releases.mean import MeanFielding
+from dpstrata.fielding.releases.microdata import Moments, estimate_from_moments
+from dpstrata.fielding.releases.sums import SumsFielding
+from extent import few
+
+SIZES = [980, 710, 660, 350, 330, 320, 270, 200, 140, 110, 110, 50]
+
+
+def test_staff_of_departments_in_which_nobody_answers():
+    """Twelve departments, 200 invitations, 60% answer, one invitation at least: 95% intervals hold."""
+    strata = dps.Strata(SIZES, response_rates=[0.6] * 12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dps.DpstrataWarning)
+        plan = dps.design(strata, epsilon=1, total=200, answers="binary", min_per_stratum=1)
+    rng, repeats = np.random.default_rng(6), few(250, of=4000)
+    sizes, n = np.array(SIZES), plan.sample_sizes
+    yes = np.rint(sizes * rng.uniform(0.04, 0.14, 12)).astype(int)
+    truth, flip = yes.sum() / sizes.sum(), 1 / (1 + np.exp(plan.local_epsilons))
+    covered = empty = 0
+    for _ in range(repeats):
+        m = rng.hypergeometric(np.rint(0.6 * sizes).astype(int), np.rint(0.4 * sizes).astype(int), n)
+        m[rng.integers(12)] *= rng.integers(2)  # some department may stay away as a whole
+        said = rng.hypergeometric(yes, sizes - yes, m)
+        reports = rng.binomial(said, 1 - flip) + rng.binomial(m - said, flip)
+        share = np.divide(reports, m, out=np.zeros(12), where=m > 0)
+        means = np.where(m > 0, (share - flip) / (1 - 2 * flip), 0.0)
+        squares = m * share * (1 - share) / (1 - 2 * flip) ** 2
+        whole = estimate_from_moments(plan, Moments(m, means, squares)).whole
+        covered += whole.lower <= truth <= whole.upper
+        empty += not m.all()
+    assert empty > repeats / 4
+    assert covered / repeats >= 0.93 - 4 * np.sqrt(0.93 * 0.07 / repeats)
+
+
+def test_sums_of_a_stratum_without_an_answer_are_noise_alone():
+    plan = dps.design(dps.Strata([400, 600, 500]), epsilon=1, total=90, answers="binary", release="sums")
+    fielding, noise = SumsFielding(), {"1": 3, "2": -2, "3": 1}
+    reports = {"1": [1.0, 0.0, 1.0], "2": [], "3": [0.0, 0.0]}
+    columns = fielding.published(plan, reports, noise, lambda number: None)
+    assert columns == {"stratum": ["1", "2", "3"], "sum": [5.0, -2.0, 1.0], "answers": [3, 0, 2]}
+    result = fielding.estimate(plan, columns["stratum"], [5 / 3, 0.0, 0.5], columns["answers"])
+    assert [row.taken_from for row in result.strata] == ["", "1", ""]
+    assert result.whole.estimate == pytest.approx((1000 * 5 / 3 + 500 * 0.5) / 1500)
+    assert result.whole.standard_error == pytest.approx(
+        np.hypot(2 / 3 * result.strata[0].standard_error, 1 / 3 * result.strata[2].standard_error)
+    )
+    assert result.largest_bias == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("domains", [(), ("half",)])
+def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
+    strata = dps.Strata([400, 600, 500, 300], extra={"half": ["a", "a", "b", "b"]})
+    plan = dps.design(strata, epsilon=1, total=90, answers="binary", release="mean", domains=domains)
+    m = np.array([5, 0, 4, 7])
+    reports = {"1": [1.0] * 5, "2": [], "3": [0.0] * 4, "4": [1.0] * 7}
+    grids, K = figure_grids(plan, m), report_steps(plan)
+    spent = np.zeros(4)
+    for grid in grids:
+        spent[grid.strata] += np.array(grid.weights) * K / grid.scale
+    promised = np.log1p(np.expm1(1) * strata.sizes / np.maximum(m, 1))
+    assert spent[1] == 0
+    assert np.all(spent <= promised * (1 + 1e-12))
+    assert spent.max() >= 0.999 * promised[np.argmax(spent)]
+    assert plan.budgets_given(m) == pytest.approx(spent, rel=1e-4)
+    fielding = MeanFielding()
+    noise = {f"{grid.column}={grid.group}": 0 for grid in grids}
+    columns = fielding.published(plan, reports, noise, lambda number: None)
+    means = dict(zip(columns["group"], columns["mean"], strict=True))
+    expected = {"all": 1300 / 1800} if not domains else {"a": 1.0, "b": 3 / 8}
+    for group, mean in expected.items():
+        assert means[group] == pytest.approx(mean, abs=1e-4)
+    result = fielding.estimate(plan, *columns.values())
+    assert [(each.stratum, each.neighbour) for each in result.stand_ins] == [("2", "1")]
+    assert result.whole.estimate == pytest.approx(1300 / 1800, abs=1e-4)
+
+
+def test_a_question_that_nobody_answered_in_a_stratum():
+    questions = dps.Questionnaire(
+        [
+            dps.Question("a", "category", categories=list("abcdef")),
+            dps.Question("b", "scale", lower=1, upper=5),
+            dps.Question("all", "yes_no", everyone=True),
+        ]
+    )
+    strata = dps.Strata([400, 500, 600], names=["x", "y", "z"])
+    plan = dps.design(strata, questionnaire=questions, epsilon=2, total=120, forms=[["a"], ["b"]])
+    rows = [
+        (name, str(t), str(j % form.cells))
+        for i, name in enumerate(strata.names)
+        for t, form in enumerate(plan.forms, start=1)
+        for j in range(int(form.sample_sizes[i]))
+        if (name, "a" in form.questions) != ("x", True)
+    ]
+    result = estimate_questions(plan, count_rows(plan, *zip(*rows, strict=True)))
+    by_place = {(row.question, row.answer, row.group): row for row in result.rows}
+    taken, own = by_place["a", "c", "x"], by_place["a", "c", "y"]
+    assert (taken.answers, taken.taken_from, own.taken_from) == (0, "y", "")
+    assert (taken.estimate, taken.lower, taken.upper) == (own.estimate, own.lower, own.upper)
+    assert by_place["b", "mean", "x"].taken_from == by_place["all", "yes", "x"].taken_from == ""
+    assert set(result.stand_ins) == {"a"}
+    assert "a: nobody answered in 1 stratum; it takes the result" in repr(result)
+    assert "by at most 0.2667." in repr(result)
+    for row in result.rows:
+        low, high = (1, 5) if row.question == "b" else (0, 1)
+        assert low <= row.lower <= row.upper <= high
