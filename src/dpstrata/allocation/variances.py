@@ -26,10 +26,18 @@ class VarianceParts:
         From asking some people and not others; with the finite population correction if it is on.
     privacy : float
         From the noise.
+    device : float
+        The part of it that was drawn answer by answer, on devices or in a batch; the rest is the office's.
     """
 
     sampling: float
     privacy: float
+    device: float
+
+    @property
+    def office(self) -> float:
+        """From the noise that the office adds to what it publishes."""
+        return max(self.privacy - self.device, 0.0)
 
     @property
     def total(self) -> float:
@@ -46,10 +54,16 @@ def variance_parts(
     sampling, privacy = stratum_variances(
         problem, sizes, finite_population=finite_population, credited=credited
     )
-    noise = float((weight * privacy).sum())
+    noise = device = float((weight * privacy).sum())
     if problem.families:
         noise += least_noise(problem, sizes)
-    return VarianceParts(sampling=float((weight * sampling).sum()), privacy=noise)
+    elif problem.forms is not None:
+        parts = question_parts(problem, sizes, finite_population=finite_population, credited=credited)
+        device = float((weight * (parts.device @ problem.forms.importances)).sum())
+    elif terms.release.noise_power == 2:
+        answers, _ = _divisors(terms, sizes.astype(float), planned=False)
+        device = float((weight * terms.release.device_variance / answers).sum())
+    return VarianceParts(sampling=float((weight * sampling).sum()), privacy=noise, device=device)
 
 
 def noise_of_figures(problem: Problem, sizes: IntArray) -> tuple[FloatArray, ...]:

@@ -255,10 +255,7 @@ def check_release(plan: Design, noised: Path, design: Path | None) -> None:
     """
     if not noised.is_file():
         return
-    folders = {path.resolve().parent for path in (noised, design) if path is not None}
-    entries = [
-        entry for folder in folders for entry in Ledger(folder / "ledger.json").entries if entry.counts
-    ]
+    entries = [entry for ledger in _ledgers(noised, design) for entry in ledger.entries if entry.counts]
     own = sorted({Path(entry.output).name for entry in entries if entry.design_digest == plan.digest})
     digest = file_digest(noised) if entries else None
     designs = {entry.design_digest for entry in entries if entry.output_digest == digest}
@@ -276,6 +273,31 @@ def check_release(plan: Design, noised: Path, design: Path | None) -> None:
             ),
             stacklevel=3,
         )
+
+
+def find_release(plan: Design, noised: Path, design: Path | None) -> tuple[Entry, Spent] | None:
+    """Find what a ledger beside the answers or the design says of this very file of this design.
+
+    Returns
+    -------
+    (Entry, Spent) or None
+        The entry, and what everyone in the frame has spent in all by that ledger.
+    """
+    if not noised.is_file():
+        return None
+    for ledger in _ledgers(noised, design):
+        known = [entry for entry in ledger.entries if entry.counts and entry.design_digest == plan.digest]
+        digest = file_digest(noised) if known else None
+        for entry in known:
+            if entry.output_digest == digest:
+                return entry, ledger.spent()
+    return None
+
+
+def _ledgers(noised: Path, design: Path | None) -> list[Ledger]:
+    """Return the ledgers that lie beside the answers and beside the design."""
+    folders = dict.fromkeys(path.resolve().parent for path in (noised, design) if path is not None)
+    return [Ledger(folder / "ledger.json") for folder in folders]
 
 
 @contextmanager

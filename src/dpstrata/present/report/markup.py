@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib import resources
 
 from dpstrata.present.charts.chart import Chart, fit_text
 from dpstrata.words.tables import TextTable
@@ -90,3 +93,26 @@ def figure(chart: Chart, words: str) -> str:
 def section(key: str, title: str, *parts: str) -> str:
     """Write a section with its heading."""
     return f'<section aria-labelledby="{key}"><h2 id="{key}">{text(title)}</h2>{"".join(parts)}</section>'
+
+
+def whole_page(title: str, body: Iterable[str]) -> str:
+    """Write a page with the style of the reports, with no script and nothing from outside."""
+    style = resources.files("dpstrata.present.report").joinpath("report.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;; '
+        f'style-src &#39;sha256-{digest}&#39;">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer">'
+        f"<title>{text(title)}</title><style>{style}</style></head><body>{''.join(body)}</body></html>\n"
+    )
+
+
+def signatures(said: str, *, who: Iterable[str]) -> str:
+    """Write what is signed, and a place to sign for each."""
+    blanks = "".join(
+        f'<div class="blank"></div><p class="note">{what}</p>' for what in ("Signature", "Name", "Date")
+    )
+    lines = "".join(f'<div class="signature"><p>{text(each)}</p>{blanks}</div>' for each in who)
+    return paragraphs([said]) + f'<div class="signatures">{lines}</div>'

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 from dpstrata.designs.consent import why_no_consent
@@ -22,7 +19,18 @@ from dpstrata.present.report.code import (
     gone_options,
     python_code_with_strata,
 )
-from dpstrata.present.report.markup import bullets, code, figure, long_text, paragraphs, section, table, text
+from dpstrata.present.report.markup import (
+    bullets,
+    code,
+    figure,
+    long_text,
+    paragraphs,
+    section,
+    signatures,
+    table,
+    text,
+    whole_page,
+)
 from dpstrata.present.report.words import (
     goal_in_words,
     headline,
@@ -61,8 +69,6 @@ class Curves:
 def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
     """Write the report of a design as one HTML page, with no script and nothing from outside."""
     match = match_neyman(plan)
-    style = resources.files("dpstrata.present.report").joinpath("report.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     people = counted(plan.strata.population, "person")
     under = f"{counted(len(plan.strata), 'stratum')}, {people}, {plan.inputs.promise.in_words}"
     body = [
@@ -84,14 +90,7 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
         section("signatures", "Signatures", _signatures(plan)),
         "</main>",
     ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;; '
-        f'style-src &#39;sha256-{digest}&#39;">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="no-referrer">'
-        f"<title>{text(title)}</title><style>{style}</style></head><body>{''.join(body)}</body></html>\n"
-    )
+    return whole_page(title, body)
 
 
 def _questionnaire(plan: Design) -> list[str]:
@@ -325,15 +324,8 @@ def _made_again(plan: Design) -> str:
 
 
 def _signatures(plan: Design) -> str:
-    blanks = "".join(
-        f'<div class="blank"></div><p class="note">{what}</p>' for what in ("Signature", "Name", "Date")
-    )
-    lines = "".join(
-        f'<div class="signature"><p>{text(who)}</p>{blanks}</div>'
-        for who in ("For the survey methodology", "For privacy protection")
-    )
     said = (
         "We have read this report. The assumptions above hold, and what must stay secret will be kept "
         f"secret. This applies to the design whose SHA-256 begins with {plan.digest[:16]}."
     )
-    return paragraphs([said]) + f'<div class="signatures">{lines}</div>'
+    return signatures(said, who=("For the survey methodology", "For privacy protection"))

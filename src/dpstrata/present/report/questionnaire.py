@@ -19,7 +19,7 @@ def questions(plan: Design) -> str:
     """Show every question, its precision, and where its error comes from."""
     return "".join(
         [
-            table(_asked(plan)),
+            table(asked_table(plan)),
             table(precision_table(plan)),
             figure(
                 plot(plan),
@@ -31,7 +31,8 @@ def questions(plan: Design) -> str:
     )
 
 
-def _asked(plan: Design) -> TextTable:
+def asked_table(plan: Design) -> TextTable:
+    """List the questions."""
     asked = plan.inputs.questionnaire or ()
     texts = any(question.text for question in asked)
     rows = [

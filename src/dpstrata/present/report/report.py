@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.fielding.answer_files import ANSWER, STRATUM
+from dpstrata.fielding.estimate import estimate
+from dpstrata.fielding.frames.files import file_digest
+from dpstrata.fielding.ledger import find_release
 from dpstrata.files.writing import write_atomically
 from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.present.charts.chart import require_charts
 from dpstrata.present.report.page import TITLE, Curves, make_page
-
-if TYPE_CHECKING:
-    from dpstrata.designs.record import Design
+from dpstrata.present.report.results import RESULTS_TITLE, Published, make_results_page
 
 _STRATA_TIMES_POINTS = 80_000
 
@@ -68,6 +71,58 @@ def write_report(plan: Design, path: str | Path, *, title: str = TITLE) -> None:
     path = Path(path)
     check_report_path(path)
     page = report_html(plan, title=title)
+    write_atomically(path, _pdf(page) if path.suffix.lower() == ".pdf" else page.encode())
+
+
+def results_html(
+    design: Design | str | Path,
+    answers: str | Path,
+    *,
+    title: str = RESULTS_TITLE,
+    stratum: str = STRATUM,
+    answer: str = ANSWER,
+) -> str:
+    """Return the results of a survey as one self-contained HTML page to sign.
+
+    Parameters
+    ----------
+    design : Design or path
+        The design, or its document; the ledger is looked for beside it and beside the answers.
+    answers : path
+        What :func:`dpstrata.privatize` or :func:`dpstrata.publish` wrote.
+    title : str
+        Heading of the report.
+    stratum, answer : str
+        Names of the columns, as for :func:`dpstrata.estimate`.
+
+    Returns
+    -------
+    str
+        The page, with its charts, without scripts or requests to anywhere. It needs the extra ``charts``.
+    """
+    require_charts()
+    document = None if isinstance(design, Design) else Path(design)
+    plan = design if isinstance(design, Design) else Design.read(Path(design))
+    result = estimate(design, answers, stratum=stratum, answer=answer)
+    path = Path(answers)
+    found = find_release(plan, path, document)
+    published = Published(path.name, file_digest(path), *(found or ()))
+    return make_results_page(plan, result, published, title=title)
+
+
+def write_results(
+    design: Design | str | Path,
+    answers: str | Path,
+    path: str | Path,
+    *,
+    title: str = RESULTS_TITLE,
+    stratum: str = STRATUM,
+    answer: str = ANSWER,
+) -> None:
+    """Write the results of a survey to a file, ``.html`` or ``.pdf``; see :func:`results_html`."""
+    path = Path(path)
+    check_report_path(path)
+    page = results_html(design, answers, title=title, stratum=stratum, answer=answer)
     write_atomically(path, _pdf(page) if path.suffix.lower() == ".pdf" else page.encode())
 
 
