@@ -1,0 +1,1 @@
+import{noiseRow as i}from"./dpstrata-respond.js";var p=o=>typeof o=="boolean"?["no","yes"][Number(o)]:o;function l(o,t,n,m=0){o.onCompleting.add(s=>{let a=t.forms[n].questions.map(({name:e})=>e),c=Object.fromEntries(a.map(e=>[e,p(s.getValue(e))]));s.data={cell:i(t,n,m,c)}})}export{l as randomise};
