@@ -183,6 +183,7 @@ function reviewing(words) {
   return [
     title(words.review),
     h("p", {}, replaced(words)),
+    drawn.questions.some(({ kind }) => kind === "number") && h("p", {}, words.steps),
     rows(drawn.questions, parts),
     !known && h("p", {}, words.gone),
     news,
