@@ -64,9 +64,10 @@ web-check: web ## Rebuild both pages and compare them with the committed ones
 load: $(STAMP) ## Measure the planner while 50 clients move sliders (about two minutes)
 	$(BIN)/python benchmarks/web_load.py
 
-screenshots: $(STAMP) ## Retake the screenshots of the planner
+screenshots: $(STAMP) ## Retake the screenshots of the planner and of the respondents' page
 	@scripts/system.sh
 	$(BIN)/python docs/screenshots.py
+	$(BIN)/python docs/screenshots_respond.py
 
 release: $(STAMP) ## Build the wheel and the sdist, and test every command from the wheel alone (a few minutes)
 	rm -rf dist

@@ -38,7 +38,7 @@ function show(next, { focus = true } = {}) {
   }
 }
 
-const title = (text) => h("h1", { tabindex: "-1" }, text);
+const title = (text, kind) => h("h1", { tabindex: "-1", class: kind }, text);
 
 function heading() {
   const options = languages.map((each, index) =>
@@ -112,7 +112,7 @@ function asking(words) {
     show(asking);
   };
   return [
-    title(together ? words.questions : filled(words.question, { n: place + 1, m: questions.length })),
+    title(together ? words.questions : filled(words.question, { n: place + 1, m: questions.length }), "step"),
     !together && h("progress", { max: questions.length, value: place + 1, "aria-hidden": "true" }),
     h(
       "form",
