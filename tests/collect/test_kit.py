@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from functools import cache
+from pathlib import Path
 
 import pytest
 from mpmath import mp
@@ -9,9 +11,11 @@ from mpmath import mp
 import dpstrata as dps
 from dpstrata.collect.consent import LANGUAGES, consent
 from dpstrata.collect.languages import tag_of
-from small_questionnaire import small_plan
+from small_questionnaire import small_plan as make_plan
 
 STRATA = dps.Strata([900, 2000], names=["a", "b"])
+SAVED = Path(__file__).parents[1] / "saved" / "0.1.0"
+small_plan = cache(make_plan)
 
 
 def one_question(**options):
@@ -37,7 +41,7 @@ def test_it_has_every_form_with_its_questions_and_levels():
 
 
 def test_the_same_design_gives_the_same_bytes_and_a_digest_of_them():
-    first, second = (dps.respondent_kit(small_plan(), title="Health") for _ in range(2))
+    first, second = (dps.respondent_kit(make_plan(), title="Health") for _ in range(2))
     assert first.content == second.content
     assert first.digest == hashlib.sha256(first.content).hexdigest()
     assert dps.respondent_kit(small_plan(), title="Wealth").digest != first.digest
@@ -46,7 +50,7 @@ def test_the_same_design_gives_the_same_bytes_and_a_digest_of_them():
     )
 
 
-@pytest.mark.parametrize("budget", [1e-6, 0.1, 1.0, 2.5, 4.0, 7.3, 20.0, 100.0])
+@pytest.mark.parametrize("budget", [1e-6, 1.0, 7.3, 100.0])
 def test_odds_are_just_below_the_budget(budget):
     data = dps.respondent_kit(small_plan(device_epsilon=budget)).to_dict()
     with mp.workdps(120):
@@ -88,7 +92,7 @@ def test_languages_labels_and_what_is_not_translated():
         ],
         language="English (en)",
     )  # fmt: skip
-    data = dps.respondent_kit(small_plan(questionnaire=questions, forms="one")).to_dict()
+    data = dps.respondent_kit(make_plan(questionnaire=questions, forms="one")).to_dict()
     assert data["languages"] == [
         {"name": "English (en)", "tag": "en"}, {"name": "de", "tag": "de"}, {"name": "ar", "tag": "ar"}
     ]  # fmt: skip
@@ -134,6 +138,7 @@ def test_a_single_question_is_a_form_of_its_own(options, kind, values):
     [
         (lambda: dps.respondent_kit(one_question(mechanism="laplace"), text="?"), "questionnaire of one question"),
         (lambda: dps.respondent_kit(one_question(release="sums"), text="?"), "the office sees raw answers"),
+        (lambda: dps.respondent_kit(dps.load_design(SAVED / "questions.json"), text="?"), "share a budget"),
         (lambda: dps.respondent_kit(one_question()), "text must be the question as respondents read it"),
         (lambda: dps.respondent_kit(small_plan(), text="Do you?"), "text is for a single question"),
         (lambda: dps.respondent_kit(small_plan(), title="a\nb"), "title must be a line"),

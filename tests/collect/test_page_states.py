@@ -42,7 +42,9 @@ def test_links_that_cannot_be_used(visit, survey, state, heading):
     assert [request.method for request in visit.requests].count("POST") == 1
 
 
-@pytest.mark.parametrize("fragment", ["", "#", "#abc", '#"\\' + "\\" * 60, "#" + "x" * 5000])
+@pytest.mark.parametrize(
+    "fragment", ["", '#"\\' + "\\" * 60, "#" + "x" * 5000], ids=["none", "signs", "long"]
+)
 def test_links_that_are_not_complete_are_not_even_asked_about(visit, survey, fragment):
     visit.open(survey.address + fragment).sees("This link does not work")
     assert all(request.method == "GET" for request in visit.requests)
@@ -51,9 +53,8 @@ def test_links_that_are_not_complete_are_not_even_asked_about(visit, survey, fra
 def test_a_mail_scanner_uses_nothing_up(browser, survey):
     """It loads the page, runs its scripts, and even follows the first button."""
     link = survey.link(0)
-    for _ in range(3):
-        with responding(browser, survey) as scanner:
-            scanner.open(link).press("Start").sees("Question 1 of 3")
+    with responding(browser, survey) as scanner:
+        scanner.open(link).press("Start").sees("Question 1 of 3")
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(link)
@@ -76,7 +77,7 @@ def test_another_link_in_the_same_window_starts_anew(visit, survey):
 def test_loading_the_page_again_shows_the_same_row_and_not_what_was_typed(visit, survey):
     visit.open(survey.link(0)).answers_first_form(CANARY).sees("What will be sent")
     row = visit.row()
-    for _ in range(3):
+    for _ in range(2):
         visit.page.reload()
         visit.sees("What will be sent")
         assert visit.row() == row
