@@ -72,6 +72,7 @@ def test_yes_no_category_and_number_one_after_another(visit, survey):
     expect(visit.page.locator("main")).to_contain_text(
         "at least 18 by random ones"
     )  # 12/(12 + e⁴ − 1) is 0.183
+    assert visit.page.locator(".rows dl:not([translate=no])").count() == 0
     shown = visit.row()
     visit.press("Send").sees("Thank you").without_barriers()
     form, cell = survey.store.counted.pop()

@@ -151,7 +151,7 @@ function rows(questions, parts) {
       h("p", { lang: language.questions, dir: "auto" }, textOf(question, language)),
       h(
         "dl",
-        {},
+        { translate: "no" }, // services that translate pages would be told the answers
         parts(index).map(([name, value, note]) =>
           h("div", {}, h("dt", {}, name), h("dd", {}, h("bdi", { lang: language.questions }, value), note && h("span", { class: "note" }, note))),
         ),
