@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from dpstrata.collect.contract import LENGTH, make_page_app
 from dpstrata.collect.store import Invitation
+from dpstrata.privacy.device import places_of
 from dpstrata.servers.running import address_of, open_socket
 
 
@@ -138,3 +139,12 @@ def responding(browser, survey, **options):
         respondent.check(survey)
     finally:
         context.close()
+
+
+def labels_of(kit, form, cell):
+    """What the page calls the answers of a cell, in English."""
+    questions = kit.to_dict()["forms"][form]["questions"]
+    places = places_of(cell, [len(question["values"]) for question in questions])
+    names = {"yes": "Yes", "no": "No", "8000": "8,000"}
+    values = [question["values"][place] for question, place in zip(questions, places, strict=True)]
+    return [names.get(value, value) for value in values]

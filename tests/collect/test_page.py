@@ -7,8 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 import dpstrata as dps
-from dpstrata.privacy.device import places_of
-from respondents import responding, serving
+from respondents import labels_of, responding, serving
 from small_questionnaire import small_plan
 
 SPOKEN = dps.Questionnaire(
@@ -45,14 +44,6 @@ def spoken():
 def visit(browser, survey):
     with responding(browser, survey) as made:
         yield made
-
-
-def labels_of(kit, form, cell):
-    questions = kit.to_dict()["forms"][form]["questions"]
-    places = places_of(cell, [len(question["values"]) for question in questions])
-    names = {"yes": "Yes", "no": "No", "8000": "8,000"}
-    values = [question["values"][place] for question, place in zip(questions, places, strict=True)]
-    return [names.get(value, value) for value in values]
 
 
 # --- the whole path ------------------------------------------------------------------------------
@@ -149,6 +140,46 @@ def test_by_keyboard_alone(visit, survey):
     visit.sees("Thank you")
     assert len(survey.store.counted) == 1
     survey.store.counted.clear()
+
+
+def test_scales_and_lists_by_keyboard_alone(browser, survey, spoken):
+    with responding(browser, survey) as visit:
+        visit.open(survey.link(1)).sees("Nobody can know for certain what you answered.")
+        for key in (
+            "Tab",
+            "Enter",
+            "Tab",
+            "Space",
+            "Enter",
+            "Tab",
+            "Space",
+            "ArrowRight",
+            "ArrowRight",
+            "Enter",
+        ):
+            visit.page.keyboard.press(key)
+        visit.sees("Check your answers")
+        assert visit.page.locator("dd").all_inner_texts() == ["No", "3"]
+    with responding(browser, spoken, locale="ar") as visit:
+        visit.open(spoken.link(0)).sees("لا يستطيع أحد أن يعرف على وجه اليقين بماذا أجبت.")
+        for key in (
+            "Tab",
+            "Enter",
+            "Tab",
+            "Space",
+            "Enter",
+            "Tab",
+            "ArrowDown",
+            "ArrowDown",
+            "Tab",
+            "Enter",
+            "Tab",
+        ):
+            visit.page.keyboard.press(key)
+        visit.page.keyboard.type("7")
+        visit.page.keyboard.press("Enter")
+        visit.sees("راجع إجاباتك")
+        assert visit.page.locator("dd").all_inner_texts() == ["لا", "عمل 1", "7"]
 
 
 # --- languages -----------------------------------------------------------------------------------

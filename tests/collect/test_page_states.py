@@ -6,14 +6,20 @@ import re
 import pytest
 from browser import ARGUMENTS, find_barriers, find_chromium
 from playwright.sync_api import expect
+from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 import dpstrata as dps
 from dpstrata.collect.contract import STATIC
-from respondents import responding, serving
+from respondents import labels_of, responding, serving
 
 CANARY = "4321.0987"
+COUNT_DRAWS = """
+window.draws = 0;
+const secure = crypto.getRandomValues.bind(crypto);
+crypto.getRandomValues = (place) => { window.draws += 1; return secure(place); };
+"""
 LOST = "No reply arrived. Please send again: the same row is sent, and it counts only once."
 
 
@@ -75,12 +81,18 @@ def test_another_link_in_the_same_window_starts_anew(visit, survey):
 
 
 def test_loading_the_page_again_shows_the_same_row_and_not_what_was_typed(visit, survey):
+    visit.page.add_init_script(COUNT_DRAWS)
     visit.open(survey.link(0)).answers_first_form(CANARY).sees("What will be sent")
-    row = visit.row()
+    row, drawn = visit.row(), visit.page.evaluate("window.draws")
+    assert drawn >= 2  # the number on a level, and the row
+    visit.page.locator("#language").select_option("Deutsch")
+    visit.page.locator("#language").select_option("English")
+    assert visit.page.evaluate("window.draws") == drawn
     for _ in range(2):
         visit.page.reload()
         visit.sees("What will be sent")
         assert visit.row() == row
+        assert visit.page.evaluate("window.draws") == 0
         assert "4,321" not in visit.page.locator("body").inner_text()
     visit.without_barriers()
     expect(visit.page.get_by_text("What you typed is kept nowhere")).to_be_visible()
@@ -150,7 +162,8 @@ def test_a_request_that_never_arrived_is_sent_again_as_the_same_row(browser, sur
         assert visit.row() == row
         visit.press("Send again").sees("Thank you")
         visit.faults.clear()
-    assert len(survey.store.counted) == 1
+    ((form, cell),) = survey.store.counted
+    assert row == labels_of(survey.kit, form, cell)
 
 
 def test_an_answer_that_is_too_late_does_not_leave_the_device(visit, survey):
@@ -307,6 +320,16 @@ def test_the_preview_is_a_page_like_any_other(browser, small_kit):
         page.get_by_role("link", name=re.compile("closed")).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("This survey is closed")
         context.close()
+
+
+def test_a_survey_can_be_served_under_any_path(browser, small_kit):
+    def under(app):
+        return Starlette(routes=[Mount("/surveys/health", app)])
+
+    with serving(small_kit, wrap=under) as survey, responding(browser, survey) as visit:
+        visit.open(f"{survey.address}surveys/health/#{survey.store.invite(0)}").answers_first_form()
+        visit.press("Send").sees("Thank you")
+        assert len(survey.store.counted) == 1
 
 
 def test_one_question_alone_has_a_page(browser):
