@@ -9,7 +9,6 @@ import pytest
 from mpmath import mp
 
 import dpstrata as dps
-from dpstrata.collect.consent import LANGUAGES, consent
 from dpstrata.collect.languages import tag_of
 from small_questionnaire import small_plan as make_plan
 
@@ -177,24 +176,13 @@ def test_nothing_else_is_overwritten(tmp_path):
 # --- what respondents are told --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_odds_are_whole_numbers_of_100_and_never_overstate(language):
-    """E = 2 and four cells: 100·4/(4 + e² − 1) = 38.5 are replaced, and e²/(1 + e²) = 88.08% is how sure one can be."""
-    text = consent(small_plan(device_epsilon=2.0), [4, 9], language=language)
-    assert "38" in text
-    assert "89" in text
-    for word in ("epsilon", "ε", "false", "falsch", "39", "88"):
-        assert word not in text
-
-
-def test_small_protection_is_said_to_be_small():
-    text = consent(small_plan(device_epsilon=9.0), [2], language="en")
-    assert "fewer than 1 " in text
-    assert "more than 99% sure" in text
-
-
-def test_what_is_published_is_said():
-    assert "published without names" in consent(
-        small_plan(release="microdata", device_epsilon=None), [4], language="en"
-    )
-    assert "Only results about many people" in consent(small_plan(), [4], language="en")
+def test_respondents_are_told_what_the_design_says_in_every_language():
+    plan = small_plan(device_epsilon=2.0)
+    told = dps.respondent_kit(plan).to_dict()["consent"]
+    assert set(told) >= {"en", "de", "ar"}
+    for language, text in told.items():
+        title, *paragraphs = text.split("\n\n")
+        consent = plan.consent(language)
+        assert title == consent.title
+        assert paragraphs == [" ".join(said) for _, said in consent.parts]
+        assert "89" in text  # e²/(1 + e²) = 88.08%, rounded up

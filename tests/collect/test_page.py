@@ -50,7 +50,7 @@ def visit(browser, survey):
 
 
 def test_yes_no_category_and_number_one_after_another(visit, survey):
-    visit.open(survey.link(0)).sees("Nobody can know for certain what you answered.").without_barriers()
+    visit.open(survey.link(0)).sees("What happens to your answers").without_barriers()
     expect(visit.page).to_have_title("Health in three regions")
     visit.press("Start").sees("Question 1 of 3").without_barriers().chooses("Yes").press("Next")
     visit.sees("Question 2 of 3").chooses("own").press("Back")
@@ -117,7 +117,7 @@ def test_numbers_that_are_none_or_could_be_two(visit, survey):
 
 def test_by_keyboard_alone(visit, survey):
     keyboard = visit.page.keyboard
-    visit.open(survey.link(0)).sees("Nobody can know for certain what you answered.")
+    visit.open(survey.link(0)).sees("What happens to your answers")
     keyboard.press("Tab")
     expect(visit.page.get_by_role("button", name="Start")).to_be_focused()
     keyboard.press("Enter")
@@ -144,7 +144,7 @@ def test_by_keyboard_alone(visit, survey):
 
 def test_scales_and_lists_by_keyboard_alone(browser, survey, spoken):
     with responding(browser, survey) as visit:
-        visit.open(survey.link(1)).sees("Nobody can know for certain what you answered.")
+        visit.open(survey.link(1)).sees("What happens to your answers")
         for key in (
             "Tab",
             "Enter",
@@ -161,7 +161,7 @@ def test_scales_and_lists_by_keyboard_alone(browser, survey, spoken):
         visit.sees("Check your answers")
         assert visit.page.locator("dd").all_inner_texts() == ["No", "3"]
     with responding(browser, spoken, locale="ar") as visit:
-        visit.open(spoken.link(0)).sees("لا يستطيع أحد أن يعرف على وجه اليقين بماذا أجبت.")
+        visit.open(spoken.link(0)).sees("ماذا يحدث لإجاباتك")
         for key in (
             "Tab",
             "Enter",
@@ -297,7 +297,7 @@ def test_every_screen_fits_and_can_be_used(browser, survey, options, print_size,
         visit.open(survey.link(0))
         visit.page.evaluate(f"document.documentElement.style.fontSize = '{print_size}'")
         visit.page.locator("summary").last.click()
-        fits("Nobody can know for certain what you answered.")
+        fits("What happens to your answers")
         visit.press("Start").press("Show all questions on one page").press("Next")
         fits("Questions")
         visit.chooses("Yes").chooses("rent").writes("8000").press("Next").press("Continue")

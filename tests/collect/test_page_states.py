@@ -74,7 +74,7 @@ def test_another_link_in_the_same_window_starts_anew(visit, survey):
     visit.open(survey.link(0)).answers_first_form().sees("What will be sent")
     token = survey.store.invite(1)
     visit.page.evaluate(f"location.hash = '{token}'")
-    visit.sees("Nobody can know for certain what you answered.").press("Start").sees("Question 1 of 2")
+    visit.sees("What happens to your answers").press("Start").sees("Question 1 of 2")
 
 
 # --- once, and only once -------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_a_server_that_cannot_be_reached_is_tried_again(browser, survey):
         visit.page.route("**/look", lambda route: route.abort())
         visit.open(survey.link(0)).sees("The survey cannot be reached").without_barriers()
         visit.page.unroute("**/look")
-        visit.press("Try again").sees("Nobody can know for certain what you answered.")
+        visit.press("Try again").sees("What happens to your answers")
         visit.faults.clear()
 
 
@@ -300,7 +300,7 @@ def test_leaving_the_page_clears_what_was_typed(visit, survey):
     visit.writes(CANARY)
     visit.page.goto("about:blank")
     visit.page.go_back()
-    visit.sees("Nobody can know for certain what you answered.")
+    visit.sees("What happens to your answers")
     assert CANARY not in visit.page.content()
     visit.requests[:] = [request for request in visit.requests if request.url != "about:blank"]
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpstrata.collect.consent import LANGUAGES, consent
 from dpstrata.collect.languages import tag_of
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
@@ -21,6 +20,7 @@ from dpstrata.privacy.mechanisms.randomized_response import RandomizedResponse
 from dpstrata.survey.questionnaires.kinds.base import is_plain
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.words.consent import languages
 
 VERSION = 1
 _LONGEST_TITLE = 200
@@ -149,10 +149,16 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
             }
             for number, (asked, levels) in zip(cells, forms, strict=True)
         ],
-        "consent": {tag: consent(plan, cells, language=tag) for tag in LANGUAGES},
+        "consent": {language: _told(plan, language) for language in languages()},
     }
     content = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
     return Kit(content, cells, tuple(odds.index(each) for each in in_strata))
+
+
+def _told(plan: Design, language: str) -> str:
+    """Return what respondents are told: a heading, and paragraphs apart by an empty line."""
+    told = plan.consent(language)
+    return "\n\n".join([told.title, *(" ".join(sentences) for _, sentences in told.parts)])
 
 
 _Forms = list[tuple[list[Question], tuple[int, ...]]]
