@@ -48,7 +48,7 @@ slow: $(STAMP) ## Run the long tests: full statistical tests, thousands of new p
 	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/fielding/test_sample.py -k every_subset
 	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/fielding/test_engines.py -k very_sample
 	$(MAKE) docs
-	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py tests/fielding/test_publish.py -k killed
+	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py tests/fielding/test_publish.py tests/fielding/test_row_interruptions.py -k killed
 
 figures: $(STAMP) ## Redraw the charts of the documentation
 	$(BIN)/python docs/figures.py
