@@ -104,7 +104,7 @@ def table_entries(plan: Design, t: int, questions: tuple[str, ...]) -> list[str]
         question = named[questions[0]]
         if question.kind == "yes_no":
             return ["yes"]
-        if question.kind in ("scale", "number"):
+        if question.of_kind.averaged:
             return ["sum of levels"]
     every = [levels[name] for name in questions]
     return [

@@ -76,6 +76,8 @@ class QuestionKind:
     """What to do, by a field that it does not have."""
     told_by: ClassVar[tuple[str, ...]]
     """Columns of a file of spreads that tell something about the answers."""
+    averaged: ClassVar[bool] = False
+    """Whether answers are numbers, whose mean is estimated."""
 
     def find(self, given: dict[str, Any]) -> Iterator[Finding]:
         """Find what is wrong with the fields of a question of this kind, each of which can be read.
