@@ -31,13 +31,13 @@ def answered(person):
     }
 
 
-def survey(folder, step, *, devices, answers=answered, questions=QUESTIONS):
+def survey(folder, step, *, devices, answers=answered, questions=QUESTIONS, epsilon=1):
     """Draw a sample and write everyone's answers, or what their devices sent; return the design and rows sent."""
     people = [(f"canary-{i:04}", "north" if i % 3 else "south") for i in range(900)]
     (folder / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(
-        frame_strata(frame), questionnaire=questions, epsilon=1, total=60, forms=FORMS, **RELEASES[step]
+        frame_strata(frame), questionnaire=questions, epsilon=epsilon, total=60, forms=FORMS, **RELEASES[step]
     )
     plan.save(folder / "design.json")
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")

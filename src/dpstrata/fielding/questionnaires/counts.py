@@ -102,10 +102,10 @@ def table_entries(plan: Design, t: int, questions: tuple[str, ...]) -> list[str]
     named = {question.name: question for question in plan.inputs.questionnaire}
     if len(questions) == 1:
         question = named[questions[0]]
-        if question.kind == "yes_no":
-            return ["yes"]
         if question.of_kind.averaged:
             return ["sum of levels"]
+        if not question.of_kind.cases(question):
+            return ["yes"]
     every = [levels[name] for name in questions]
     return [
         f" {SEPARATOR} ".join(
@@ -148,9 +148,8 @@ def sensitivity(plan: Design, t: int, questions: tuple[str, ...]) -> int:
         return 2
     form = plan.forms[t]
     assert plan.inputs.questionnaire is not None
-    kind = next(each.kind for each in plan.inputs.questionnaire if each.name == questions[0])
-    levels = form.levels[form.questions.index(questions[0])]
-    return {"yes_no": 1, "category": 2}.get(kind, levels - 1)
+    kind = next(each.of_kind for each in plan.inputs.questionnaire if each.name == questions[0])
+    return round(kind.in_table(form.levels[form.questions.index(questions[0])], None)[1])
 
 
 def published_counts(

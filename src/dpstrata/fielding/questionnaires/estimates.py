@@ -123,8 +123,9 @@ def _figures(plan: Design, question: Question, forms: Sequence[FormCounts]) -> I
         each = [mean_on(plan, question, t, answers, table) for t, answers, table in on]
         yield "mean", joined(plan, each, question.range**2 * spread_of(plan, question))
         return
-    for place, name in enumerate(question.of_kind.cases(question) or ("no", "yes")):
-        if question.kind == "category" or name == "yes":
+    cases = question.of_kind.cases(question)
+    for place, name in enumerate(cases or ("no", "yes")):
+        if cases or name == "yes":
             yield name, joined(plan, [share_on(plan, t, answers, table, place) for t, answers, table in on])
 
 

@@ -24,7 +24,11 @@ def test_every_kind(tmp_path):
         [
             dps.Question("smokes", "yes_no", text="Do you smoke?", labels=["No", "Yes"]),
             dps.Question(
-                "colour", "category", categories=["red", "green", "blue"], text="Which colour?", labels=labels
+                *("colour", "category"),
+                categories=["red", "green", "blue"],
+                blank=True,
+                text="Which colour?",
+                labels=labels,
             ),
             dps.Question("colours/red", "yes_no", text="Which colours? – Red", **together),
             dps.Question("colours/green", "yes_no", text="Which colours? – Green", **together),
@@ -34,6 +38,20 @@ def test_every_kind(tmp_path):
             dps.Question("height", "number", lower=0.5, upper=2.5, text="How tall are you?"),
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("required", "blank"),
+    [("yes", False), ("TRUE", False), ("true()", False), ("no", True), (None, True), ("today() > 1", True)],
+)
+def test_a_choice_that_is_not_required_may_be_left_blank(tmp_path, required, blank):
+    """Not so what is ticked, where no tick is a no, nor numbers, which are refused as blanks."""
+    rows = ("select_one yn", "select_one c", "select_multiple c", "range", "integer")
+    survey = [["type", "name", "constraint", "bind::required"]]
+    survey += [[kind, f"q{i}", ". > 0 and . < 9", required] for i, kind in enumerate(rows)]
+    survey[3][2] = survey[4][2] = None
+    form = read(tmp_path, survey=survey, choices=[*YES_NO, *COLOURS])
+    assert [question.blank for question in form] == [blank, blank, False, False, False, False, False]
 
 
 def test_languages(tmp_path):

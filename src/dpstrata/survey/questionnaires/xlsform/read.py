@@ -28,6 +28,7 @@ _DEFAULTS: Fields = {
     **dict.fromkeys(("categories", "labels", "translations"), ()),
     "importance": 1.0,
     "everyone": False,
+    "blank": False,
     "text": "",
 }
 # where a field comes from, if it is wrong
@@ -41,10 +42,12 @@ _COLUMNS = {
     "target_se": "dp_target",
     "together": "dp_together",
     "everyone": "dp_everyone",
+    "blank": "required",
 }
 _RANGE = {"start": 1.0, "end": 10.0, "step": 1.0}  # what XLSForms take where nothing is said
 _PARAMETER = re.compile(r"([^\s=,;]+)\s*=\s*([^\s=,;]+)[\s,;]*")
 _ANSWERED = "select_one, select_multiple, range, integer or decimal"
+_REQUIRED = ("yes", "true", "true()", "1")
 _LISTED = 5
 
 
@@ -181,7 +184,7 @@ class Form:
     # --- kinds of questions -------------------------------------------------------------------------
 
     def _select_one(self, row: int, kind: RowType) -> list[Fields]:
-        """Make a category question, or yes/no if the choices mean that."""
+        """Make a category question, or yes/no if the choices mean that; it may be blank unless required."""
         choices = self._choices(row, kind)
         if choices is None:
             return []
@@ -189,11 +192,12 @@ class Form:
         fields: Fields = {"kind": "yes_no"} if named else {"kind": "category"}
         if not named:
             fields["categories"] = [choice.name for choice in choices]
+        fields["blank"] = self._text(row, "required").casefold() not in _REQUIRED
         name = self._text(row, "name")
         return [{"name": name, **fields, **self._wording(row, named or choices)}]
 
     def _select_multiple(self, row: int, kind: RowType) -> list[Fields]:
-        """Make a yes/no question of each choice, kept together."""
+        """Make a yes/no question of each choice, kept together; what is not ticked is no."""
         choices = self._choices(row, kind)
         name = self._text(row, "name")
         if choices is None or not name:
