@@ -129,9 +129,9 @@ def survey(plan, frame):
     """Draw, deal, let devices randomise, publish and estimate, as the field does without its files."""
     shares, _ = people()
     sample = draw_sample(plan, frame, secrets.token_bytes(32))
-    rows = {name: [] for name in plan.strata.names}
+    rows, forms = {name: [] for name in plan.strata.names}, plan.forms
     for person, stratum, form in zip(sample.ids, sample.strata, sample.forms, strict=True):
-        given = tuple(shares[person][name] for name in plan.forms[form - 1].questions)
+        given = tuple(shares[person][name] for name in forms[form - 1].questions)
         rows[stratum].append(RawRow(form, given))
     if plan.inputs.release == "sums":
         fielding = TablesFielding()
