@@ -2,9 +2,13 @@
 
 import csv
 
+import numpy as np
+
 import dpstrata as dps
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
+from dpstrata.fielding.releases.rows import RowsFielding
+from dpstrata.fielding.releases.tables import TablesFielding
 
 QUESTIONS = dps.Questionnaire(
     [
@@ -70,3 +74,21 @@ def command(step, out):
         *(step, "design.json", "answers.csv", "--sample", "sample.csv", "--id", "person"),
         *("--stratum", "region", "--out", out),
     ]
+
+
+def published_by(plan, rows):
+    """Randomise and publish as the field does, without files."""
+    if plan.inputs.release == "microdata":
+        return RowsFielding().noised(plan, rows, lambda number: None)
+    fielding = TablesFielding()
+    noise = fielding.draw_office_noise(plan, np.zeros(0, dtype=np.int64))
+    return fielding.published(plan, rows, noise, lambda number: None)
+
+
+def estimate_once(plan, rows):
+    """The same with estimates."""
+    columns = published_by(plan, rows)
+    if plan.inputs.release == "sums":
+        return TablesFielding().estimate(plan, *columns.values())
+    names = ("stratum", "form", "cell")
+    return RowsFielding().estimate(plan, *([str(cell) for cell in columns[name]] for name in names))
