@@ -171,9 +171,8 @@ def estimate_command(
             what = "shares" if whole > 1 else "means"
             typer.echo(f"The chart shows the first {MOST_BARS} of {len(means):,} {what}.")
     if json:
-        named = {"floored": result.floored, "single": result.single, "few": result.few}
-        content: dict[str, Any] = {"of": result.of, "estimates": rows, **named, "notes": result.notes}
-        content |= {"largest_bias": result.largest_bias} if result.stand_ins else {}
+        told = ("floored", "single", "few", "notes", "largest_bias")
+        content = {"of": result.of, "estimates": rows} | {name: getattr(result, name) for name in told}
         typer.echo(dumps(content, indent=1, ensure_ascii=False))
         return
     print_table(result.table)
