@@ -182,9 +182,9 @@ def estimate_command(
             of = f"{len(means):,} {'shares' if whole > 1 else 'means'}"
             typer.echo(f"The chart shows the first {MOST_BARS} of {of}.")
     if json:
-        named = {name: getattr(result, name) for name in ("floored", "single", "few", "notes")}
-        named |= {"largest_bias": result.largest_bias} if result.stand_ins else {}
-        typer.echo(dumps({"of": result.of, "estimates": rows, **named}, indent=1, ensure_ascii=False))
+        told = ("floored", "single", "few", "notes", "largest_bias")
+        content = {"of": result.of, "estimates": rows} | {name: getattr(result, name) for name in told}
+        typer.echo(dumps(content, indent=1, ensure_ascii=False))
         return
     print_table(result.table)
     for sentence in result.sentences:
