@@ -31,12 +31,12 @@ _CLOSE = 8.5e-5  # relative gap at which the search ends
 _AT_ONCE = 64  # boxes that are bounded together
 _LEVELS_AT_ONCE = 250_000  # of all of them, where there are many
 _SUGGESTED = 8
-_WORK = 4_000_000  # levels of all boxes that are bounded: ten seconds or a little more
+_WORK = 6_000_000  # levels of all boxes that are bounded: ten seconds or a little more
 _PER_CELL = 10  # levels that take as long as the rest of what a cell takes
 _LEAST_RAISE = 1e-6  # relative to the value: what is less is as good as nothing
 # How much the softening of bounds may lose, relative: first, in boxes that follow, and where none can follow
 _FIRST = (3e-2, 1e-2, 3e-3, 1e-3, 2e-4, 4e-5, 1e-5)
-_NEXT = (2e-4, 4e-5, 1e-5)
+_NEXT = (4e-5, 1e-5)
 _LAST = (1e-5, 1e-6, 1e-7)
 
 Improve = Callable[[FloatArray, float], float]
