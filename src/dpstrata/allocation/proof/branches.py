@@ -32,6 +32,7 @@ _AT_ONCE = 64  # boxes that are bounded together
 _LEVELS_AT_ONCE = 250_000  # of all of them, where there are many
 _SUGGESTED = 8
 _WORK = 6_000_000  # levels of all boxes that are bounded: ten seconds or a little more
+_FEW = 200  # cells; with more of them a quarter of that, since the search hardly comes nearer
 _PER_CELL = 10  # levels that take as long as the rest of what a cell takes
 _LEAST_RAISE = 1e-6  # relative to the value: what is less is as good as nothing
 # How much the softening of bounds may lose, relative: first, in boxes that follow, and where none can follow
@@ -104,7 +105,7 @@ class Branches:
         self._closed = np.inf  # the lowest bound of the boxes that are done with
         self._number = count()
         self._open: list[_Box] = []
-        self._work = 0
+        self._work, self._most = 0, _WORK if len(cells) <= _FEW else _WORK // 4
         self._at_once = max(2, min(_AT_ONCE, _LEVELS_AT_ONCE // len(cells.level)))
         self._raises = _Raises(len(cells), _LEAST_RAISE * cells.value)
 
@@ -113,7 +114,7 @@ class Branches:
         cells = self.cells
         start = Prices(np.array([cells.first_price]), cells.first_prices[None], np.zeros(1))
         self._push(cells.everything, self._bounded(cells.everything, start, _FIRST))
-        while self._open and self._work <= _WORK:
+        while self._open and self._work <= self._most:
             boxes, prices = self._take(self._at_once // 2)
             if not len(prices.bound):
                 break
