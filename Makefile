@@ -43,30 +43,31 @@ docs: $(DOCS_STAMP) ## Build the documentation site: run the tutorials, treat wa
 
 slow: $(STAMP) ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (half an hour)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
-	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/web/test_jobs.py tests/privacy/test_amplification.py tests/allocation/test_two_layers.py tests/allocation/solvers tests/allocation/test_form_terms.py tests/planning/test_best.py tests/planning/test_goal_search.py tests/pilots/test_pilot.py tests/allocation/proof/test_forms.py tests/planning/forms tests/fielding/intervals tests/fielding/test_neighbours.py
-	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py
+	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/collect/test_randomiser.py tests/web/test_jobs.py tests/privacy/test_amplification.py tests/allocation/test_two_layers.py tests/allocation/solvers tests/allocation/test_form_terms.py tests/planning/test_best.py tests/planning/test_goal_search.py tests/pilots/test_pilot.py tests/allocation/proof/test_forms.py tests/planning/forms tests/fielding/intervals tests/fielding/test_neighbours.py
+	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py tests/fielding/test_repeated_rows.py
 	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/fielding/test_sample.py -k every_subset
-	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/fielding/test_engines.py -k very_sample
+	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/fielding/test_engines.py -k 'very_sample or very_forms'
 	$(MAKE) docs
-	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py tests/fielding/test_publish.py -k killed
+	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py tests/fielding/test_publish.py tests/fielding/test_row_interruptions.py -k killed
 
 figures: $(STAMP) ## Redraw the charts of the documentation
 	$(BIN)/python docs/figures.py
 
-web: $(STAMP) ## Build the planner's page from web/ (needs Node 20 or newer)
+web: $(STAMP) ## Build the planner's and the respondents' page from web/ (needs Node 20 or newer)
 	$(BIN)/python -m dpstrata.designs.schema options > web/src/options.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
 
-web-check: web ## Rebuild the planner's page and compare it with the committed one
-	git diff --exit-code -- src/dpstrata/web/static
-	@test -z "$$(git status --porcelain -- src/dpstrata/web/static)" || { echo "the built page is not committed"; exit 1; }
+web-check: web ## Rebuild both pages and compare them with the committed ones
+	git diff --exit-code -- src/dpstrata/web/static src/dpstrata/collect/static
+	@test -z "$$(git status --porcelain -- src/dpstrata/web/static src/dpstrata/collect/static)" || { echo "the built page is not committed"; exit 1; }
 
 load: $(STAMP) ## Measure the planner while 50 clients move sliders (about two minutes)
 	$(BIN)/python benchmarks/web_load.py
 
-screenshots: $(STAMP) ## Retake the screenshots of the planner
+screenshots: $(STAMP) ## Retake the screenshots of the planner and of the respondents' page
 	@scripts/system.sh
 	$(BIN)/python docs/screenshots.py
+	$(BIN)/python docs/screenshots_respond.py
 
 release: $(STAMP) ## Build the wheel and the sdist, and test every command from the wheel alone (a few minutes)
 	rm -rf dist

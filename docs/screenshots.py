@@ -47,13 +47,17 @@ def wait_for_charts(page: Page) -> None:
     page.wait_for_timeout(500)
 
 
-def main() -> None:
-    """Take every picture."""
-    chromium = next(
+def find_chromium() -> str:
+    """Return the path of a Chromium."""
+    return next(
         path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))
     )
+
+
+def main() -> None:
+    """Take every picture."""
     with serving() as address, sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
         for name, options in PICTURES.items():
             page = browser.new_context(**options).new_page()
             page.goto(address)

@@ -28,6 +28,7 @@ PLAIN = [
     "sensitivity design.json",
     "pilot strata.csv --epsilon 1 --pilot-epsilon 0.3 --total 90 --pilot-total 30 --out pilot.json",
     "estimate design.json first.csv",
+    "kit design.json --out kit.json --text Smoking?",
     "main-design pilot.json first.csv --out main.json",
 ]
 NEED_EXTRAS = {
@@ -40,6 +41,7 @@ NEED_EXTRAS = {
     "report design.json --out report.html": "charts",
     "report design.json --out report.pdf": "pdf",
     "serve --no-browser": "web",
+    "respond design.json --no-browser --text Smoking?": "web",
 }
 FULL = [
     f"frame people.csv {COLUMNS} --out counted.csv",

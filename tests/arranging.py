@@ -6,6 +6,7 @@ from itertools import islice
 SECONDS = {
     "tests/web/": 190,
     "tests/fielding/test_engines.py": 130,
+    "tests/collect/": 60,
     "tests/docs/test_commands.py": 60,
     "tests/fielding/test_interruptions.py": 55,
     "tests/fielding/test_end_to_end.py": 55,

@@ -1,4 +1,6 @@
-"""Publishes sums, or a mean, again and again, killed a little later each time; ``fielding/test_publish.py`` starts it.
+"""Publishes sums, a mean or tables again and again, killed a little later each time.
+
+``fielding/test_publish.py`` and ``fielding/test_row_interruptions.py`` start it.
 
 Whatever was kept of the office's noise when a run was killed must be the noise in what is published at last:
 the run that follows is killed as well, somewhere else, and the third one runs to its end.
@@ -12,6 +14,7 @@ import sys
 from pathlib import Path
 
 import killing
+from dpstrata.fielding.questionnaires.files import Row
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.planning.load import load_design
 
@@ -20,12 +23,12 @@ NOISE = "office.noise"
 
 
 def kept(folder):
-    """The noise that is kept, if any is."""
+    """The noise that is kept, if any is, and the table that was made with it."""
     if not (folder / NOISE).exists():
-        return None
+        return None, None
     assert (folder / NOISE).stat().st_mode & 0o777 == 0o600
     (release,) = json.loads((folder / NOISE).read_text())["releases"].values()
-    return release["noise"]
+    return release["noise"], release["table"]
 
 
 def is_done(folder):
@@ -34,24 +37,50 @@ def is_done(folder):
     return ledger.exists() and json.loads(ledger.read_text())["entries"][0]["status"] == "released"
 
 
-def check(folder, reports, noise, place):
-    """Require one release on the ledger, with the noise that was kept, and nothing else left."""
+def check(folder, reports, noise, table, place):
+    """Require one release on the ledger, with the noise and the table that were kept, and nothing else left."""
     (entry,) = json.loads((folder / "ledger.json").read_text())["entries"]
     assert (entry["status"], entry["epsilon"]) == ("released", 1.0), place
     assert not (folder / NOISE).exists(), f"the noise is still there, killed at {place}"
     left = [path.name for path in folder.iterdir() if path.name.endswith(".part")]
     assert not left, (left, place)
-    if noise is not None and reports:  # raw answers are put on the grid at random
+    written = read_columns(folder / "sums.csv")
+    if table is not None:
+        assert written == as_written(table), f"another table, {place}"
+    if noise is not None and reports:  # raw answers are put on the grid, or replaced, at random
         plan = load_design(folder / "design.json")
-        header, *rows = csv.reader((folder / "sums.csv").read_text().splitlines())
         made = fielding_of(plan).published(plan, reports, noise, lambda number: None)
-        written = made["sum" if "sum" in made else "mean"]
-        cells = [row[header.index("sum" if "sum" in made else "mean")] for row in rows]
-        assert [float(cell) if cell else None for cell in cells] == written, f"other noise, {place}"
+        assert written == as_written(made), f"other noise, {place}"
+
+
+def read_columns(path):
+    """Read a table; what can be a number is one."""
+    header, *rows = csv.reader(path.read_text().splitlines())
+    return as_written(dict(zip(header, zip(*rows, strict=True), strict=True)))
+
+
+def as_written(columns):
+    """Columns as they are compared, wherever they come from."""
+    return {name: [_value(cell) for cell in cells] for name, cells in columns.items()}
+
+
+def _value(cell):
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return cell or None
+
+
+def read_reports(path):
+    """What devices sent, by stratum: numbers, or rows of a form."""
+    return {
+        name: [Row(*each) if isinstance(each, list) else each for each in given]
+        for name, given in json.loads(path.read_text()).items()
+    }
 
 
 def main():
-    start, step, reports = Path(sys.argv[1]), int(sys.argv[2]), json.loads(Path(sys.argv[3]).read_text())
+    start, step, reports = Path(sys.argv[1]), int(sys.argv[2]), read_reports(Path(sys.argv[3]))
     arguments, folder, kills, with_noise = sys.argv[4:], start.with_name("killed"), 0, 0
     while True:
         shutil.rmtree(folder, ignore_errors=True)
@@ -59,19 +88,21 @@ def main():
         os.chdir(folder)
         first, second = 1 + kills * step, 1 + (kills * 7 * step) % 400
         code = killing.run(arguments, kill_at=first)
-        noise = kept(folder)
+        noise, table = kept(folder)
         if code == 0:
             break
         assert code == 137, code
         again = 0 if is_done(folder) else killing.run(arguments, kill_at=second)
         assert again in (0, 137), (again, first, second)
-        later = kept(folder)
+        later, later_table = kept(folder)
         assert noise is None or later in (None, noise), f"other noise is kept, {first}, {second}"
+        assert table is None or later_table in (None, table), f"another table is kept, {first}, {second}"
         noise = later if noise is None else noise
+        table = later_table if table is None else table
         if not is_done(folder):
             assert killing.run(arguments) == 0, f"the rerun failed, killed at {first} and {second}"
         assert killing.run(arguments, kill_at=10**9) == 2  # it is not published twice
-        check(folder, reports, noise, (first, second))
+        check(folder, reports, noise, table, (first, second))
         kills += 1
         with_noise += noise is not None
     sys.stdout.write(f"{kills} {with_noise}")

@@ -17,7 +17,7 @@ from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.solvers.solve import solve
 from dpstrata.errors import InputError, Mention, Sentence, option
 from dpstrata.fielding.frames import frame_strata, open_frame
-from dpstrata.web.serving import open_socket
+from dpstrata.servers.running import open_socket
 
 SOURCES = Path(dps.__file__).parent
 

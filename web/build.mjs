@@ -1,4 +1,5 @@
-// Builds the page into src/dpstrata/web/static: the same input gives the same bytes.
+// Builds the planner's page into src/dpstrata/web/static and the respondents' page into src/dpstrata/collect/static: the
+// same input gives the same bytes.
 import { build } from "esbuild";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
@@ -6,10 +7,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const out = path.resolve(here, "../src/dpstrata/web/static");
-
-await rm(out, { recursive: true, force: true });
-await mkdir(out, { recursive: true });
+const out = await emptied("web");
 const result = await build({
   absWorkingDir: here,
   entryPoints: { planner: "src/main.js", styles: "src/planner.css" },
@@ -28,13 +26,38 @@ const result = await build({
 await cp(path.join(out, "styles.css"), path.join(out, "planner.css"));
 await rm(path.join(out, "styles.css"));
 for (const file of ["index.html", "icon.svg"]) await cp(path.join(here, "src", file), path.join(out, file));
-await writeFile(path.join(out, "SOURCES.txt"), await digest());
+await writeFile(path.join(out, "SOURCES.txt"), await digest("src"));
 await writeFile(path.join(out, "THIRD-PARTY.txt"), await licences(result.metafile));
 
-// What the page was built from, so that a test can tell without Node whether it is built anew.
-async function digest() {
+// The respondents' page loads the randomiser as a file of its own: what is checked is what runs.
+const respond = await emptied("collect");
+await build({
+  absWorkingDir: path.join(here, "respond"),
+  entryPoints: ["page.js", "page.css", "dpstrata-respond.js", "dpstrata-surveyjs.js"],
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: "es2020",
+  charset: "utf8",
+  legalComments: "none",
+  external: ["./dpstrata-respond.js"],
+  outdir: respond,
+});
+for (const file of ["index.html", "icon.svg"]) await cp(path.join(here, "respond", file), path.join(respond, file));
+await writeFile(path.join(respond, "SOURCES.txt"), await digest("respond"));
+
+// The folder that a part of the package serves, without what an earlier build left there.
+async function emptied(part) {
+  const folder = path.resolve(here, `../src/dpstrata/${part}/static`);
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
+
+// What a page was built from, so that a test can tell without Node whether it is built anew.
+async function digest(folder) {
   const files = ["build.mjs", "package-lock.json", "package.json"];
-  for (const file of await readdir(path.join(here, "src"))) files.push(`src/${file}`);
+  for (const file of await readdir(path.join(here, folder))) files.push(`${folder}/${file}`);
   const lines = [];
   for (const file of files.sort()) {
     const content = await readFile(path.join(here, file));

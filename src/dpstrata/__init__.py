@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dpstrata.allocation.proof.bound import Bound
     from dpstrata.allocation.proof.certificate import Certificate, certify
     from dpstrata.allocation.solvers.solve import solve
+    from dpstrata.collect.kit import Kit, respondent_kit
     from dpstrata.designs.record import Design
     from dpstrata.errors import (
         DpstrataError,
@@ -70,6 +71,7 @@ _HOMES = {
     "Frame": "fielding.frames.base",
     "InfeasibleError": "errors",
     "InputError": "errors",
+    "Kit": "collect.kit",
     "MissingExtraError": "errors",
     "NotAvailableError": "errors",
     "PrecisionError": "errors",
@@ -107,6 +109,7 @@ _HOMES = {
     "privatize": "fielding.privatize",
     "publish": "fielding.publish",
     "report_html": "present.report.report",
+    "respondent_kit": "collect.kit",
     "sensitivity": "planning.sensitivity",
     "simulate": "simulation.survey",
     "simulate_pilot": "simulation.pilot",
@@ -131,6 +134,7 @@ __all__ = [
     "Frame",
     "InfeasibleError",
     "InputError",
+    "Kit",
     "MissingExtraError",
     "NotAvailableError",
     "PrecisionError",
@@ -169,6 +173,7 @@ __all__ = [
     "privatize",
     "publish",
     "report_html",
+    "respondent_kit",
     "sensitivity",
     "simulate",
     "simulate_pilot",

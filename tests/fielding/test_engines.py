@@ -90,6 +90,32 @@ def test_every_engine_draws_the_very_sample_that_duckdb_draws(people, id, stratu
     assert len(set(sample.ids)) == 200
 
 
+@pytest.mark.parametrize("id", IDS if "DPSTRATA_PAIRS" in os.environ else IDS[:2])
+def test_every_engine_deals_the_very_forms(people, id):
+    """To the same people: from a file, from a data frame in another order, and on Spark in other parts."""
+    spark, _ = session()
+    names = {"id": id, "stratum": "region"}
+    questions = [dps.Question(name, "category", categories=list("abcdef")) for name in ("x", "y", "z")]
+    here = open_frame(people, **names)
+    frames = [
+        open_frame(pq.read_table(people).to_pandas()[::-1], **names),
+        open_frame(spark.read.parquet(str(people)).repartition(3), **names),
+    ]
+    plan = dps.design(
+        frame_strata(here),
+        questionnaire=dps.Questionnaire(questions),
+        epsilon=1,
+        total=90,
+        forms=[["x"], ["y", "z"]],
+    )
+    sample = draw_sample(plan, here, KEY)
+    dealt = dict(zip(sample.ids, sample.forms, strict=True))
+    assert sorted(set(dealt.values())) == [1, 2]
+    for frame in frames:
+        same = draw_sample(plan, frame, KEY)
+        assert (same.ids, same.strata, same.forms) == (sample.ids, sample.strata, sample.forms)
+
+
 def test_csv_and_data_frames_and_tables_on_spark(people, tmp_path):
     spark, _ = session()
     rows = [("007", 'a, "b"'), ("7", "c"), ("07", 'a, "b"'), ("é", "c"), (" 8", "c"), ("9", "c")]

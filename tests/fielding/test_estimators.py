@@ -62,7 +62,8 @@ def limits_by_hand(plan, told, noised, rows):
         return fraction * mu * (1 - mu) * (1 - m / N) / m + v / m
 
     worth = largest / variances(guess)
-    pilot = (worth * inside + 5 * guess) / (worth + 5)
+    others = 5 * np.maximum(W / worth * worth.sum(), 1) ** 3
+    pilot = (worth * inside + others * guess) / (worth + others)
 
     def away(delta, from_, reach=0.0):
         mu = special.expit(special.logit(pilot) + delta)

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import runpy
 from collections import Counter
 from fractions import Fraction
@@ -17,10 +16,8 @@ from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.privatize import privatize
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.questionnaires.files import RawRow
-from dpstrata.fielding.releases.rows import RowsFielding
-from dpstrata.fielding.releases.tables import TablesFielding
+from row_surveys import estimate_once
 
-REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "0")) // 10 or 60
 QUESTIONS = dps.Questionnaire(
     [
         dps.Question("smokes", "yes_no"),
@@ -104,44 +101,6 @@ def drawn_rows(plan, generator):
             for who in (next(people) for _ in range(int(form.sample_sizes[i])))
         ]
     return rows
-
-
-def estimate_once(plan, rows):
-    """Randomise, publish and estimate as the field does, without files."""
-    if plan.inputs.release == "sums":
-        fielding = TablesFielding()
-        noise = fielding.draw_office_noise(plan, np.zeros(0, dtype=np.int64))
-        columns = fielding.published(plan, rows, noise, lambda number: None)
-        return fielding.estimate(plan, *columns.values())
-    columns = RowsFielding().noised(plan, rows, lambda number: None)
-    names = ("stratum", "form", "cell")
-    return RowsFielding().estimate(plan, *([str(cell) for cell in columns[name]] for name in names))
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_repeated_surveys_are_unbiased_and_as_precise_as_planned(release):
-    """A tenth of the repeats of ``make slow``, where variances are held to 2%."""
-    plan, generator, true = make_plan(release), np.random.default_rng(17), truth()
-    found = {key: [] for key in true}
-    errors = {key: [] for key in true}
-    for _ in range(REPEATS):
-        for row in estimate_once(plan, drawn_rows(plan, generator)).whole:
-            if (row.question, row.answer) in found:
-                found[row.question, row.answer].append(row.estimate)
-                errors[row.question, row.answer].append(row.standard_error)
-    slack = 0.02 if REPEATS >= 1000 else 0.0
-    spread = 5.0 * np.sqrt(0.6 / REPEATS)  # of a variance from so many nearly normal numbers, and its tails
-    for key, values in found.items():
-        z = (np.mean(values) - true[key]) / (np.std(values, ddof=1) / np.sqrt(REPEATS))
-        assert abs(z) < 5.0, key
-        planned = np.mean(np.square(errors[key]))
-        assert np.var(values, ddof=1) / planned == pytest.approx(1.0, abs=slack + 2 * spread), key
-    planned = {question.name: question.standard_error for question in plan.questions}
-    for name in ("smokes", "drinks", "ill", "trust", "income"):
-        key = next(key for key in found if key[0] == name)
-        assert np.std(found[key], ddof=1) / planned[name] == pytest.approx(1.0, abs=slack + spread), name
-    half = sum(np.var(found["home", category], ddof=1) for category in ("rent", "own", "other")) / 2
-    assert np.sqrt(half) / planned["home"] == pytest.approx(1.0, abs=slack + spread)
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -390,79 +349,6 @@ def test_a_file_has_cells_or_answers(survey):
     ):
         released(folder, plan)
     assert not (folder / "ledger.json").exists()
-
-
-def test_every_published_number_has_noise_of_its_own():
-    """Answers that read alike once they are joined are still two entries."""
-    questions = dps.Questionnaire(
-        [
-            dps.Question("a", "category", categories=["bread", "bread and butter"], together="t"),
-            dps.Question("b", "category", categories=["butter and jam", "jam"], together="t"),
-        ]
-    )
-    strata = dps.Strata([3000, 3000])
-    plan = dps.design(
-        strata, questionnaire=questions, epsilon=0.1, device_epsilon=3, release="sums", total=200
-    )
-    fielding = TablesFielding()
-    noise = fielding.draw_office_noise(plan, np.zeros(0, dtype=np.int64))
-    rows = {
-        name: [RawRow(1, (Fraction(0), Fraction(1)))] * int(n)
-        for name, n in zip(strata.names, plan.sample_sizes, strict=True)
-    }
-    columns = fielding.published(plan, rows, noise, lambda number: None)
-    assert len(noise) == len(columns["count"]) == 8
-    assert len(set(zip(columns["stratum"], columns["entry"], strict=True))) == 8
-    with pytest.raises(dps.InputError, match="the office's noise that was kept"):
-        fielding.published(plan, rows, dict(list(noise.items())[1:]), lambda number: None)
-
-
-def test_standard_errors_know_the_noise_of_replaced_rows():
-    """Even where all reported answers agree, or a stratum has one."""
-    strata = dps.Strata([60, 60])
-    questions = dps.Questionnaire([dps.Question("a", "yes_no"), dps.Question("b", "scale", lower=1, upper=5)])
-    plan = dps.design(strata, questionnaire=questions, epsilon=1, total=24)
-    cells = [0] * plan.total
-    forms = [
-        str(t) for i in range(2) for t, form in enumerate(plan.forms, 1) for _ in range(form.sample_sizes[i])
-    ]
-    names = [name for i, name in enumerate(strata.names) for _ in range(int(plan.sample_sizes[i]))]
-    result = RowsFielding().estimate(plan, names, forms, list(map(str, cells)))
-    planned = {question.name: question.standard_error for question in plan.questions}
-    assert all(row.standard_error > 0.3 * planned[row.question] for row in result.whole)
-    assert any("too few for a reliable standard error" in note for note in result.notes)
-
-
-def test_a_census_has_no_sampling_error_however_many_forms_a_question_is_on():
-    strata = dps.Strata([400, 400])
-    questions = dps.Questionnaire(
-        [
-            dps.Question("a", "category", categories=list("abcdef")),
-            dps.Question("b", "category", categories=list("abcdef")),
-            dps.Question("all", "yes_no", everyone=True),
-        ]
-    )
-    plan = dps.design(
-        strata,
-        questionnaire=questions,
-        epsilon=8,
-        device_epsilon=9,
-        release="sums",
-        total=800,
-        forms=[["a"], ["b"]],
-    )
-    rows = {
-        name: [
-            RawRow(t, (Fraction(j % 6, 5), Fraction(j % 2)))
-            for t, form in enumerate(plan.forms, start=1)
-            for j in range(int(form.sample_sizes[i]))
-        ]
-        for i, name in enumerate(strata.names)
-    }
-    (whole,) = [row for row in estimate_once(plan, rows).whole if row.question == "all"]
-    (planned,) = [question.standard_error for question in plan.questions if question.name == "all"]
-    assert whole.standard_error == pytest.approx(planned, rel=0.35)
-    assert whole.estimate == pytest.approx(0.5, abs=6 * planned)
 
 
 def test_rows_from_data_frames_and_odd_values():

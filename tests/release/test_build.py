@@ -50,7 +50,13 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
     committed = {name.removeprefix("src/") for name in committed_files() if name.startswith("src/")}
     shipped = {name for name in names if ".dist-info/" not in name}
     assert shipped == committed
-    for needed in ("web/static/index.html", "web/static/planner.js", "examples/fair1978.csv", "py.typed"):
+    for needed in (
+        "web/static/index.html",
+        "web/static/planner.js",
+        "collect/static/dpstrata-respond.js",
+        "examples/fair1978.csv",
+        "py.typed",
+    ):
         assert f"dpstrata/{needed}" in shipped
     licences = [name for name in names if "/licenses/" in name]
     assert any(name.endswith("LICENSE") for name in licences)
@@ -69,6 +75,7 @@ def test_the_sdist_can_be_tested_and_holds_no_leftovers(built):
         "constraints.txt",
         "tests/test_package.py",
         "web/build.mjs",
+        "web/respond/page.js",
         "docs/index.md",
         "LICENSE",
     ):

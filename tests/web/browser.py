@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import expect, sync_playwright
 
 expect.set_options(timeout=20_000)  # machines may be busy
 
@@ -38,6 +38,16 @@ def find_chromium():
             pytrace=False,
         )
     return found
+
+
+@contextmanager
+def chromium():
+    """Run a Chromium; while it runs, its thread can run no event loop of its own."""
+    path = find_chromium()
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield started
+        started.close()
 
 
 class Visit:
@@ -107,15 +117,21 @@ class Visit:
 
     def find_barriers(self):
         """Return what axe calls serious or critical."""
-        self.page.evaluate(AXE)
-        found = self.page.evaluate(
-            "() => axe.run(document, {resultTypes: ['violations']}).then((run) => run.violations)"
-        )
-        return [
-            f"{rule['id']}: {rule['help']}: {[node['html'][:120] for node in rule['nodes'][:3]]}"
-            for rule in found
-            if rule["impact"] in ("serious", "critical")
-        ]
+        return find_barriers(self.page)
+
+
+def find_barriers(page):
+    """Return what axe calls serious or critical on a page."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE)
+    found = page.evaluate(
+        "() => axe.run(document, {resultTypes: ['violations']}).then((run) => run.violations)"
+    )
+    return [
+        f"{rule['id']}: {rule['help']}: {[node['html'][:120] for node in rule['nodes'][:3]]}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    ]
 
 
 @contextmanager

@@ -6,8 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from browser import ARGUMENTS, find_chromium, visiting
-from playwright.sync_api import sync_playwright
+from browser import chromium, visiting
 from starlette.testclient import TestClient
 
 import dpstrata as dps
@@ -50,12 +49,9 @@ def server():
 
 @pytest.fixture(scope="module")
 def browser():
-    """A Chromium for the tests of one module: while it runs, its thread can run no event loop of its own."""
-    path = find_chromium()
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+    """A Chromium for the tests of one module."""
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import dpstrata as dps
-from dpstrata.web.app import Held, make_app
-from dpstrata.web.guard import POLICY
+from dpstrata.web.app import POLICY, Held, make_app
 from dpstrata.web.limits import LIMITS, Limits
 from dpstrata.web.pool import ClientGoneError, Pool
 from dpstrata.web.replies import RefusedError
@@ -427,7 +426,7 @@ def test_a_server_for_all_addresses_takes_numbers_but_no_other_names():
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:9999", "http://["])
 def test_other_pages_are_refused(client, four, origin):
-    refused(client.post("/api/design", json=four, headers={"origin": origin}), 403, "own page")
+    refused(client.post("/api/design", json=four, headers={"origin": origin}), 403, "the page of this server")
 
 
 def test_no_page_elsewhere_is_given_leave(client):

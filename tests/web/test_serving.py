@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import dpstrata as dps
 from dpstrata.cli import app
-from dpstrata.web.serving import address_of, open_socket, serve
+from dpstrata.web.serving import serve
 
 
 def run(*arguments):
@@ -39,38 +39,6 @@ def test_a_taken_port_is_one_clear_sentence():
         err
         == f"Error: --port {port} is taken by another program; give another one, or none to find a free one.\n"
     )
-
-
-def test_without_a_port_the_next_free_one_is_taken():
-    first = open_socket("127.0.0.1", None)
-    second = open_socket("127.0.0.1", None)
-    try:
-        assert 8000 <= first.getsockname()[1] < second.getsockname()[1] < 8020
-    finally:
-        first.close()
-        second.close()
-
-
-@pytest.mark.parametrize(
-    ("host", "port", "words"),
-    [
-        ("203.0.113.7", 0, "host must be an address of this machine"),
-        ("no such host", 0, "host must be an address of this machine"),
-        ("127.0.0.1", 70000, "port must lie between 0 and 65535"),
-        ("127.0.0.1", -1, "port must lie between 0 and 65535"),
-    ],
-)
-def test_impossible_addresses(host, port, words):
-    with pytest.raises(dps.InputError, match=words):
-        open_socket(host, port)
-
-
-@pytest.mark.parametrize(
-    ("host", "shown"), [("0.0.0.0", "127.0.0.1"), ("127.0.0.1", "127.0.0.1"), ("localhost", "127.0.0.1")]
-)
-def test_the_address_is_one_that_a_browser_reaches(host, shown):
-    with open_socket(host, 0) as opened:
-        assert address_of(opened) == f"http://{shown}:{opened.getsockname()[1]}/"
 
 
 def test_a_missing_extra_names_its_install_command(monkeypatch):

@@ -13,6 +13,7 @@ from dpstrata.cli.cmd_pilot import main_design_command, pilot_command
 from dpstrata.cli.cmd_range import choose_range_command
 from dpstrata.cli.cmd_release import privatize_command, publish_command
 from dpstrata.cli.cmd_report import report_command
+from dpstrata.cli.cmd_respond import kit_command, respond_command
 from dpstrata.cli.cmd_serve import serve_command
 from dpstrata.cli.cmd_solve import solve_epsilon_command
 from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command
@@ -51,6 +52,8 @@ for _name, _command in {
     "main-design": main_design_command,
     "report": report_command,
     "consent": consent_command,
+    "kit": kit_command,
+    "respond": respond_command,
     "serve": serve_command,
     "paper": paper_command,
 }.items():

@@ -134,6 +134,16 @@ def estimate_command(
         Path | None, typer.Option(help="Design document of the pilot, to combine both waves.")
     ] = None,
     pilot_answers: Annotated[Path | None, typer.Option(help="Noised answers of the pilot.")] = None,
+    ratio: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With a questionnaire, estimate a ratio of this figure, written question=answer, to that of "
+            "--over; several answers are separated by |. Repeat both options for more."
+        ),
+    ] = None,
+    over: Annotated[
+        list[str] | None, typer.Option(help="Denominator of a ratio, written question=answer.")
+    ] = None,
     engine: EngineOption = EngineName.duckdb,
     json: Json = False,
 ) -> None:
@@ -153,8 +163,9 @@ def estimate_command(
     require_apart(design, Path(noised), pilot, pilot_answers, out, plot)
     reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
     result = estimate(design, noised, **reading)
+    ratios = _ratios(result, ratio or [], over or [])
     if isinstance(result, QuestionnaireEstimation):
-        _show_questions(result, out, plot, json=json)
+        _show_questions(result, ratios, out, plot, json=json)
         return
     if pilot is not None or pilot_answers is not None:
         result = _with_pilot(result, design, pilot, pilot_answers, reading)
@@ -168,12 +179,11 @@ def estimate_command(
         means = [*rows[:whole], *rows[2 * whole :]]  # without the totals
         intervals_chart(means[:MOST_BARS], confidence=result.confidence, of=result.of).save(plot)
         if len(means) > MOST_BARS and not json:
-            what = "shares" if whole > 1 else "means"
-            typer.echo(f"The chart shows the first {MOST_BARS} of {len(means):,} {what}.")
+            of = f"{len(means):,} {'shares' if whole > 1 else 'means'}"
+            typer.echo(f"The chart shows the first {MOST_BARS} of {of}.")
     if json:
-        named = {"floored": result.floored, "single": result.single, "few": result.few}
-        content: dict[str, Any] = {"of": result.of, "estimates": rows, **named, "notes": result.notes}
-        content |= {"largest_bias": result.largest_bias} if result.stand_ins else {}
+        told = ("floored", "single", "few", "notes", "largest_bias")
+        content = {"of": result.of, "estimates": rows} | {name: getattr(result, name) for name in told}
         typer.echo(dumps(content, indent=1, ensure_ascii=False))
         return
     print_table(result.table)
@@ -181,24 +191,60 @@ def estimate_command(
         print_paragraph(sentence)
 
 
+def _ratios(
+    result: Estimation | ShareEstimation | QuestionnaireEstimation, over: list[str], under: list[str]
+) -> list[QuestionnaireEstimation]:
+    """Estimate the ratios that are asked for."""
+    from dpstrata.errors import InputError, option
+    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+
+    if not over and not under:
+        return []
+    if not isinstance(result, QuestionnaireEstimation):
+        raise InputError(f"{option('ratio' if over else 'over')} requires a design with a questionnaire.")
+    if len(over) != len(under):
+        raise InputError(
+            f"{option('ratio')} and {option('over')} must be given equally often, got {len(over)} and "
+            f"{len(under)}."
+        )
+    names = {row.question for row in result.rows}
+    figures = [[_figure(text, names) for text in texts] for texts in (over, under)]
+    return [result.ratio(*pair) for pair in zip(*figures, strict=True)]
+
+
+def _figure(text: str, names: set[str]) -> tuple[str, list[str]]:
+    """Read a question and its answers; the sign between them may be in the name of either."""
+    known = [name for name in names if text.startswith(f"{name}=")]
+    question = max(known, key=len, default=text.partition("=")[0])
+    return question, text[len(question) + 1 :].split("|")
+
+
 def _show_questions(
-    result: QuestionnaireEstimation, out: Path | None, plot: Path | None, *, json: bool
+    result: QuestionnaireEstimation,
+    ratios: list[QuestionnaireEstimation],
+    out: Path | None,
+    plot: Path | None,
+    *,
+    json: bool,
 ) -> None:
-    """Write and show the estimates of a questionnaire."""
-    from dataclasses import asdict
+    """Write and show the estimates of a questionnaire, and then ratios of them."""
+    from dataclasses import asdict, replace
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
     from dpstrata.files.overwriting import write_result
     from dpstrata.words.question_estimates import questions_in_words, questions_table
 
-    rows = [asdict(row) for row in result.rows]
-    if out is not None:
-        write_result({name: [row[name] for row in rows] for name in rows[0]}, out)
     if plot is not None:
         from dpstrata.present.charts.shares import shares_chart
 
         shares_chart(result).save(plot)
+    found = [row for each in (result, *ratios) for row in each.rows]
+    notes = tuple(note for each in (result, *ratios) for note in each.notes)
+    result = replace(result, rows=tuple(found), notes=notes)
+    rows = [asdict(row) for row in result.rows]
+    if out is not None:
+        write_result({name: [row[name] for row in rows] for name in rows[0]}, out)
     if json:
         typer.echo(dumps({"estimates": rows, "notes": result.notes}, indent=1, ensure_ascii=False))
         return

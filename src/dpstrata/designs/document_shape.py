@@ -47,6 +47,7 @@ class QuestionPart(_Part):
     target_margin: Real | None = None
     together: str | None = None
     everyone: bool = False
+    blank: bool = False
     text: str = ""
     labels: list[str] = []
     translations: list[TranslationPart] = []

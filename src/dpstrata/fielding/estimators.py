@@ -401,14 +401,20 @@ def with_limits(
     plan: Design, stand_ins: IntArray, find_limits: FindLimits
 ) -> Iterator[tuple[Place, Groups, Limits]]:
     """Group strata to the whole, the domains and themselves, and find the intervals of all at once."""
+    places, groups = zip(*grouped(plan, stand_ins), strict=True)
+    joined = Groups.joined(groups, len(plan.strata))
+    limits = find_limits(joined).split([each.number for each in groups])
+    return zip(places, groups, limits, strict=True)
+
+
+def grouped(plan: Design, stand_ins: IntArray) -> list[tuple[Place, Groups]]:
+    """Group strata to the whole, the domains and themselves."""
     sizes, names = plan.strata.sizes, plan.strata.names
     found = find_partitions(plan.strata, plan.inputs)
     places = [Place(part.column or "all", part.groups, part.codes) for part in found]
     places[0] = places[0]._replace(labels=["all"])
     places.append(Place("stratum", names, np.arange(len(names))))
-    groups = [Groups.by_size(place.codes, len(place.labels), sizes, stand_ins) for place in places]
-    limits = find_limits(Groups.joined(groups, len(sizes))).split([each.number for each in groups])
-    return zip(places, groups, limits, strict=True)
+    return [(place, Groups.by_size(place.codes, len(place.labels), sizes, stand_ins)) for place in places]
 
 
 def added(codes: IntArray, number: int, people: IntArray) -> IntArray:

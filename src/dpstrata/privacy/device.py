@@ -8,7 +8,6 @@ Given the same bytes, every implementation of these steps makes the same row.
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -75,11 +74,10 @@ def level_of(share: Fraction, levels: int, source: Source = secrets.token_bytes)
     source : callable
         Where bytes come from.
     """
-    place = share * (levels - 1)
-    lower = math.floor(place)
-    between = place - lower
-    if between == 0:
+    lower, rest = divmod(share.numerator * (levels - 1), share.denominator)
+    if rest == 0:
         return lower
+    between = Fraction(rest, share.denominator)
     return lower + (below(between.denominator, source) < between.numerator)
 
 

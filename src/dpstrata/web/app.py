@@ -14,15 +14,19 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
 
+from dpstrata.servers.files import FreshFiles
+from dpstrata.servers.guard import Guard
 from dpstrata.web.endpoints import ENDPOINTS, Endpoint
-from dpstrata.web.guard import Guard
 from dpstrata.web.limits import LIMITS, Limits
 from dpstrata.web.openapi import openapi_document
 from dpstrata.web.pool import ClientGoneError, Pool
 from dpstrata.web.replies import RefusedError, Reply, reply_error, reply_json
 
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 STATIC = Path(__file__).parent / "static"
 IN_BODY = "refusals=in-body"
 _CLIENT_LEFT = 499
@@ -46,14 +50,18 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
             Route(endpoint.path, service.replier(endpoint), methods=[endpoint.method], name=endpoint.job)
             for endpoint in ENDPOINTS
         ),
-        Mount("/static", _Files(directory=STATIC)),
+        Mount("/static", FreshFiles(directory=STATIC)),
     ]
     return Starlette(
         routes=routes,
         lifespan=service.run_workers,
-        middleware=[Middleware(Guard, host=host)],
+        middleware=[Middleware(Guard, policy=POLICY, explain=_refuse, host=host)],
         exception_handlers={HTTPException: _explain_http, 500: _explain_fault},
     )
+
+
+def _refuse(status: int, sentence: str) -> bytes:
+    return reply_error(status, sentence).content
 
 
 class _Service:
@@ -105,15 +113,6 @@ async def _show_page(request: Request) -> Response:
 
 async def _show_openapi(request: Request) -> Response:
     return _respond(reply_json(openapi_document()))
-
-
-class _Files(StaticFiles):
-    """The files of the page, asked for again every time, so that an update is seen at once."""
-
-    def file_response(self, *arguments: object, **options: object) -> Response:
-        response = super().file_response(*arguments, **options)  # type: ignore[arg-type]
-        response.headers["cache-control"] = "no-cache"
-        return response
 
 
 class Held:

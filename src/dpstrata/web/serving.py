@@ -1,82 +1,14 @@
-"""Starting and stopping the server."""
+"""Starting the planner."""
 
 from __future__ import annotations
 
-import errno
-import ipaddress
-import socket
-import webbrowser
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from dpstrata.errors import InputError, MissingExtraError, option
+from dpstrata.servers.running import serve_until_stopped
 
-FIRST_PORT = 8000
-_TRIED_PORTS = 20
-
-
-def open_socket(host: str, port: int | None) -> socket.socket:
-    """Take a port: the one that is asked for, or the first free one from 8000 on.
-
-    Raises
-    ------
-    InputError
-        If the port is taken or the address is not one of this machine.
-    """
-    if port is not None and not 0 <= port <= 65535:
-        raise InputError(f"{option('port')} must lie between 0 and 65535, got {port}.", value=port)
-    ports = range(FIRST_PORT, FIRST_PORT + _TRIED_PORTS) if port is None else [port]
-    for each in ports:
-        try:
-            return _bind(host, each)
-        except OSError as error:
-            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-                raise InputError(
-                    f"{option('host')} must be an address of this machine, got {host!r}.", value=host
-                ) from None
-            if error.errno == errno.EACCES:
-                raise InputError(
-                    f"{option('port', each)} needs rights that you do not have; use one above 1023.",
-                    value=each,
-                ) from None
-            if error.errno != errno.EADDRINUSE:
-                raise InputError(
-                    f"{host}:{each} cannot be used: {error.strerror or error}.", argument="host", value=host
-                ) from None
-    if port is None:
-        raise InputError(
-            f"ports {ports[0]} to {ports[-1]} are all taken; give a free one with {option('port')}."
-        )
-    raise InputError(
-        f"{option('port', port)} is taken by another program; give another one, or none to find a free one.",
-        value=port,
-    )
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    opened = socket.socket(family, kind, protocol)
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(address)
-        opened.listen(128)
-    except OSError:
-        opened.close()
-        raise
-    return opened
-
-
-def address_of(opened: socket.socket) -> str:
-    """Return the address of the page, as a browser on this machine reaches it."""
-    host, port = opened.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-
-def is_local(opened: socket.socket) -> bool:
-    """Whether this machine alone can reach an address."""
-    return ipaddress.ip_address(opened.getsockname()[0]).is_loopback
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 
 def serve(
@@ -106,39 +38,10 @@ def serve(
     MissingExtraError
         Without the extra ``web``.
     """
-    try:
-        import starlette  # noqa: F401
-        import uvicorn
-    except ImportError:
-        raise MissingExtraError("the planner needs", "web") from None
-    from dpstrata.web.app import make_app
 
-    opened = open_socket(host, port)
-    address = address_of(opened)
+    def make() -> ASGIApp:
+        from dpstrata.web.app import make_app
 
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets=sockets)
-            say(f"The planner is at {address} (Ctrl-C stops it).")
-            if not is_local(opened):
-                say("Anyone who can reach this machine can use it: there is no password and no encryption.")
-            if browser:
-                webbrowser.open(address)
+        return make_app(host=host)
 
-    config = uvicorn.Config(
-        make_app(host=host),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=3,
-        ws="none",
-        lifespan="on",
-    )
-    try:
-        Server(config).run(sockets=[opened])
-    except KeyboardInterrupt:
-        pass
-    finally:
-        opened.close()
-    say("The planner has stopped.")
+    serve_until_stopped(make, name="the planner", host=host, port=port, browser=browser, say=say)

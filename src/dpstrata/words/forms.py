@@ -73,7 +73,7 @@ def _explained(plan: Design) -> str:
         "The last two columns are standard errors if everyone answered every question: without privacy, and "
         "with each question having its part of the budgets."
     )
-    if any(question.kind == "category" for question in plan.questions):
+    if any(question.of_kind.cases(question) for question in plan.inputs.questionnaire or ()):
         said += " Of a category: the root of half the sum of the variances of its shares."
     return said
 

@@ -10,6 +10,7 @@ from dpstrata.words.numbers import at_error
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
 _FEW = 10
+_LISTED = 5
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +53,23 @@ def few_answers(forms: Sequence[IntArray]) -> list[str]:
         return []
     places = "1 stratum and form has" if few == 1 else f"{few:,} strata and forms have"
     return [f"{places} fewer than {_FEW} answers, too few for a reliable standard error."]
+
+
+def ratio_name(over: str, answers: Sequence[str], under: str, others: Sequence[str]) -> tuple[str, str]:
+    """Name the questions of a ratio, and its answers."""
+    return f"{over} / {under}", f"{' + '.join(answers)} / {' + '.join(others)}"
+
+
+def ratio_left_out(question: str, answer: str, groups: Sequence[tuple[str, str]], most: float) -> list[str]:
+    """Say where a ratio is not given, and why."""
+    if not groups:
+        return []
+    named = ["the whole" if column == "all" else f"{column} {label!r}" for column, label in groups]
+    more = f" and {len(named) - _LISTED:,} more" if len(named) > _LISTED else ""
+    return [
+        f"The ratio {question} ({answer}) is left out for {', '.join(named[:_LISTED])}{more}: the standard "
+        f"error of its denominator is {100 * most:.3g}% of it or more."
+    ]
 
 
 def questions_in_words(result: QuestionnaireEstimation) -> list[str]:

@@ -23,6 +23,15 @@ SECRET = (
     "the answers before noise is added",
     "the key used for the draw",
 )
+COMPLETE_ROWS = (
+    "a row counts only if every question of its form is answered, and leaving one blank is the same as not "
+    "taking part"
+)
+BLANKS = "a question that may be left blank has one more answer, a blank, which is randomised like the others"
+OTHER_BLANKS = (
+    "a row counts only if all other questions of its form are answered, and leaving one of them blank is the "
+    "same as not taking part"
+)
 EVERYONE_ANSWERS = "everyone invited answers, or whether someone answers is unrelated to who they are"
 SOME_ANSWER = (
     "in each stratum, at least the stated share of people would answer if invited, and that share is public; "
@@ -149,10 +158,21 @@ def _assumptions(
         from_answers if on_deviations > 0 else NOT_FROM_ANSWERS,
         inputs.release_form.assumption,
         *inputs.release_form.also_assumed,
+        *_blanks(inputs),
         ONCE,
         *(() if waves is None else (DRAWN_APART,)),
         *((SAME_PEOPLE,) if inputs.questions > 1 else ()),
     ]
+
+
+def _blanks(inputs: Inputs) -> tuple[str, ...]:
+    """Say what becomes of questions that are left blank."""
+    asked = inputs.questionnaire
+    if asked is None:
+        return ()
+    if not any(question.blank for question in asked):
+        return (COMPLETE_ROWS,)
+    return (BLANKS,) if all(question.blank for question in asked) else (BLANKS, OTHER_BLANKS)
 
 
 def _waves_in_words(inputs: Inputs, waves: Waves, spent: float) -> str:

@@ -311,6 +311,26 @@ def test_the_gap_of_overlapping_figures_is_small_from_a_thousand_interviews_on(
         assert solution.bound.relative_gap < 1e-4
 
 
+def crossed(seed: int) -> NoisedOnce:
+    """Dozens of strata crossed by many groups, often where noise is much of the variance."""
+    rng = np.random.default_rng([77, seed])
+    k, families = int(rng.integers(8, 60)), int(rng.integers(2, 4))
+    columns = [int(rng.integers(2, 9)) for _ in range(families)]
+    sizes = np.floor(10 ** rng.uniform(2.5, 5, k)).astype(np.int64)
+    codes = [rng.permutation(np.arange(k) % number) for number in columns]
+    sds, epsilon = 10 ** rng.uniform(-2.5, -0.31, k), float(10 ** rng.uniform(-2, 0.5))
+    return noised_once(sizes, sds, *codes, epsilon=epsilon, total=int(rng.integers(1000, 3000)))
+
+
+# The first two were left with gaps of 0.03% and 0.2% by a search that divided boxes at other cells.
+@pytest.mark.parametrize("seed", sorted(range(24), key=lambda seed: seed not in (10, 20))[: few(2, of=24)])
+def test_the_gap_is_small_where_many_groups_cross_dozens_of_strata(seed: int) -> None:
+    problem = crossed(seed)
+    solution = solve_noised_once(problem)
+    check(problem, solution)
+    assert solution.bound.relative_gap < 1e-4
+
+
 def test_any_prices_give_a_valid_bound() -> None:
     rng = np.random.default_rng(20)
     for _ in range(100):

@@ -126,6 +126,25 @@ def test_coverage_of_many_surveys(setting):
     assert upper.max() <= 1
 
 
+@pytest.mark.parametrize(
+    ("sizes", "answers", "true"),
+    [
+        ([974, 5195, 1284], [87, 71, 82], [36, 147, 25]),
+        ([4850, 1055, 4204], [77, 82, 81], [53, 19, 42]),
+        ([1172, 4749, 3605], [83, 76, 81], [48, 92, 27]),
+        ([828, 4564, 3570], [73, 82, 85], [23, 54, 61]),
+    ],
+)
+def test_coverage_where_answers_count_very_differently(sizes, answers, true):
+    """With five answers lent to every stratum alike it was 0.87 to 0.92: a large one may report nothing."""
+    sizes, true, rng = np.array(sizes), np.array(true), np.random.default_rng(8)
+    sampled = rng.hypergeometric(true, sizes - true, answers, (REPEATS, 3))
+    _, lower, upper = limits(sampled, sizes=sizes, answers=answers)
+    truth = true.sum() / sizes.sum()
+    covered = np.mean((lower <= truth) & (truth <= upper))
+    assert covered >= LEAST - STANDARD_ERRORS * np.sqrt(LEAST * (1 - LEAST) / REPEATS)
+
+
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-50, 250), st.integers(1, 200)), min_size=1, max_size=4),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+from fractions import Fraction
 
 import pytest
 
@@ -215,6 +216,40 @@ def test_it_shows_itself():
     assert "&lt;b&gt;" in html
     assert "<caption>1 question</caption>" in html
     assert "together" not in html
+
+
+def test_a_blank_is_one_more_answer():
+    home = dps.Question("home", "category", categories=["rent", "own"], blank=True)
+    smokes = dps.Question("smokes", "yes_no", blank=True, labels=["Nein", "Ja"])
+    assert (home.levels, smokes.levels) == (3, 3)
+    assert (home.answers, smokes.answers) == ("rent, own, or blank", "yes or no, or blank")
+    for question, answers in ((home, ["rent", "own", None]), (smokes, ["No", "1", " "])):
+        kind = question.of_kind
+        assert [kind.share_of(question, answer) for answer in answers] == [0, Fraction(1, 2), 1]
+        assert kind.share_of(question, "perhaps") is None
+        assert kind.answer_at(question, 2, 3) == "no answer"
+        assert kind.in_table(3, None) == kind_named("category").in_table(3, None)
+    assert kind_named("yes_no", blank=True).cases(smokes) == ("no", "yes", "no answer")
+    plain = dps.Question("smokes", "yes_no")
+    assert plain.of_kind.share_of(plain, "") is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (SCALE, "blank must be left out of a scale question, whose blanks do not count"),
+        (NUMBER, "blank must be left out of a number question, whose blanks do not count"),
+        (
+            {"kind": "category", "categories": ["no answer", "b"]},
+            "a question that may be left blank must have no category 'no answer', which is a blank",
+        ),
+    ],
+)
+def test_where_a_blank_is_no_answer(fields, words):
+    with pytest.raises(dps.QuestionnaireError, match=words):
+        dps.Question("q", **fields, blank=True)
+    with pytest.raises(dps.QuestionnaireError, match="blank must be true or false, got 'x'"):
+        dps.Question("q", "yes_no", blank="x")
 
 
 def test_every_kind_is_complete():

@@ -29,6 +29,17 @@ FULL = (
 )
 
 
+def test_blanks_have_a_column_only_where_some_question_may_be_left_blank(tmp_path):
+    questions = read(tmp_path, "question,kind,blank\na,yes_no,yes\nb,yes_no,\n")
+    assert [question.blank for question in questions] == [True, False]
+    assert questions.table()["blank"] == ["yes", None]
+    assert "blank" not in dps.Questionnaire(questions[1:]).table()
+    with pytest.raises(
+        dps.QuestionnaireError, match="line 2, column 'blank': blank must be left out of a scale"
+    ):
+        read(tmp_path, "question,kind,lower,upper,blank\na,scale,1,5,yes\n")
+
+
 def test_every_column(tmp_path):
     questions = read(tmp_path, FULL)
     assert questions == dps.Questionnaire(
@@ -172,6 +183,7 @@ def questions(draw):
     fields["importance"] = draw(numbers(1e-6, 1e6))
     fields["text"] = draw(words) + draw(st.sampled_from(["", "\n", ' "', ";,\t|"])) + draw(words)
     fields["everyone"] = draw(st.booleans())
+    fields["blank"] = kind in ("yes_no", "category") and draw(st.booleans())
     together = None if fields["everyone"] else draw(st.sampled_from([None, "a", "b"]))
     return kind, {**fields, "together": together}
 

@@ -135,6 +135,9 @@ def first_guess(found: FloatArray, answers: FloatArray, groups: Groups) -> Float
 def pilot_values(found: FloatArray, variances: FloatArray, guess: FloatArray, groups: Groups) -> FloatArray:
     """Pull the estimates of parts towards their group, as far as they are uncertain.
 
+    The more an answer counts, the farther: a part with few answers and many people that happens to report
+    nothing would otherwise hide most of the variance.
+
     Parameters
     ----------
     found : array
@@ -145,9 +148,13 @@ def pilot_values(found: FloatArray, variances: FloatArray, guess: FloatArray, gr
         A value for each group.
     """
     middle = guess[groups.codes]
-    known = np.full(len(found), np.inf)  # as many answers without noise are as precise
+    known = np.zeros(len(found))  # as many answers without noise are as precise
     np.divide(middle * (1.0 - middle), variances, out=known, where=variances > 0)
-    share = _FROM_OTHERS / (known + _FROM_OTHERS)
+    unsure = known > 0
+    # how much more an answer counts here than in the group
+    load = groups.weights * groups.add(known)[groups.codes] / np.where(unsure, known, 1.0)
+    others = _FROM_OTHERS * np.maximum(load, 1.0) ** 3
+    share = np.where(unsure, others / (known + others), 0.0)
     return np.asarray((1.0 - share) * np.clip(found, 0.0, 1.0) + share * middle)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.estimators import places
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.identity import Same
 from dpstrata.privacy.device import places_of
 from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
@@ -93,26 +95,36 @@ def _require_dealt(plan: Design, t: int, answers: IntArray) -> None:
         )
 
 
-def table_entries(plan: Design, t: int, questions: tuple[str, ...]) -> list[str]:
-    """Name what a published table of a form has: its combinations, the count of yes, or a sum of levels."""
+def table_entries(plan: Design, t: int, questions: tuple[str, ...]) -> tuple[str, ...]:
+    """Name what a published table of a form has: its combinations, the count of yes, or a sum of levels.
+
+    Once for a table, because every stratum asks for them.
+    """
+    return _entries(Same(plan), t, questions)
+
+
+@lru_cache(maxsize=1024)
+def _entries(same: Same, t: int, questions: tuple[str, ...]) -> tuple[str, ...]:
+    plan: Design
+    (plan,) = same.things  # type: ignore[assignment]
     form = plan.forms[t]
     levels = dict(zip(form.questions, form.levels, strict=True))
     assert plan.inputs.questionnaire is not None
     named = {question.name: question for question in plan.inputs.questionnaire}
     if len(questions) == 1:
         question = named[questions[0]]
-        if question.kind == "yes_no":
-            return ["yes"]
-        if question.kind in ("scale", "number"):
-            return ["sum of levels"]
+        if question.of_kind.averaged:
+            return ("sum of levels",)
+        if not question.of_kind.cases(question):
+            return ("yes",)
     every = [levels[name] for name in questions]
-    return [
+    return tuple(
         f" {SEPARATOR} ".join(
             str(named[name].of_kind.answer_at(named[name], place, levels[name]))
             for name, place in zip(questions, places_of(cell, every), strict=True)
         )
         for cell in range(math.prod(every))
-    ]
+    )
 
 
 def counts_of_cells(plan: Design, t: int, cells: Sequence[int], questions: tuple[str, ...]) -> list[int]:
@@ -147,9 +159,8 @@ def sensitivity(plan: Design, t: int, questions: tuple[str, ...]) -> int:
         return 2
     form = plan.forms[t]
     assert plan.inputs.questionnaire is not None
-    kind = next(each.kind for each in plan.inputs.questionnaire if each.name == questions[0])
-    levels = form.levels[form.questions.index(questions[0])]
-    return {"yes_no": 1, "category": 2}.get(kind, levels - 1)
+    kind = next(each.of_kind for each in plan.inputs.questionnaire if each.name == questions[0])
+    return round(kind.in_table(form.levels[form.questions.index(questions[0])], None)[1])
 
 
 def published_counts(

@@ -44,8 +44,8 @@ def read_rows(
 ) -> Sequence[Row | RawRow | None]:
     """Read the rows of a file, whose people were dealt these forms; ``None`` for someone who was not drawn.
 
-    Nor does a row count in which a question was left blank. A file with a column ``cell`` has what devices
-    sent; any other has a column for each question.
+    Nor does a row count in which a question was left blank, unless it may be. A file with a column ``cell``
+    has what devices sent; any other has a column for each question.
     """
     table = read_table(path, sheet=sheet)
     assert plan.inputs.questionnaire is not None
@@ -111,7 +111,7 @@ def _raw_row(
     """Read the answers of one person to the questions of their form, or note which are none."""
     shares = []
     cells = {question.name: table.columns[question.name][row] for question in questions}
-    if any(text_of(cell) == "" for cell in cells.values()):
+    if any(text_of(cells[question.name]) == "" for question in questions if not question.blank):
         return None
     for question in questions:
         share = question.of_kind.share_of(question, cells[question.name])

@@ -43,6 +43,10 @@ class Question:
         be tabulated together.
     everyone : bool
         Whether it is on every form; it cannot be kept together with others then.
+    blank : bool
+        Whether a yes/no or category question may be left blank: a blank is then an answer of its own, called
+        ``no answer``, which is randomised and counted like the others. A row in which any other question is
+        left blank does not count.
     text : str
         The question as respondents read it.
     labels : sequence of str
@@ -78,6 +82,7 @@ class Question:
     target_margin: float | None = None
     together: str | None = None
     everyone: bool = False
+    blank: bool = False
     text: str = ""
     labels: Sequence[str] = ()
     translations: Sequence[Translation] = ()
@@ -93,7 +98,7 @@ class Question:
     @property
     def of_kind(self) -> QuestionKind:
         """What questions of this kind have in common."""
-        return kind_named(self.kind)
+        return kind_named(self.kind, blank=self.blank)
 
     @property
     def range(self) -> float:

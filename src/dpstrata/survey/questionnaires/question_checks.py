@@ -8,7 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpstrata.files.columns import Finding
-from dpstrata.survey.questionnaires.kinds.base import KINDS, OF_KINDS, is_plain, kind_named, read_kind
+from dpstrata.survey.questionnaires.kinds.base import (
+    KINDS,
+    OF_KINDS,
+    OR_BLANK,
+    is_plain,
+    kind_named,
+    read_kind,
+)
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 from dpstrata.survey.questionnaires.translation import find_translated, lines, read_labels
 
@@ -35,8 +42,9 @@ def read_question(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Findin
     found += mistakes
     if isinstance(given["translations"], list):
         read["translations"] = tuple(given["translations"])
-    if not isinstance(given["everyone"], bool):
-        found.append(_must("everyone", "be true or false", repr(given["everyone"])))
+    for name in ("everyone", "blank"):
+        if not isinstance(given[name], bool):
+            found.append(_must(name, "be true or false", repr(given[name])))
     read["kind"] = read_kind(given["kind"])
     if read["kind"] is None:
         found.append(_must("kind", f"be one of {', '.join(KINDS)}", repr(given["kind"])))
@@ -129,6 +137,12 @@ def _find_of_kind(read: dict[str, Any], wrong: set[str]) -> Iterator[Finding]:
             instead = f" ({kind.instead[name]})" if name in kind.instead else ""
             value = "|".join(read[name]) if name == "categories" else f"{read[name]:g}"
             yield _must(name, f"be left out of a {kind.title} question{instead}", value)
+    if read["blank"] is True and read["kind"] not in OR_BLANK:
+        rule = (
+            f"be left out of a {kind.title} question, whose blanks do not count (make it a category question "
+            "to count them)"
+        )
+        yield _must("blank", rule, "yes")
     if not wrong & set(kind.fields):
         yield from kind.find(read)
     if not wrong & {"categories", "labels"}:

@@ -20,7 +20,7 @@ from dpstrata.survey.questionnaires.translation import Translation
 
 COLUMNS = (
     *("question", "kind", "lower", "upper", "step", "categories", "importance"),
-    *("target_se", "target_margin", "together", "everyone", "text", "labels"),
+    *("target_se", "target_margin", "together", "everyone", "blank", "text", "labels"),
 )
 _WORDING = ("text", "labels")  # what there can be in several languages
 _IN_LANGUAGE = re.compile(r"(text|labels)\s*::\s*(.+)", re.IGNORECASE)
@@ -49,11 +49,13 @@ def questions_from_table(table: Table) -> tuple[str, list[dict[str, Any]]]:
 
 
 def question_columns(questions: Sequence[Mapping[str, Any]], language: str) -> dict[str, list[Any]]:
-    """Return the columns of a table of questions; those of labels and languages only if there are any."""
+    """Return the columns of a table of questions; some only if there is anything in them."""
     columns = {}
     for column in COLUMNS:
         cells = [question["name" if column == "question" else column] for question in questions]
         columns[column] = [_written(cell) for cell in cells]
+    if not any(columns["blank"]):
+        del columns["blank"]
     own = f"::{language}" if language else ""
     wording = {f"{part}{own}": columns.pop(part) for part in _WORDING}
     for row, question in enumerate(questions):
@@ -151,7 +153,8 @@ def _cells(known: KnownColumns) -> list[dict[str, Any]]:
         columns["name" if column == "question" else column] = known.optional_texts(column)
     for column in ("categories", "labels"):
         columns[column] = [_listed(text) for text in known.optional_texts(column)]
-    columns["everyone"] = read_switches(known, "everyone")
+    for column in ("everyone", "blank"):
+        columns[column] = read_switches(known, column)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -19,8 +19,6 @@ _ASSUMED = (
     "forms are fixed before any answer is seen, and are the same in all strata",
     "every person in the sample gets one form, dealt at random as part of the secret draw, and nobody learns "
     "who got which",
-    "a row counts only if every question of its form is answered, and leaving one blank is the same as not "
-    "taking part",
 )
 _FORMS = "the questionnaire, its forms, and how many people get each of them in each stratum"
 _WHO_GOT = "who got which form"
@@ -35,7 +33,7 @@ class _OfRows:
 
     @property
     def also_assumed(self) -> tuple[str, ...]:
-        """Say how forms come to people, and what becomes of incomplete rows."""
+        """Say how forms come to people."""
         return _ASSUMED
 
 

@@ -24,7 +24,11 @@ def test_every_kind(tmp_path):
         [
             dps.Question("smokes", "yes_no", text="Do you smoke?", labels=["No", "Yes"]),
             dps.Question(
-                "colour", "category", categories=["red", "green", "blue"], text="Which colour?", labels=labels
+                *("colour", "category"),
+                categories=["red", "green", "blue"],
+                blank=True,
+                text="Which colour?",
+                labels=labels,
             ),
             dps.Question("colours/red", "yes_no", text="Which colours? – Red", **together),
             dps.Question("colours/green", "yes_no", text="Which colours? – Green", **together),
@@ -34,6 +38,21 @@ def test_every_kind(tmp_path):
             dps.Question("height", "number", lower=0.5, upper=2.5, text="How tall are you?"),
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("required", "blank"),
+    [("yes", False), ("TRUE", False), ("true()", False), ("no", True), (None, True), ("today() > 1", True)],
+)
+def test_a_choice_that_is_not_required_may_be_left_blank(tmp_path, required, blank):
+    """Not so what is ticked, where no tick is a no, nor numbers, which are refused as blanks."""
+    rows = ("select_one yn", "select_one c", "select_multiple c", "range", "integer")
+    survey = [["type", "name", "constraint", "bind::required"]]
+    survey += [[kind, f"q{i}", ". > 0 and . < 9", required] for i, kind in enumerate(rows)]
+    for row in survey[1:5]:
+        row[2] = None
+    form = read(tmp_path, survey=survey, choices=[*YES_NO, *COLOURS])
+    assert [question.blank for question in form] == [blank, blank, False, False, False, False, False]
 
 
 def test_languages(tmp_path):
@@ -249,6 +268,17 @@ BOUNDS = (
             "type': type must be select_one, select_multiple, range, integer or decimal, or one without an answer, "
             "got 'selct_one yn'.",
         ),
+        *(
+            (
+                [kind, "q", None, None, ". != 'x'"],
+                f"constraint': constraint must be empty for {words}, got \". != 'x'\".",
+            )
+            for kind, words in (
+                ("select_one yn", "select_one; remove the choices that are not allowed"),
+                ("select_multiple yn", "select_multiple; every combination of choices can be reported"),
+                ("range", "range; use start and end in parameters"),
+            )
+        ),
         (["begin group", "g"], "type': begin group must be closed by end group."),
         (["end group"], "type': end group must follow begin group."),
     ],
@@ -360,6 +390,32 @@ def test_mistakes_in_choices(tmp_path, choice, sentence):
                 "choices": YES_NO[:1] + COLOURS,
             },
             "sheet 'survey', row 2, column 'dp_importance': importance must lie between 1e-06 and 1e+06, got -1.",
+        ),
+        *(
+            (
+                {
+                    "survey": [["type", "name", "dp_upper"], [kind, "m", 5]],
+                    "choices": YES_NO[:1] + COLOURS,
+                },
+                f"sheet 'survey', row 2, column 'dp_upper': dp_upper must be empty for {words}, got 5.",
+            )
+            for kind, words in (
+                ("select_one c", "select_one; its answers are choices"),
+                ("select_multiple c", "select_multiple; its answers are choices"),
+                ("range", "range; use start and end in parameters"),
+            )
+        ),
+        (
+            {
+                "survey": [
+                    ["type", "name", "dp_together"],
+                    ["select_multiple c", "m", None],
+                    ["select_one c", "a", "m"],
+                ],
+                "choices": YES_NO[:1] + COLOURS,
+            },
+            "sheet 'survey', row 3, column 'dp_together': dp_together must not be the name of a select_multiple row; to "
+            "keep both together, put another name in dp_together of both rows, got 'm'.",
         ),
     ],
 )

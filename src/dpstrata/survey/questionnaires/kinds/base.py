@@ -26,6 +26,10 @@ KINDS = {
     "scale": "Scale",
     "number": "Number",
 }
+# kinds that can be left blank: class in the same module of those that may
+OR_BLANK = {"yes_no": "YesNoOrBlank", "category": "CategoryOrBlank"}
+BLANK = "no answer"
+"""The answer that a blank is, where a question may be left blank."""
 OF_KINDS = ("lower", "upper", "step", "categories")
 """Fields of a question that some kinds have and others do not."""
 
@@ -76,6 +80,8 @@ class QuestionKind:
     """What to do, by a field that it does not have."""
     told_by: ClassVar[tuple[str, ...]]
     """Columns of a file of spreads that tell something about the answers."""
+    averaged: ClassVar[bool] = False
+    """Whether answers are numbers, whose mean is estimated."""
 
     def find(self, given: dict[str, Any]) -> Iterator[Finding]:
         """Find what is wrong with the fields of a question of this kind, each of which can be read.
@@ -159,9 +165,10 @@ class QuestionKind:
 
 
 @cache
-def kind_named(name: str) -> QuestionKind:
-    """Load a kind."""
-    kind: QuestionKind = getattr(import_module(f"{__package__}.{name}"), KINDS[name])()
+def kind_named(name: str, *, blank: bool = False) -> QuestionKind:
+    """Load a kind, or what becomes of it where questions may be left blank."""
+    named = OR_BLANK[name] if blank else KINDS[name]
+    kind: QuestionKind = getattr(import_module(f"{__package__}.{name}"), named)()
     return kind
 
 

@@ -12,7 +12,14 @@ from dpstrata.files.columns import Finding
 from dpstrata.files.tables import text_of
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.rows import Quadratic, shares_in_row
-from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, QuestionKind, is_plain
+from dpstrata.survey.questionnaires.kinds.base import (
+    BLANK,
+    Given,
+    Impossible,
+    Known,
+    QuestionKind,
+    is_plain,
+)
 from dpstrata.survey.strata_columns import spread_of_proportions
 
 if TYPE_CHECKING:
@@ -43,6 +50,9 @@ class Category(QuestionKind):
                 yield Finding(None, "categories", rule, repr(name))
             elif name in names[:place]:
                 yield Finding(None, "categories", "names of categories must differ", f"{name!r} twice")
+        if given["blank"] is True and BLANK in names:
+            rule = f"a question that may be left blank must have no category {BLANK!r}, which is a blank"
+            yield Finding(None, "categories", rule, repr(BLANK))
 
     def candidates(self, question: Question) -> tuple[int, ...]:
         """Count the categories."""
@@ -125,6 +135,22 @@ class Category(QuestionKind):
         names = question.categories
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         return f"{', '.join(names[:_LISTED])}{more}"
+
+
+class CategoryOrBlank(Category):
+    """One of several named answers or none, which is one more answer."""
+
+    def cases(self, question: Question) -> tuple[str, ...]:
+        """Return the categories, and a blank."""
+        return (*Category.cases(self, question), BLANK)
+
+    def share_of(self, question: Question, answer: object) -> Fraction | None:
+        """Find the category; nothing is a blank."""
+        return Category.share_of(self, question, text_of(answer) or BLANK)
+
+    def answers(self, question: Question) -> str:
+        """List the first few categories."""
+        return f"{Category.answers(self, question)}, or blank"
 
 
 def completed(shares: FloatArray) -> FloatArray:

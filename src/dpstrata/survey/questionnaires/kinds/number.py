@@ -39,6 +39,7 @@ class Number(QuestionKind):
     fields: ClassVar[tuple[str, ...]] = ("lower", "upper")
     instead: ClassVar[Mapping[str, str]] = {"step": "use a scale for answers on a grid"}
     told_by: ClassVar[tuple[str, ...]] = ("sd", "mean")
+    averaged: ClassVar[bool] = True
     rounded: ClassVar[bool] = True
     """Whether answers can lie between levels."""
 

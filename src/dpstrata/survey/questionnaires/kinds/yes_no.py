@@ -11,8 +11,13 @@ import numpy as np
 from dpstrata.files.columns import Finding
 from dpstrata.files.tables import text_of
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, as_numbers
-from dpstrata.survey.questionnaires.kinds.category import Category, out_of_bounds, whole_numbers
+from dpstrata.survey.questionnaires.kinds.base import BLANK, Given, Impossible, Known, as_numbers
+from dpstrata.survey.questionnaires.kinds.category import (
+    Category,
+    CategoryOrBlank,
+    out_of_bounds,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
@@ -84,3 +89,28 @@ class YesNo(Category):
     def answers(self, question: Question) -> str:
         """Say it."""
         return "yes or no"
+
+
+class YesNoOrBlank(CategoryOrBlank):
+    """Yes, no or nothing: three categories, whose shares are estimated."""
+
+    title: ClassVar[str] = YesNo.title
+    fields: ClassVar[tuple[str, ...]] = YesNo.fields
+
+    def cases(self, question: Question) -> tuple[str, ...]:
+        """Return no, yes and a blank."""
+        return ("no", "yes", BLANK)
+
+    def labelled(self, categories: Sequence[str]) -> int:
+        """No and yes."""
+        return 2
+
+    def share_of(self, question: Question, answer: object) -> Fraction | None:
+        """Read yes and no as people write them; nothing is a blank."""
+        value = _WORDS.get(text_of(answer).casefold())
+        plain = text_of(answer) if value is None else ("no", "yes")[value]
+        return CategoryOrBlank.share_of(self, question, plain)
+
+    def answers(self, question: Question) -> str:
+        """Say it."""
+        return "yes or no, or blank"

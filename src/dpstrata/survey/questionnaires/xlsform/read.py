@@ -28,6 +28,7 @@ _DEFAULTS: Fields = {
     **dict.fromkeys(("categories", "labels", "translations"), ()),
     "importance": 1.0,
     "everyone": False,
+    "blank": False,
     "text": "",
 }
 # where a field comes from, if it is wrong
@@ -41,10 +42,12 @@ _COLUMNS = {
     "target_se": "dp_target",
     "together": "dp_together",
     "everyone": "dp_everyone",
+    "blank": "required",
 }
 _RANGE = {"start": 1.0, "end": 10.0, "step": 1.0}  # what XLSForms take where nothing is said
 _PARAMETER = re.compile(r"([^\s=,;]+)\s*=\s*([^\s=,;]+)[\s,;]*")
 _ANSWERED = "select_one, select_multiple, range, integer or decimal"
+_REQUIRED = ("yes", "true", "true()", "1")
 _LISTED = 5
 
 
@@ -79,6 +82,7 @@ class Form:
         self.questions: list[Fields] = []
         self.rows: list[int] = []
         self.findings: list[Finding] = []
+        self._own_groups: set[str] = set()  # of rows with several choices, under their names
         self._open: list[tuple[str, int]] = []  # groups and repetitions that have not ended
         known = book.survey.known
         self._texts = {name: known.optional_texts(name) for name in known.cells}
@@ -90,6 +94,7 @@ class Form:
                 self._read(row)
         for what, row in self._open:
             self._report(row, "type", f"begin {what} must be closed by end {what}")
+        self._refuse_shared_groups()
         for finding in find_among(self.questions):
             assert finding.row is not None
             self._take(self.rows[finding.row], finding)
@@ -178,10 +183,37 @@ class Form:
             self.questions.append(fields)
             self.rows.append(row)
 
+    def _refuse_bounds(self, row: int, kind: RowType, instead: str) -> None:
+        """Refuse bounds where they would not be applied."""
+        for column in ("dp_lower", "dp_upper"):
+            if self._text(row, column):
+                rule = f"{column} must be empty for {kind.role}; {instead}"
+                self._report(row, column, rule, self._text(row, column))
+
+    def _refuse_constraint(self, row: int, kind: RowType, instead: str) -> None:
+        """Refuse a constraint that would not be applied; references to other questions are refused anyway."""
+        constraint = self._text(row, "constraint")
+        if constraint not in ("", "true()") and "${" not in constraint:
+            rule = f"constraint must be empty for {kind.role}; {instead}"
+            self._report(row, "constraint", rule, repr(constraint))
+
+    def _refuse_shared_groups(self) -> None:
+        """Refuse names of groups that would silently join the choices of another row."""
+        for row in dict.fromkeys(self.rows):
+            group = self._text(row, "dp_together")
+            if group in self._own_groups:
+                rule = (
+                    "dp_together must not be the name of a select_multiple row; to keep both together, put "
+                    "another name in dp_together of both rows"
+                )
+                self._report(row, "dp_together", rule, repr(group))
+
     # --- kinds of questions -------------------------------------------------------------------------
 
     def _select_one(self, row: int, kind: RowType) -> list[Fields]:
-        """Make a category question, or yes/no if the choices mean that."""
+        """Make a category question, or yes/no if the choices mean that; it may be blank unless required."""
+        self._refuse_bounds(row, kind, "its answers are choices")
+        self._refuse_constraint(row, kind, "remove the choices that are not allowed")
         choices = self._choices(row, kind)
         if choices is None:
             return []
@@ -189,11 +221,14 @@ class Form:
         fields: Fields = {"kind": "yes_no"} if named else {"kind": "category"}
         if not named:
             fields["categories"] = [choice.name for choice in choices]
+        fields["blank"] = self._text(row, "required").casefold() not in _REQUIRED
         name = self._text(row, "name")
         return [{"name": name, **fields, **self._wording(row, named or choices)}]
 
     def _select_multiple(self, row: int, kind: RowType) -> list[Fields]:
-        """Make a yes/no question of each choice, kept together."""
+        """Make a yes/no question of each choice, kept together; what is not ticked is no."""
+        self._refuse_bounds(row, kind, "its answers are choices")
+        self._refuse_constraint(row, kind, "every combination of choices can be reported")
         choices = self._choices(row, kind)
         name = self._text(row, "name")
         if choices is None or not name:
@@ -203,6 +238,7 @@ class Form:
         fields: Fields = {"kind": "yes_no"}
         if len(choices) > 1 and not self._everyone[row] and not self._text(row, "dp_together"):
             fields["together"] = name
+            self._own_groups.add(name)
         return [
             {"name": f"{name}/{choice.name}", **fields, **self._option_wording(row, choice)}
             for choice in choices
@@ -210,6 +246,8 @@ class Form:
 
     def _range(self, row: int, kind: RowType) -> list[Fields]:
         """Make a scale, or a number if it has too many points."""
+        self._refuse_bounds(row, kind, "use start and end in parameters")
+        self._refuse_constraint(row, kind, "use start and end in parameters")
         text = self._text(row, "parameters")
         given = {key.casefold(): read_number(value) for key, value in _PARAMETER.findall(text)}
         values = {name: given.get(name, default) for name, default in _RANGE.items()}

@@ -15,7 +15,10 @@ from dpstrata.survey.questionnaires.question_columns import KnownColumns
 OWN_NUMBERS = ("dp_lower", "dp_upper", "dp_importance", "dp_target")
 OWN = (*OWN_NUMBERS, "dp_everyone", "dp_together")
 """Columns that other tools do not know, and ignore."""
-_SURVEY = ("type", "name", "relevant", "constraint", "calculation", "choice_filter", "parameters", "disabled")
+_SURVEY = (
+    *("type", "name", "relevant", "required", "constraint", "calculation", "choice_filter", "parameters"),
+    "disabled",
+)
 _ALIASES = {
     "command": "type",
     "tag": "name",

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dpstrata.web.replies import Reply, reply_error
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 HEADERS = {
-    "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "x-frame-options": "DENY",
@@ -37,12 +30,26 @@ class Guard:
     ----------
     app : ASGI application
         What is guarded.
+    policy : str
+        The content-security policy.
+    explain : callable
+        Writes a refusal as JSON, from its status and a sentence.
     host : str
         The address the server listens on; a wildcard also lets in whoever names the machine by a number.
     """
 
-    def __init__(self, app: ASGIApp, *, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        policy: str,
+        explain: Callable[[int, str], bytes],
+        host: str = "127.0.0.1",
+    ) -> None:
         self._app = app
+        self._explain = explain
+        headers: Mapping[str, str] = {"content-security-policy": policy, **HEADERS}
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._hosts = _LOCAL | {host.strip("[]").lower()}
         self._any_number = _is_wildcard(host)
 
@@ -58,31 +65,36 @@ class Guard:
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *own]
+                message["headers"] = [*message.get("headers", []), *self._headers]
             await send(message)
 
         refusal = self._refuse(headers)
         if refusal is None:
             await self._app(scope, receive, send_with_headers)
         else:
-            await _send_reply(refusal, send_with_headers)
+            await self._send_refusal(*refusal, send_with_headers)
 
-    def _refuse(self, headers: dict[bytes, str]) -> Reply | None:
+    def _refuse(self, headers: dict[bytes, str]) -> tuple[int, str] | None:
         if not self._allows(_host_of(f"//{headers.get(b'host', '')}")):
-            return reply_error(
+            return (
                 400,
                 "the Host header must name this machine, as localhost or by the address it was started on.",
             )
         origin = headers.get(b"origin")
         if origin is not None and urlsplit_netloc(origin) != headers.get(b"host"):
-            return reply_error(403, "requests must come from the planner's own page.")
+            return 403, "requests must come from the page of this server."
         return None
 
     def _allows(self, host: str | None) -> bool:
         if host is None:
             return False
         return host in self._hosts or (self._any_number and _is_number(host))
+
+    async def _send_refusal(self, status: int, sentence: str, send: Send) -> None:
+        content = self._explain(status, sentence)
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
 
 
 def urlsplit_netloc(url: str) -> str | None:
@@ -110,9 +122,3 @@ def _is_number(host: str) -> bool:
 
 def _is_wildcard(host: str) -> bool:
     return _is_number(host.strip("[]")) and ipaddress.ip_address(host.strip("[]")).is_unspecified
-
-
-async def _send_reply(reply: Reply, send: Send) -> None:
-    headers = [(b"content-type", reply.kind.encode()), (b"content-length", str(len(reply.content)).encode())]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.content})

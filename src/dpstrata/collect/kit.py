@@ -1,0 +1,245 @@
+"""The kit: everything that respondents' devices need to know of a design, as one public JSON document."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpstrata.collect.languages import tag_of
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError, option
+from dpstrata.fielding.questionnaires.rows import odds_in
+from dpstrata.files.writing import write_atomically
+from dpstrata.privacy.device import DENOMINATOR
+from dpstrata.privacy.mechanisms.category_response import CategoryResponse
+from dpstrata.privacy.mechanisms.randomized_response import RandomizedResponse
+from dpstrata.survey.questionnaires.kinds.base import is_plain
+from dpstrata.survey.questionnaires.question import Question
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.words.consent import languages
+
+VERSION = 1
+_LONGEST_TITLE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """A kit, and what a server that hands it out must know besides.
+
+    Attributes
+    ----------
+    content : bytes
+        The JSON document, always the same bytes for the same design and words.
+    cells : tuple of int
+        For each form, how many different rows there are.
+    odds : tuple of int
+        For each stratum, the position of its odds in the kit.
+    """
+
+    content: bytes = field(repr=False)
+    cells: tuple[int, ...]
+    odds: tuple[int, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content: publish it, so that everyone can check that they got the same kit."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document."""
+        data: dict[str, Any] = json.loads(self.content)
+        return data
+
+    def save(self, path: str | Path) -> None:
+        """Write the document, whole or not at all.
+
+        Raises
+        ------
+        InputError
+            If the file does not end in ``.json``, or something other than a kit is there.
+        """
+        path = Path(path)
+        if path.suffix.lower() != ".json":
+            raise InputError(f"the file of a kit must end in .json, got {path.name!r}.", where=str(path))
+        if path.exists() and not _is_kit(path):
+            raise InputError(f"{path} exists and is not a kit; it is not overwritten.", where=str(path))
+        write_atomically(path, self.content)
+
+
+def _is_kit(path: Path) -> bool:
+    try:
+        there = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(there, dict) and "kit" in there and "forms" in there
+
+
+def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) -> Kit:
+    """Make the kit of a design: what respondents' devices ask, and how they randomise what is answered.
+
+    It has the questions of every form with their texts in every language, the levels that answers are put on,
+    the odds with which a row is kept, and what respondents are told. It holds no secret: publish it, and
+    print its digest in the letter of invitation.
+
+    Parameters
+    ----------
+    plan : Design
+        A design with a questionnaire, or with one yes/no or category question, whose answers are randomised
+        on devices.
+    title : str
+        What the survey is called, a line of at most 200 characters.
+    text : str, optional
+        The question as respondents read it; needed for a design with a single question, which does not hold
+        its words.
+
+    Returns
+    -------
+    Kit
+        The document with its digest.
+
+    Raises
+    ------
+    InputError
+        If devices of this design do not randomise rows.
+
+    Notes
+    -----
+    The odds are P/Q with Q = 2⁴⁰, the largest such fraction that is at most exp(E) − 1, so that a row of K
+    cells, kept in P of P + KQ cases and otherwise drawn from all K, loses at most E.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> questions = dps.Questionnaire([dps.Question("smokes", "yes_no", text="Do you smoke?")])
+    >>> strata = dps.Strata([5000, 8000], names=["north", "south"])
+    >>> plan = dps.design(
+    ...     strata, questionnaire=questions, epsilon=1, device_epsilon=2, release="sums", total=400
+    ... )
+    >>> kit = dps.respondent_kit(plan, title="Health in the city")
+    >>> kit.cells, len(kit.digest)
+    ((2,), 64)
+    """
+    if not isinstance(plan, Design):
+        raise InputError(f"a kit needs a Design, got {type(plan).__name__}.")
+    if not isinstance(title, str) or not is_plain(title) or len(title) > _LONGEST_TITLE:
+        rule = f"be a line of at most {_LONGEST_TITLE} characters"
+        raise InputError.must("title", rule, title if isinstance(title, str) else type(title).__name__)
+    questions, forms = _asked(plan, text)
+    in_strata = [odds_in(plan, row) * DENOMINATOR for row in range(len(plan.strata))]
+    odds = sorted(set(in_strata))
+    cells = tuple(_cells(levels) for _, levels in forms)
+    data = {
+        "kit": VERSION,
+        "design": plan.digest,
+        "title": title.strip(),
+        "languages": [{"name": name, "tag": tag_of(name)} for name in questions.languages],
+        "denominator": str(DENOMINATOR),
+        "odds": [str(int(each)) for each in odds],
+        "forms": [
+            {
+                "cells": number,
+                "questions": [
+                    _question(question, each, questions.languages)
+                    for question, each in zip(asked, levels, strict=True)
+                ],
+            }
+            for number, (asked, levels) in zip(cells, forms, strict=True)
+        ],
+        "consent": {language: _told(plan, language) for language in languages()},
+    }
+    content = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    return Kit(content, cells, tuple(odds.index(each) for each in in_strata))
+
+
+def _told(plan: Design, language: str) -> str:
+    """Return what respondents are told: a heading, and paragraphs apart by an empty line."""
+    told = plan.consent(language)
+    return "\n\n".join([told.title, *(" ".join(sentences) for _, sentences in told.parts)])
+
+
+_Forms = list[tuple[list[Question], tuple[int, ...]]]
+
+
+def _asked(plan: Design, text: str | None) -> tuple[Questionnaire, _Forms]:
+    """Return the questions, and those of each form with their levels."""
+    questionnaire = plan.inputs.questionnaire
+    if questionnaire is None:
+        question = _single(plan, text)
+        return Questionnaire([question]), [([question], question.candidates)]
+    if text is not None:
+        raise InputError(
+            f"{option('text')} is for a single question, and the questions of a questionnaire have texts.",
+            argument="text",
+        )
+    named = {question.name: question for question in questionnaire}
+    return questionnaire, [([named[name] for name in form.questions], form.levels) for form in plan.forms]
+
+
+def _single(plan: Design, text: str | None) -> Question:
+    """Take the one question of a design for a question of a questionnaire."""
+    inputs = plan.inputs
+    if inputs.release != "microdata" and inputs.device_epsilon is None:
+        raise InputError(
+            f"a kit needs answers that are randomised on devices, and here the office sees raw answers; "
+            f"design with {option('device_epsilon')}."
+        )
+    if inputs.questions != 1:
+        raise InputError(
+            f"a kit needs one question or a questionnaire, got {inputs.questions} questions that share a "
+            "budget."
+        )
+    if inputs.mechanism not in (RandomizedResponse.name, CategoryResponse.name):
+        raise InputError(
+            "a kit needs answers that are kept or replaced on devices, got a design that adds noise to them. "
+            f"Give the question as {option('questionnaire')} of one question."
+        )
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(
+            f"{option('text')} must be the question as respondents read it, because a design with a single "
+            "question does not hold its words.",
+            argument="text",
+        )
+    answers = inputs.answers
+    if answers.names:
+        return Question("answer", "category", categories=answers.names, text=text)
+    if answers.text == "binary":
+        return Question("answer", "yes_no", text=text)
+    return Question(
+        "answer", "scale", lower=answers.lower, upper=answers.upper, step=answers.range, text=text
+    )
+
+
+def _cells(levels: Sequence[int]) -> int:
+    cells = 1
+    for each in levels:
+        cells *= each
+    return cells
+
+
+def _question(question: Question, levels: int, languages: Sequence[str]) -> dict[str, Any]:
+    """Describe a question: what its levels stand for, and its words in every language."""
+    kind = question.of_kind
+    translated = {each.language: each for each in question.translations}
+    words = [translated.get(language, question) for language in languages]
+    values = [_written(kind.answer_at(question, place, levels)) for place in range(levels)]
+    labels = [list(each.labels or question.labels) for each in words]
+    described: dict[str, Any] = {
+        "name": question.name,
+        "kind": question.kind,
+        "values": values,
+        "text": [each.text or question.text or question.name for each in words],
+    }
+    if any(labels):
+        described["labels"] = labels
+    if question.kind == "number":
+        described |= {"lower": _written(question.lower), "upper": _written(question.upper)}
+    return described
+
+
+def _written(value: object) -> str:
+    """Write an answer as JavaScript would: whole numbers without a decimal point."""
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+import{noiseRow as d}from"./dpstrata-respond.js";var c=o=>typeof o=="boolean"?["no","yes"][Number(o)]:o;function i(o,e,n,s=0){o.partialSendEnabled=!1,o.onCompleting.add(t=>{let a={};for(let{name:l}of e.forms[n].questions)a[l]=c(t.getValue(l));t.data={cell:d(e,n,s,a)}})}export{i as randomise};

@@ -1,0 +1,211 @@
+r"""Single figures of a questionnaire, a share or a mean: on a form, in a stratum, and over strata.
+
+A level that is reported with share :math:`\lambda` among m rows of a form has the true share
+:math:`(\lambda - \rho/k)(1 + r)`, without bias. Nothing is clipped, so that shares add up to one and strata
+add up to the whole. The variance is that of the reported share, stretched, with the finite population
+correction on the part that is due to sampling, and the office's noise:
+
+.. math:: (1 + r)^2 \left(\frac{\lambda (1 - \lambda)}{m - 1} + \frac{v}{m^2}\right) - \frac{p (1 - p)}{N} .
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dpstrata.designs.record import Design
+from dpstrata.fielding.estimators import added, with_limits
+from dpstrata.fielding.intervals.means import Means
+from dpstrata.fielding.intervals.of_design import limits_over_forms
+from dpstrata.fielding.intervals.shares import Reports
+from dpstrata.fielding.intervals.tilt import FindLimits
+from dpstrata.fielding.neighbours import find_stand_ins, named_stand_ins
+from dpstrata.fielding.questionnaires.counts import TableCounts
+from dpstrata.fielding.questionnaires.rows import odds_in
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.survey.questionnaires.question import Question
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionEstimate:
+    """A mean or a share, with its precision.
+
+    Attributes
+    ----------
+    question : str
+        The question; of a cross-table all of them.
+    answer : str
+        ``mean``, ``yes``, a category, or a combination of answers.
+    column, group : str
+        What it is estimated for: ``all``, a stratum, or a domain.
+    estimate, standard_error : float
+        In the units of the answer; shares are not clipped to 0 and 1.
+    lower, upper : float
+        Interval at the design's confidence, which holds for all answers to the question together; never
+        outside what can be.
+    answers : int
+        How many rows it is from.
+    crossed : bool
+        Whether it is a combination of answers to several questions.
+    taken_from : str
+        Of a stratum in which nobody answered the question: the one whose result it takes.
+    """
+
+    question: str
+    answer: str
+    column: str
+    group: str
+    estimate: float
+    standard_error: float
+    lower: float
+    upper: float
+    answers: int
+    crossed: bool = False
+    taken_from: str = ""
+
+
+class Parts(NamedTuple):
+    """One figure in every stratum: its estimate, the variance, and how many rows it is from."""
+
+    estimates: FloatArray
+    variances: FloatArray
+    answers: IntArray
+    limits: FindLimits
+
+
+class OnForm(NamedTuple):
+    """One figure on one form: estimates of all strata, and variances as if these were endless."""
+
+    estimates: FloatArray
+    variances: FloatArray
+    answers: IntArray
+    known: Reports | Means
+    """The same for intervals, which take the strata to be finite where they are joined."""
+
+
+def joined(
+    plan: Design, each: Sequence[OnForm], *, question: Question | None = None, together: int = 1
+) -> Parts:
+    """Join a figure of several forms, whose people are one sample drawn without replacement.
+
+    The spread of a share follows from it; that of the mean of a question is known from the design. So many
+    shares are to lie in their intervals together.
+    """
+    total = np.sum([part.answers for part in each], axis=0)
+    weights = [part.answers / np.maximum(total, 1) for part in each]
+    spread = None if question is None else question.range**2 * spread_of(plan, question)
+    limits = limits_over_forms(
+        plan,
+        [part.known for part in each],
+        weights,
+        total,
+        together=together,
+        within=(0.0, 1.0) if question is None else (question.lower or 0.0, question.range),
+    )
+    estimates = np.sum([w * part.estimates for w, part in zip(weights, each, strict=True)], axis=0)
+    variances = np.sum([w**2 * part.variances for w, part in zip(weights, each, strict=True)], axis=0)
+    if plan.inputs.finite_population:
+        N = plan.strata.sizes
+        if spread is None:
+            true = np.clip(estimates, 0.0, 1.0)
+            spread = true * (1.0 - true) * (N / np.maximum(N - 1.0, 1.0))
+        variances = variances - spread / N
+    return Parts(estimates, np.maximum(variances, 0.0), total, limits)
+
+
+def stretches(plan: Design, t: int) -> FloatArray:
+    """Return r = K/y of a form in every stratum, with the odds that rows were really replaced with."""
+    cells = plan.forms[t].cells
+    if plan.inputs.device_epsilon is not None:
+        return np.full(len(plan.strata), cells / float(odds_in(plan, 0)))
+    return np.array([cells / float(odds_in(plan, i)) for i in range(len(plan.strata))])
+
+
+def share_on(plan: Design, t: int, answers: IntArray, table: TableCounts, place: int) -> OnForm:
+    """Return the share of one level (or of one combination), and its variance.
+
+    What is reported is taken to be at least as random as replaced rows make it.
+    """
+    assert table.counts is not None
+    r, m, k = stretches(plan, t), np.maximum(answers, 1.0), table.counts.shape[1]
+    least = r / (1.0 + r) / k
+    reported = table.counts[:, place] / m
+    inside = np.clip(reported, least, least + 1.0 / (1.0 + r))
+    seen = inside * (1.0 - inside) / np.maximum(m - 1.0, 1.0)
+    office = (1.0 - 1.0 / k) * table.noise
+    known = Reports(table.counts[:, place], m, np.ones(len(m)), least, 1.0 / (1.0 + r), office)
+    return OnForm((reported - least) * (1.0 + r), (1.0 + r) ** 2 * (seen + office / m**2), answers, known)
+
+
+def mean_on(plan: Design, question: Question, t: int, answers: IntArray, table: TableCounts) -> OnForm:
+    """Return the mean of a scale or number in its own units, and its variance."""
+    r, m = stretches(plan, t), np.maximum(answers, 1.0)
+    levels = table.levels[0]
+    at = np.arange(levels) / (levels - 1.0)
+    if table.counts is not None:
+        reported = table.counts @ at / m
+        least = r / (1.0 + r) * ((at - 0.5) ** 2).mean()
+        squares = np.clip(table.counts @ at**2 / m - reported**2, least, 0.25)
+        seen = squares / np.maximum(m - 1.0, 1.0)
+        office = table.noise * ((at - at.mean()) ** 2).sum()
+    else:
+        assert table.sums is not None
+        reported = table.sums / (levels - 1.0) / m
+        seen = _planned(plan, question, levels, r) / (1.0 + r) ** 2 / m
+        office = table.noise / (levels - 1.0) ** 2
+    share = (reported - 0.5) * (1.0 + r) + 0.5
+    variance = (1.0 + r) ** 2 * (seen + office / m**2)
+    spread = spread_of(plan, question)
+    if table.counts is not None:
+        spread = _spread_shown((1.0 + r) ** 2 * seen * m, share, r, ((at - 0.5) ** 2).mean())
+    noise = np.maximum(variance - spread / m, 0.0)
+    return OnForm(
+        (question.lower or 0.0) + question.range * share,
+        question.range**2 * variance,
+        answers,
+        Means(share, m, np.ones(len(m)), spread, noise),
+    )
+
+
+def _spread_shown(variance: FloatArray, share: FloatArray, r: FloatArray, level: float) -> FloatArray:
+    r"""Take the noise of replaced rows off the variance of one answer, given the mean square of the levels.
+
+    .. math:: \mathrm{variance} = S^2 + r (S^2 + x^2 + (1 + r) \mu_2), \qquad x = \mathrm{mean} - 1/2 .
+    """
+    x = np.clip(share, 0.0, 1.0) - 0.5
+    return np.clip((variance - r * (x**2 + (1.0 + r) * level)) / (1.0 + r), 0.0, 0.25 - x**2)
+
+
+def _planned(plan: Design, question: Question, levels: int, r: FloatArray) -> FloatArray:
+    """Variance of one answer as the design planned it: a sum shows no spread."""
+    return plan.inputs.spreads_in(plan.strata).in_row(_place(plan, question), levels).at(r)
+
+
+def spread_of(plan: Design, question: Question) -> FloatArray:
+    """Return S² as the design knows it, in squared ranges."""
+    return np.asarray(plan.inputs.spreads_in(plan.strata).variances[:, _place(plan, question)])
+
+
+def _place(plan: Design, question: Question) -> int:
+    assert plan.inputs.questionnaire is not None
+    return [each.name for each in plan.inputs.questionnaire].index(question.name)
+
+
+def combined(plan: Design, question: str, answer: str, parts: Parts) -> Iterator[QuestionEstimate]:
+    """Put strata together to the whole, the domains and themselves."""
+    stand_ins = find_stand_ins(plan, parts.answers)
+    named = {each.stratum: each.neighbour for each in named_stand_ins(plan, stand_ins)}
+    for place, groups, limits in with_limits(plan, stand_ins, parts.limits):
+        figures = (
+            groups.add(groups.weights * parts.estimates[groups.at]),
+            np.sqrt(groups.add(groups.weights**2 * parts.variances[groups.at])),
+            *limits,
+            added(place.codes, groups.number, parts.answers),
+        )
+        instead = named if place.column == "stratum" else {}
+        for label, *figure in zip(place.labels, *(each.tolist() for each in figures), strict=True):
+            row = QuestionEstimate(question, answer, place.column, label, *figure)
+            yield replace(row, taken_from=instead[label]) if label in instead else row

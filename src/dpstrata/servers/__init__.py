@@ -1,0 +1,1 @@
+"""What the servers of this package have in common: ports, security headers, and who may ask."""

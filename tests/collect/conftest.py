@@ -1,0 +1,28 @@
+"""A respondents' page in the test's own process, over a store that remembers what reached it."""
+
+import pytest
+from browser import chromium
+
+from dpstrata.collect.kit import respondent_kit
+from respondents import serving
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium for the tests of one module."""
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def small_kit():
+    from small_questionnaire import small_plan
+
+    return respondent_kit(small_plan(), title="Health in three regions")
+
+
+@pytest.fixture(scope="module")
+def survey(small_kit):
+    """A server for a questionnaire with every kind of question, on two forms."""
+    with serving(small_kit) as served:
+        yield served

@@ -1,0 +1,185 @@
+"""The randomiser in JavaScript: the same rows as in Python from the same bytes, and the right law from secure ones."""
+
+import json
+import math
+import random
+from fractions import Fraction
+
+import pytest
+from scipy.stats import chi2
+
+import dpstrata as dps
+from dpstrata.collect.kit import respondent_kit
+from dpstrata.privacy.device import cell_of
+from extent import few
+from small_questionnaire import small_plan
+
+VECTORS = 10_000
+DRAWS = few(100_000, of=1_000_000)
+RUN = """async (cases) => {
+  const { noiseRow } = await import("/static/dpstrata-respond.js");
+  return cases.vectors.map(([which, form, odds, answers, hex]) => {
+    let used = 0;
+    const byte = () => parseInt(hex.substr(2 * used++, 2), 16);
+    const source = (size) => Uint8Array.from({ length: size }, byte);
+    return [noiseRow(cases.kits[which], form, odds, answers, source), used];
+  });
+}"""
+COUNT = """async ([kit, form, odds, answers, draws]) => {
+  const { noiseRow } = await import("/static/dpstrata-respond.js");
+  const counts = new Array(kit.forms[form].cells).fill(0);
+  for (let i = 0; i < draws; i++) counts[noiseRow(kit, form, odds, answers)]++;
+  return counts;
+}"""
+ODD_QUESTIONS = dps.Questionnaire(
+    [
+        dps.Question("depth", "number", lower=-3.7, upper=1e-7),
+        dps.Question("mass", "number", lower=0.1, upper=1.7e21),
+        dps.Question("grade", "scale", lower=-0.3, upper=0.9, step=0.1),
+        dps.Question("name", "category", categories=["Ä", "عربي", "a b", 'c"d']),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def page(browser, survey):
+    """A page from which the served module is imported."""
+    opened = browser.new_page()
+    opened.goto(survey.address)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def plans():
+    """Every kind of question; one budget, or one a stratum; awkward ranges; a large budget."""
+    published = small_plan(release="microdata", device_epsilon=None)
+    odd = small_plan(questionnaire=ODD_QUESTIONS, forms=[["depth", "grade"], ["mass", "name"]])
+    return [small_plan(), published, odd, small_plan(device_epsilon=40.0)]
+
+
+def any_answer(question, chance):
+    """Something that can be answered, as Python and as JavaScript take it."""
+    if question.kind == "number":
+        near = chance.choice([1, 1e-3, 1e-9])
+        answer = question.lower + (question.upper - question.lower) * chance.random() * near
+        answer = min(max(float(f"{answer:.{chance.randint(1, 17)}g}"), question.lower), question.upper)
+        return chance.choice([question.lower, question.upper, answer, answer, answer])
+    place = chance.randrange(question.levels)
+    return question.of_kind.answer_at(question, place, question.levels)
+
+
+def make_vectors(plans, kits, number):
+    chance = random.Random(20)
+    vectors, expected = [], []
+    for _ in range(number):
+        which = chance.randrange(len(plans))
+        plan = plans[which]
+        form, stratum = chance.randrange(len(plan.forms)), chance.randrange(len(plan.strata))
+        named = {question.name: question for question in plan.inputs.questionnaire}
+        answers = {name: any_answer(named[name], chance) for name in plan.forms[form].questions}
+        given = chance.randbytes(300)
+        used = 0
+
+        def source(size, given=given):
+            nonlocal used
+            used += size
+            return given[used - size : used]
+
+        row = dps.noise_row(plan, plan.strata.names[stratum], form + 1, answers, source=source)
+        vectors.append([which, form, kits[which].odds[stratum], answers, given[: used + 8].hex()])
+        expected.append([row.cell, used])
+    return vectors, expected
+
+
+def test_the_same_bytes_make_the_same_rows_in_python_and_javascript(page, plans):
+    kits = [respondent_kit(plan) for plan in plans]
+    vectors, expected = make_vectors(plans, kits, VECTORS)
+    found = page.evaluate(RUN, {"kits": [kit.to_dict() for kit in kits], "vectors": vectors})
+    assert len(found) == VECTORS
+    assert found == expected
+    assert len({tuple(each) for each in found}) > 100
+
+
+def chi_square(counts, kept, cells, true):
+    """Compare counts with the law of a row that is kept with this probability."""
+    total = sum(counts)
+    statistic = 0.0
+    for cell, count in enumerate(counts):
+        mean = total * ((1 - kept) / cells + (kept if cell == true else 0.0))
+        statistic += (count - mean) ** 2 / mean
+    return float(chi2.sf(statistic, cells - 1))
+
+
+@pytest.mark.parametrize(
+    ("form", "answers"),
+    [(0, {"smokes": "yes", "home": "own", "income": 8000}), (1, {"drinks": "no", "trust": 4})],
+)
+def test_draws_in_the_browser_have_the_law_and_no_other(page, small_kit, form, answers):
+    kit = small_kit.to_dict()
+    questions = kit["forms"][form]["questions"]
+    places = [question["values"].index(str(answers[question["name"]])) for question in questions]
+    true = cell_of(places, [len(question["values"]) for question in questions])
+    counts = page.evaluate(COUNT, [kit, form, 0, answers, DRAWS])
+    odds = Fraction(int(kit["odds"][0]), int(kit["denominator"]))
+    cells = kit["forms"][form]["cells"]
+    kept = float(odds / (odds + cells))
+    assert abs(kept - (1 - small_plan_replaced(cells))) < 1e-9
+    assert chi_square(counts, kept, cells, true) > 1e-7
+    assert chi_square(counts, 1 - 1.1 * (1 - kept), cells, true) < 1e-12
+    assert chi_square(counts, 1 - 0.9 * (1 - kept), cells, true) < 1e-12
+
+
+def small_plan_replaced(cells):
+    return cells / (cells + math.expm1(4.0))
+
+
+def test_numbers_are_put_on_levels_without_bias(page, small_kit):
+    """Of the rows that were kept, a share of 3/8 has the upper of two levels."""
+    kit = small_kit.to_dict()
+    kit["odds"] = ["1" + "0" * 40]  # nothing is ever replaced
+    counts = page.evaluate(COUNT, [kit, 0, 0, {"smokes": "no", "home": "rent", "income": "3000.0"}, DRAWS])
+    assert sum(counts[:2]) == DRAWS
+    off = (counts[1] / DRAWS - 3 / 8) / math.sqrt(15 / 64 / DRAWS)
+    assert abs(off) < 5.5  # less than once in ten million runs
+
+
+@pytest.mark.parametrize("answer", [None, "", "maybe", True, 8000.5, -1, "NaN", "Infinity", "0x10z"])
+def test_what_cannot_be_answered_is_refused_without_being_shown(page, small_kit, answer):
+    for name in ("smokes", "income"):
+        answers = {"smokes": "yes", "home": "own", "income": 100} | {name: answer}
+        message = page.evaluate(
+            """async ([kit, answers]) => {
+              const { noiseRow } = await import("/static/dpstrata-respond.js");
+              try { noiseRow(kit, 0, 0, answers); return "taken"; } catch (error) { return error.message; }
+            }""",
+            [small_kit.to_dict(), answers],
+        )
+        assert message == f"question {name}: this answer cannot be given"
+
+
+def test_it_is_small_and_stands_alone():
+    from dpstrata.collect.contract import STATIC
+
+    code = (STATIC / "dpstrata-respond.js").read_text(encoding="utf-8")
+    assert len(code.encode()) < 2000
+    assert "import" not in code
+    assert "Math.random" not in code
+
+
+def test_every_part_of_a_kit_is_plain_json(plans):
+    for plan in plans:
+        kit = respondent_kit(plan)
+        assert json.loads(json.dumps(kit.to_dict())) == kit.to_dict()
+
+
+def test_one_question_alone_has_the_law_of_its_design(page):
+    """Randomized response at a design's budget, as rows of one question."""
+    strata = dps.Strata([900, 2000], names=["a", "b"])
+    plan = dps.design(strata, epsilon=0.8, total=300, answers=["x", "y", "z"])
+    kit = respondent_kit(plan, text="Which?")
+    counts = page.evaluate(COUNT, [kit.to_dict(), 0, kit.odds[1], {"answer": "y"}, DRAWS])
+    q, d = (float(each) for each in plan.mechanism.chances(plan.local_epsilons[1]))
+    mean = [DRAWS * q, DRAWS * (q + d), DRAWS * q]
+    statistic = sum((count - each) ** 2 / each for count, each in zip(counts, mean, strict=True))
+    assert chi2.sf(statistic, 2) > 1e-7

@@ -1,0 +1,150 @@
+"""Questions that may be left blank: a blank is randomised, published and estimated like any other answer."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+from dpstrata.fielding.estimate import estimate
+from dpstrata.fielding.privatize import privatize
+from dpstrata.fielding.publish import publish
+from row_surveys import QUESTIONS, answered, survey, write
+
+STEPS = {"publish": publish, "privatize": privatize}
+WITH_BLANKS = dps.Questionnaire(
+    [
+        dps.Question(each.name, each.kind, **fields)
+        for each, fields in zip(
+            QUESTIONS,
+            [
+                {"categories": ["rent", "own", "other"], "together": "living", "blank": True},
+                {"together": "living", "blank": True},
+                {"lower": 1, "upper": 5},
+                {"lower": 0, "upper": 90_000},
+                {"everyone": True, "blank": True},
+            ],
+            strict=True,
+        )
+    ]
+)
+
+
+def left_blank(person):
+    """Every other person answers neither the first question nor the last."""
+    given = answered(person)
+    return given | ({"home": "", "ill": ""} if int(person[-1]) % 2 else {})
+
+
+@pytest.mark.parametrize("devices", [False, True])
+@pytest.mark.parametrize("step", STEPS)
+def test_blanks_count(tmp_path, step, devices):
+    plan, _ = survey(tmp_path, step, devices=devices, answers=left_blank, questions=WITH_BLANKS, epsilon=2)
+    assert plan.forms[0].cells == 4 * 3 * 3
+    files = {"sample": tmp_path / "sample.csv", "key_file": tmp_path / "draw.key", "id": "person"}
+    done = STEPS[step](
+        tmp_path / "design.json",
+        tmp_path / "answers.csv",
+        stratum="region",
+        out=tmp_path / "out.csv",
+        **files,
+    )
+    assert (done.answers, done.blank) == (plan.total, 0)
+    result = estimate(plan, tmp_path / "out.csv")
+    for name, answers in (
+        ("home", ["rent", "own", "other", "no answer"]),
+        ("smokes", ["no", "yes", "no answer"]),
+        ("ill", ["no", "yes", "no answer"]),
+    ):
+        rows = [row for row in result.whole if row.question == name]
+        assert [row.answer for row in rows] == answers
+        assert sum(row.estimate for row in rows) == pytest.approx(1.0, abs=1e-12)
+        assert all(row.standard_error > 0 for row in rows)
+    (ill,) = [row for row in result.whole if (row.question, row.answer) == ("ill", "no answer")]
+    assert abs(ill.estimate - 0.5) < 6 * ill.standard_error
+
+
+def test_other_blanks_do_not_count(tmp_path):
+    plan, _ = survey(tmp_path, "publish", devices=False, questions=WITH_BLANKS)
+    with open(tmp_path / "answers.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows[:2]:
+        row["trust"] = row["income"] = row["home"] = row["smokes"] = ""
+    with open(tmp_path / "sample.csv", newline="") as file:
+        forms = {row["person"]: row["form"] for row in csv.DictReader(file)}
+    numbers = sum(forms[row["person"]] == "2" for row in rows[:2])
+    write(tmp_path / "answers.csv", rows)
+    done = publish(
+        *(tmp_path / "design.json", tmp_path / "answers.csv"),
+        sample=tmp_path / "sample.csv",
+        key_file=tmp_path / "draw.key",
+        id="person",
+        stratum="region",
+        out=tmp_path / "out.csv",
+        accept_response=True,
+    )
+    assert (done.answers, done.blank) == (plan.total - numbers, numbers)
+
+
+def test_devices_take_a_missing_answer_for_a_blank():
+    strata = dps.Strata([500, 900], names=["a", "b"])
+    questions = dps.Questionnaire([WITH_BLANKS[4], dps.Question("drinks", "yes_no")])
+    plan = dps.design(
+        strata, questionnaire=questions, epsilon=1, device_epsilon=30, release="sums", total=200, forms="one"
+    )
+    for given in ({"drinks": "yes"}, {"drinks": "yes", "ill": None}, {"drinks": "yes", "ill": ""}):
+        assert dps.noise_row(plan, "a", 1, given).answers == {"ill": "no answer", "drinks": "yes"}
+    with pytest.raises(dps.InputError, match="question 'drinks': the answer must be yes or no"):
+        dps.noise_row(plan, "a", 1, {"ill": "no"})
+
+
+def test_what_is_known_of_blanks_makes_a_design_more_precise():
+    strata = dps.Strata([500, 900], names=["a", "b"])
+    questions = dps.Questionnaire([WITH_BLANKS[4], dps.Question("drinks", "yes_no")])
+    known = dps.Spreads(strata, questions, proportions={"ill": [[0.9, 0.05, 0.05]] * 2})
+    given = {"epsilon": 1, "device_epsilon": 4, "release": "sums", "total": 200}
+    worst, better = (dps.design(strata, questionnaire=questions, spreads=s, **given) for s in (None, known))
+    assert better.questions[0].standard_error < worst.questions[0].standard_error
+    population = dps.synthetic_population(better)
+    assert (population[0]["ill"] == "no answer").sum() == 25
+    assert dps.simulate(better, population, replications=2000, seed=1).agrees()
+
+
+def test_the_statement_says_what_becomes_of_blanks():
+    strata, given = (
+        dps.Strata([500, 900]),
+        {"epsilon": 1, "device_epsilon": 4, "release": "sums", "total": 200},
+    )
+
+    def assumed(*questions):
+        plan = dps.design(strata, questionnaire=dps.Questionnaire(questions), **given)
+        return [each for each in plan.privacy["assumptions"] if "blank" in each]
+
+    blank, plain = dps.Question("a", "yes_no", blank=True), dps.Question("b", "yes_no")
+    (none,), (every,), (some, others) = assumed(plain), assumed(blank), assumed(blank, plain)
+    assert none.startswith("a row counts only if every question of its form is answered")
+    assert (
+        every
+        == some
+        == (
+            "a question that may be left blank has one more answer, a blank, which is randomised like the others"
+        )
+    )
+    assert others.startswith("a row counts only if all other questions of its form are answered")
+
+
+def test_a_document_keeps_blanks(tmp_path):
+    plan = dps.design(
+        dps.Strata(np.array([500, 900])),
+        questionnaire=WITH_BLANKS,
+        epsilon=1,
+        device_epsilon=4,
+        release="sums",
+        total=200,
+    )
+    plan.save(tmp_path / "design.json")
+    again = dps.load_design(tmp_path / "design.json")
+    assert (again, again.digest) == (plan, plan.digest)
+    assert [question.blank for question in again.inputs.questionnaire] == [True, True, False, False, True]
+    written = plan.to_dict()["inputs"]["questionnaire"]["questions"]
+    assert ["blank" in question for question in written] == [True, True, False, False, True]

@@ -1,0 +1,149 @@
+"""Estimates from published rows and tables: noise of their own, honest standard errors, sums that add up."""
+
+import csv
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+from commands import run
+from dpstrata.fielding.questionnaires.files import RawRow
+from dpstrata.fielding.releases.rows import RowsFielding
+from dpstrata.fielding.releases.tables import TablesFielding
+from row_surveys import estimate_once, published_by
+
+RELEASES = {"sums": {"release": "sums", "device_epsilon": 4.0}, "microdata": {"total": 150}}
+
+
+def test_every_published_number_has_noise_of_its_own():
+    """Answers that read alike once they are joined are still two entries."""
+    questions = dps.Questionnaire(
+        [
+            dps.Question("a", "category", categories=["bread", "bread and butter"], together="t"),
+            dps.Question("b", "category", categories=["butter and jam", "jam"], together="t"),
+        ]
+    )
+    strata = dps.Strata([3000, 3000])
+    plan = dps.design(
+        strata, questionnaire=questions, epsilon=0.1, device_epsilon=3, release="sums", total=200
+    )
+    fielding = TablesFielding()
+    noise = fielding.draw_office_noise(plan, np.zeros(0, dtype=np.int64))
+    rows = {
+        name: [RawRow(1, (Fraction(0), Fraction(1)))] * int(n)
+        for name, n in zip(strata.names, plan.sample_sizes, strict=True)
+    }
+    columns = fielding.published(plan, rows, noise, lambda number: None)
+    assert len(noise) == len(columns["count"]) == 8
+    assert len(set(zip(columns["stratum"], columns["entry"], strict=True))) == 8
+    with pytest.raises(dps.InputError, match="the office's noise that was kept"):
+        fielding.published(plan, rows, dict(list(noise.items())[1:]), lambda number: None)
+
+
+def test_standard_errors_know_the_noise_of_replaced_rows():
+    """Even where all reported answers agree, or a stratum has one."""
+    strata = dps.Strata([60, 60])
+    questions = dps.Questionnaire([dps.Question("a", "yes_no"), dps.Question("b", "scale", lower=1, upper=5)])
+    plan = dps.design(strata, questionnaire=questions, epsilon=1, total=24)
+    cells = [0] * plan.total
+    forms = [
+        str(t) for i in range(2) for t, form in enumerate(plan.forms, 1) for _ in range(form.sample_sizes[i])
+    ]
+    names = [name for i, name in enumerate(strata.names) for _ in range(int(plan.sample_sizes[i]))]
+    result = RowsFielding().estimate(plan, names, forms, list(map(str, cells)))
+    planned = {question.name: question.standard_error for question in plan.questions}
+    assert all(row.standard_error > 0.3 * planned[row.question] for row in result.whole)
+    assert any("too few for a reliable standard error" in note for note in result.notes)
+
+
+def test_a_census_has_no_sampling_error_however_many_forms_a_question_is_on():
+    strata = dps.Strata([400, 400])
+    questions = dps.Questionnaire(
+        [
+            dps.Question("a", "category", categories=list("abcdef")),
+            dps.Question("b", "category", categories=list("abcdef")),
+            dps.Question("all", "yes_no", everyone=True),
+        ]
+    )
+    plan = dps.design(
+        strata,
+        questionnaire=questions,
+        epsilon=8,
+        device_epsilon=9,
+        release="sums",
+        total=800,
+        forms=[["a"], ["b"]],
+    )
+    rows = {
+        name: [
+            RawRow(t, (Fraction(j % 6, 5), Fraction(j % 2)))
+            for t, form in enumerate(plan.forms, start=1)
+            for j in range(int(form.sample_sizes[i]))
+        ]
+        for i, name in enumerate(strata.names)
+    }
+    (whole,) = [row for row in estimate_once(plan, rows).whole if row.question == "all"]
+    (planned,) = [question.standard_error for question in plan.questions if question.name == "all"]
+    assert whole.standard_error == pytest.approx(planned, rel=0.35)
+    assert whole.estimate == pytest.approx(0.5, abs=6 * planned)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_what_is_written_adds_up(tmp_path, release):
+    """Shares over answers to one, strata over domains to the whole, in the file that people read."""
+    sizes = {"a": 600, "b": 700, "c": 500, "d": 900}
+    strata = dps.Strata(
+        list(sizes.values()), names=list(sizes), extra={"side": ["east", "east", "west", "west"]}
+    )
+    questions = dps.Questionnaire(
+        [
+            dps.Question("home", "category", categories=["rent", "own", "other"], together="t", blank=True),
+            dps.Question("smokes", "yes_no", together="t", blank=True),
+            dps.Question("trust", "scale", lower=1, upper=5),
+        ]
+    )
+    given = {"epsilon": 1.0, "total": 400, **RELEASES[release]}
+    plan = dps.design(strata, questionnaire=questions, domains=["side"], **given)
+    plan.save(tmp_path / "design.json")
+    generator = np.random.default_rng(2)
+    rows = {
+        name: [
+            RawRow(t, tuple(Fraction(int(generator.integers(k)), k - 1) for k in form.levels))
+            for t, form in enumerate(plan.forms, start=1)
+            for _ in range(int(form.sample_sizes[i]))
+        ]
+        for i, name in enumerate(sizes)
+    }
+    columns = published_by(plan, rows)
+    with open(tmp_path / "published.csv", "w", newline="") as file:
+        csv.writer(file).writerows([list(columns), *zip(*columns.values(), strict=True)])
+    done = run(tmp_path, "estimate", "design.json", "published.csv", "--out", "estimates.csv")
+    assert done.returncode == 0, done.stderr
+    found = list(csv.DictReader((tmp_path / "estimates.csv").read_text().splitlines()))
+    figures = {(r["question"], r["answer"], r["column"], r["group"]): float(r["estimate"]) for r in found}
+    places = {(row["column"], row["group"]) for row in found}
+    assert places == {
+        ("all", "all"),
+        ("side", "east"),
+        ("side", "west"),
+        *(("stratum", name) for name in sizes),
+    }
+    for question, number in (("home", 4), ("smokes", 3), ("home by smokes", 12)):
+        for place in places:
+            shares = [value for key, value in figures.items() if (key[0], key[2:]) == (question, place)]
+            assert len(shares) == number
+            assert math.fsum(shares) == pytest.approx(1.0, abs=1e-13)
+    for question, answer in {key[:2] for key in figures}:
+        totals = {
+            column: math.fsum(
+                people * figures[question, answer, column, group] for group, people in groups.items()
+            )
+            for column, groups in (
+                ("all", {"all": 2700}),
+                ("side", {"east": 1300, "west": 1400}),
+                ("stratum", sizes),
+            )
+        }
+        assert list(totals.values()) == pytest.approx([totals["all"]] * 3, rel=1e-12, abs=1e-9)
