@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from dpstrata.planning.solve_epsilon import solve_epsilon
     from dpstrata.planning.sweep import sweep
     from dpstrata.present.charts.plot import plot
-    from dpstrata.present.report.report import report_html, write_report
+    from dpstrata.present.report.report import report_html, results_html, write_report, write_results
+    from dpstrata.present.report.results import Published, find_published
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.privacy.answers.base import Answers
     from dpstrata.simulation.pilot import simulate_pilot
@@ -76,6 +77,7 @@ _HOMES = {
     "NotAvailableError": "errors",
     "PrecisionError": "errors",
     "Problem": "allocation.problem",
+    "Published": "present.report.results",
     "Question": "survey.questionnaires.question",
     "Questionnaire": "survey.questionnaires.questionnaire",
     "QuestionnaireError": "errors",
@@ -96,6 +98,7 @@ _HOMES = {
     "estimate": "fielding.estimate",
     "estimate_means": "fielding.releases.microdata",
     "evaluate": "planning.evaluate",
+    "find_published": "present.report.results",
     "frame_strata": "fielding.frames",
     "load_design": "planning.load",
     "local_epsilon": "privacy.amplification",
@@ -110,6 +113,7 @@ _HOMES = {
     "publish": "fielding.publish",
     "report_html": "present.report.report",
     "respondent_kit": "collect.kit",
+    "results_html": "present.report.report",
     "sensitivity": "planning.sensitivity",
     "simulate": "simulation.survey",
     "simulate_pilot": "simulation.pilot",
@@ -119,6 +123,7 @@ _HOMES = {
     "synthetic_population": "simulation.survey",
     "verify_draw": "fielding.draw",
     "write_report": "present.report.report",
+    "write_results": "present.report.report",
 }
 
 _GONE = {"compare_trust": "compare_releases"}  # names of earlier versions, and what took their place
@@ -139,6 +144,7 @@ __all__ = [
     "NotAvailableError",
     "PrecisionError",
     "Problem",
+    "Published",
     "Question",
     "Questionnaire",
     "QuestionnaireError",
@@ -160,6 +166,7 @@ __all__ = [
     "estimate",
     "estimate_means",
     "evaluate",
+    "find_published",
     "frame_strata",
     "load_design",
     "local_epsilon",
@@ -174,6 +181,7 @@ __all__ = [
     "publish",
     "report_html",
     "respondent_kit",
+    "results_html",
     "sensitivity",
     "simulate",
     "simulate_pilot",
@@ -183,6 +191,7 @@ __all__ = [
     "synthetic_population",
     "verify_draw",
     "write_report",
+    "write_results",
 ]
 
 

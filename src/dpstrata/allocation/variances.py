@@ -26,18 +26,10 @@ class VarianceParts:
         From asking some people and not others; with the finite population correction if it is on.
     privacy : float
         From the noise.
-    device : float
-        The part of it that was drawn answer by answer, on devices or in a batch; the rest is the office's.
     """
 
     sampling: float
     privacy: float
-    device: float
-
-    @property
-    def office(self) -> float:
-        """From the noise that the office adds to what it publishes."""
-        return max(self.privacy - self.device, 0.0)
 
     @property
     def total(self) -> float:
@@ -54,16 +46,24 @@ def variance_parts(
     sampling, privacy = stratum_variances(
         problem, sizes, finite_population=finite_population, credited=credited
     )
-    noise = device = float((weight * privacy).sum())
+    noise = float((weight * privacy).sum())
     if problem.families:
         noise += least_noise(problem, sizes)
-    elif problem.forms is not None:
-        parts = question_parts(problem, sizes, finite_population=finite_population, credited=credited)
-        device = float((weight * (parts.device @ problem.forms.importances)).sum())
-    elif terms.release.noise_power == 2:
+    return VarianceParts(sampling=float((weight * sampling).sum()), privacy=noise)
+
+
+def answer_noise(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:
+    """Return what noise that is drawn answer by answer adds to the variance; the rest is the office's."""
+    terms = problem.terms
+    weight = terms.coefficients**2
+    if problem.forms is not None:
+        parts = question_parts(problem, sizes, finite_population=finite_population)
+        return float((weight * (parts.device @ problem.forms.importances)).sum())
+    if terms.release.noise_power == 2 and not problem.families:
         answers, _ = _divisors(terms, sizes.astype(float), planned=False)
-        device = float((weight * terms.release.device_variance / answers).sum())
-    return VarianceParts(sampling=float((weight * sampling).sum()), privacy=noise, device=device)
+        return float((weight * terms.release.device_variance / answers).sum())
+    _, privacy = stratum_variances(problem, sizes, finite_population=finite_population)
+    return float((weight * privacy).sum())
 
 
 def noise_of_figures(problem: Problem, sizes: IntArray) -> tuple[FloatArray, ...]:

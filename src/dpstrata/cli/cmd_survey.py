@@ -130,6 +130,11 @@ def estimate_command(
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: TableOut = None,
     plot: Plot = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write the results as a report to sign (.html, or .pdf with the extra pdf)."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
     pilot: Annotated[
         Path | None, typer.Option(help="Design document of the pilot, to combine both waves.")
     ] = None,
@@ -160,9 +165,15 @@ def estimate_command(
     from dpstrata.present.charts.plot import MOST_BARS, intervals_chart
 
     check_chart_path(plot)
-    require_apart(design, Path(noised), pilot, pilot_answers, out, plot)
+    require_apart(design, Path(noised), pilot, pilot_answers, out, plot, report)
     reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
+    if report is not None:
+        _require_report(
+            report, one_wave=pilot is None and pilot_answers is None, here=engine.value == "duckdb"
+        )
     result = estimate(design, noised, **reading)
+    if report is not None:
+        _report(design, noised, result, report, title)
     ratios = _ratios(result, ratio or [], over or [])
     if isinstance(result, QuestionnaireEstimation):
         _show_questions(result, ratios, out, plot, json=json)
@@ -189,6 +200,29 @@ def estimate_command(
     print_table(result.table)
     for sentence in result.sentences:
         print_paragraph(sentence)
+
+
+def _require_report(path: Path, *, one_wave: bool, here: bool) -> None:
+    """Refuse at once a report that could not be written later."""
+    from dpstrata.errors import InputError, option
+    from dpstrata.present.report.report import check_report_path
+
+    check_report_path(path)
+    if not one_wave or not here:
+        what = f"{option('engine')} spark" if one_wave else option("pilot")
+        raise InputError(f"{option('report')} is not available together with {what}.")
+
+
+def _report(design: Path, noised: str, result: Any, path: Path, title: str | None) -> None:
+    """Write the report of results."""
+    from dpstrata.designs.record import Design
+    from dpstrata.present.report.report import write_results
+    from dpstrata.present.report.results import RESULTS_TITLE, find_published
+
+    plan = Design.read(design)
+    write_results(
+        plan, result, path, find_published(plan, Path(noised), design), title=title or RESULTS_TITLE
+    )
 
 
 def _ratios(

@@ -31,7 +31,7 @@ def questions(plan: Design) -> str:
     )
 
 
-def asked_table(plan: Design) -> TextTable:
+def asked_table(plan: Design, *, importance: bool = True) -> TextTable:
     """List the questions."""
     asked = plan.inputs.questionnaire or ()
     texts = any(question.text for question in asked)
@@ -41,12 +41,14 @@ def asked_table(plan: Design) -> TextTable:
             *((question.text,) if texts else ()),
             question.of_kind.title,
             question.answers,
-            f"{question.importance:g}",
+            *((f"{question.importance:g}",) if importance else ()),
         )
         for question in asked
     ]
-    header = ("question", *(("text",) if texts else ()), "kind", "answers", "importance")
-    return TextTable("What is asked", header, rows, columns_of_text=len(header) - 1)
+    header = ("question", *(("text",) if texts else ()), "kind", "answers")
+    weighed = ("importance",) if importance else ()
+    title = "What is asked" if importance else "What was asked"
+    return TextTable(title, (*header, *weighed), rows, columns_of_text=len(header))
 
 
 def _causes(plan: Design) -> TextTable:

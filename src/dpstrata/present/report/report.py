@@ -7,15 +7,11 @@ from typing import Any
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, MissingExtraError
-from dpstrata.fielding.answer_files import ANSWER, STRATUM
-from dpstrata.fielding.estimate import estimate
-from dpstrata.fielding.frames.files import file_digest
-from dpstrata.fielding.ledger import find_release
 from dpstrata.files.writing import write_atomically
 from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.present.charts.chart import require_charts
 from dpstrata.present.report.page import TITLE, Curves, make_page
-from dpstrata.present.report.results import RESULTS_TITLE, Published, make_results_page
+from dpstrata.present.report.results import RESULTS_TITLE, Published, Result, make_results_page
 
 _STRATA_TIMES_POINTS = 80_000
 
@@ -75,54 +71,66 @@ def write_report(plan: Design, path: str | Path, *, title: str = TITLE) -> None:
 
 
 def results_html(
-    design: Design | str | Path,
-    answers: str | Path,
-    *,
-    title: str = RESULTS_TITLE,
-    stratum: str = STRATUM,
-    answer: str = ANSWER,
+    plan: Design, result: Result, published: Published | None = None, *, title: str = RESULTS_TITLE
 ) -> str:
     """Return the results of a survey as one self-contained HTML page to sign.
 
     Parameters
     ----------
-    design : Design or path
-        The design, or its document; the ledger is looked for beside it and beside the answers.
-    answers : path
-        What :func:`dpstrata.privatize` or :func:`dpstrata.publish` wrote.
+    plan : Design
+        The design.
+    result : Estimation, ShareEstimation or QuestionnaireEstimation
+        What :func:`dpstrata.estimate` found.
+    published : Published, optional
+        The file that it comes from, as :func:`dpstrata.find_published` finds it with its entry in the ledger.
     title : str
         Heading of the report.
-    stratum, answer : str
-        Names of the columns, as for :func:`dpstrata.estimate`.
 
     Returns
     -------
     str
         The page, with its charts, without scripts or requests to anywhere. It needs the extra ``charts``.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> noised = [0.4 + 0.01 * i for i in range(40)]
+    >>> result = dps.estimate_means(plan, dict(zip(plan.strata.names, (noised[:30], noised[30:]))))
+    >>> "Where the error comes from" in dps.results_html(plan, result)
+    True
     """
     require_charts()
-    document = None if isinstance(design, Design) else Path(design)
-    plan = design if isinstance(design, Design) else Design.read(Path(design))
-    result = estimate(design, answers, stratum=stratum, answer=answer)
-    path = Path(answers)
-    found = find_release(plan, path, document)
-    published = Published(path.name, file_digest(path), *(found or ()))
-    return make_results_page(plan, result, published, title=title)
+    return make_results_page(plan, result, published or Published(), title=title)
 
 
 def write_results(
-    design: Design | str | Path,
-    answers: str | Path,
+    plan: Design,
+    result: Result,
     path: str | Path,
+    published: Published | None = None,
     *,
     title: str = RESULTS_TITLE,
-    stratum: str = STRATUM,
-    answer: str = ANSWER,
 ) -> None:
-    """Write the results of a survey to a file, ``.html`` or ``.pdf``; see :func:`results_html`."""
+    """Write the results of a survey to a file, in full or not at all.
+
+    Parameters
+    ----------
+    plan, result, published, title
+        As for :func:`results_html`.
+    path : path
+        Where to: ``.html``, or ``.pdf`` with the extra ``pdf``.
+
+    Raises
+    ------
+    InputError
+        If the file has another ending or cannot be written.
+    MissingExtraError
+        If an extra is missing.
+    """
     path = Path(path)
     check_report_path(path)
-    page = results_html(design, answers, title=title, stratum=stratum, answer=answer)
+    page = results_html(plan, result, published, title=title)
     write_atomically(path, _pdf(page) if path.suffix.lower() == ".pdf" else page.encode())
 
 

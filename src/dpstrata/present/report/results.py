@@ -6,11 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
+from dpstrata.allocation.variances import answer_noise
 from dpstrata.designs.record import Design
 from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
-from dpstrata.fielding.ledger import Entry
+from dpstrata.fielding.frames.files import file_digest
+from dpstrata.fielding.ledger import Entry, find_release
 from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 from dpstrata.present.charts.plot import MOST_BARS, intervals_chart
 from dpstrata.present.report.markup import (
@@ -58,10 +62,27 @@ class Published:
         What everyone in the frame has spent in all, by that ledger.
     """
 
-    name: str
-    digest: str
+    name: str = "the published file"
+    digest: str = ""
     entry: Entry | None = None
     spent: Spent | None = None
+
+
+def find_published(plan: Design, answers: str | Path, design: str | Path | None = None) -> Published:
+    """Find what the ledger says of a published file.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    answers : path
+        What :func:`dpstrata.privatize` or :func:`dpstrata.publish` wrote; a ledger may lie beside it.
+    design : path, optional
+        The design document; a ledger may lie beside it.
+    """
+    path = Path(answers)
+    found = find_release(plan, path, None if design is None else Path(design))
+    return Published(path.name, file_digest(path), *(found or ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +99,7 @@ class _Row:
 
 def make_results_page(plan: Design, result: Result, published: Published, *, title: str) -> str:
     """Write the report of results as one HTML page."""
-    answered, rows, level = answered_by_stratum(result), list(_rows(result)), _level(result)
+    answered, rows, level = _answered(result), list(_rows(result)), _level(result)
     whole = [row.figures for row in rows if row.whole]
     said = questions_in_words(result) if isinstance(result, QuestionnaireEstimation) else result.sentences
     people = counted(plan.strata.population, "person")
@@ -101,17 +122,17 @@ def make_results_page(plan: Design, result: Result, published: Published, *, tit
     return whole_page(title, body)
 
 
-def answered_by_stratum(result: Result) -> list[int]:
-    """Return how many people of each stratum answered."""
+def _answered(result: Result) -> list[int]:
+    """Return how many people of each stratum answered; all of them where only figures are published."""
     if isinstance(result, QuestionnaireEstimation):
         return list(result.answered)
     first = next(iter(result.by_category.values())) if isinstance(result, ShareEstimation) else result
-    return [row.answers for row in first.strata]
+    return [row.answers for row in first.strata or (first.whole,)]
 
 
 def _asked(plan: Design, answered: Sequence[int]) -> str:
     if plan.forms:
-        asked = table(asked_table(plan))
+        asked = table(asked_table(plan, importance=False))
     else:
         answers = plan.inputs.clipping if plan.inputs.clip else str(plan.inputs.answers)
         asked = paragraphs([f"One question, with answers {answers}."])
@@ -124,6 +145,7 @@ def _asked(plan: Design, answered: Sequence[int]) -> str:
             f"{answered[i] / plan.sample_sizes[i]:.0%}",
         )
         for i in range(min(len(plan.strata), SHOWN))
+        if len(answered) == len(plan.strata)
     ]
     total = sum(answered)
     rows.append(
@@ -134,7 +156,7 @@ def _asked(plan: Design, answered: Sequence[int]) -> str:
             "People, invitations and answers",
             ("stratum", "people", "invited", "answered", "response"),
             rows,
-            not_shown(len(plan.strata) - SHOWN, "strata"),
+            not_shown(len(answered) - SHOWN, "strata"),
         )
     )
 
@@ -162,7 +184,8 @@ def _results(plan: Design, rows: Sequence[_Row], result: Result) -> Iterator[str
         yield f"<h3>{text(question)}</h3>" if question else ""
         yield paragraphs(filter(None, [texts.get(question)]))
         yield table(_estimates(every, _level(result)))
-        shown = [row for row in every if row.whole] if plan.forms else every
+        whole = [row for row in every if row.whole]
+        shown = whole if plan.forms and len(whole) > 1 else every  # of many answers those of the whole
         of = question if isinstance(result, QuestionnaireEstimation) else result.of
         yield _chart(shown[:MOST_BARS], of, result.confidence)
 
@@ -213,20 +236,33 @@ def _chart(rows: Sequence[_Row], of: str, confidence: float) -> str:
     return figure(chart, f"Estimates of {of} with {100 * confidence:.10g}% intervals.")
 
 
+def _line(row: _Row, *, alone: bool) -> str:
+    """Name a line of a chart: by its answer for the whole, by its place where all have the same answer."""
+    if alone:
+        return row.place
+    return row.answer if row.whole else f"{row.place}: {row.answer}"
+
+
 def _error(plan: Design, rows: Sequence[_Row]) -> str:
     """Split the planned variance by cause, beside what the standard errors became."""
-    parts: list[tuple[str, float | None, Any]]
+    parts: list[tuple[str, float | None, tuple[float, float, float]]]
     if plan.forms:
-        parts = [(each.name, each.standard_error, each) for each in plan.questions]
+        parts = [
+            (each.name, each.standard_error, (each.sampling, each.device, each.office))
+            for each in plan.questions
+        ]
     else:
-        parts = [("", plan.standard_error, plan.variance_parts)]
+        split = plan.variance_parts
+        finite = plan.inputs.finite_population
+        device = answer_noise(plan.problem, plan.sample_sizes, finite_population=finite)
+        office = max(split.privacy - device, 0.0)
+        parts = [("", plan.standard_error, (split.sampling, device, office))]
     shares = {each.name for each in plan.questions if each.kind == "category"}
     cells = []
-    for name, planned, split in parts:
+    for name, planned, causes in parts:
         errors = [row.figures.error for row in rows if row.whole and row.of == name]
         half = name in shares or (not plan.forms and len(errors) > 1)
         got = math.hypot(*errors) * (math.sqrt(0.5) if half else 1.0)  # of shares as the design has it
-        causes = [float(split.sampling), float(split.device), float(split.office)]
         total = sum(causes) or 1.0
         cells.append(
             (
@@ -239,8 +275,8 @@ def _error(plan: Design, rows: Sequence[_Row]) -> str:
     header = ("estimate", "planned standard error", "standard error", "who is asked", "devices", "office")
     words = (
         "Error comes from asking some people and not others, from noise on single answers (on devices, or in "
-        "a batch at the office), and from the noise that the office adds to what it publishes. Of categories, "
-        "it is the root of half the sum of the variances of their shares."
+        "a batch at the office), and from the noise that the office adds to what it publishes. The standard "
+        "error of categories is the root of half the sum of the variances of their shares."
     )
     shown = TextTable("Standard errors, and the variance by cause as planned", header, cells)
     return paragraphs([words]) + table(shown)
@@ -266,8 +302,10 @@ def _promise(plan: Design, published: Published) -> str:
 
 def _again(plan: Design, published: Published) -> str:
     versions = versions_table(plan)
-    rows = [*versions.rows, (f"SHA-256 of {published.name}", published.digest)]
-    command = f"dpstrata estimate design.json {published.name} --report results.html"
+    known = [(f"SHA-256 of {published.name}", published.digest)] if published.digest else []
+    rows = [*versions.rows, *known]
+    name = published.name if published.digest else "published.csv"
+    command = f"dpstrata estimate design.json {quote(name)} --report results.html"
     return (
         table(versions._replace(rows=rows), columns_of_text=2)
         + paragraphs(["On the command line, from the design document and what was published:"])
@@ -276,8 +314,9 @@ def _again(plan: Design, published: Published) -> str:
 
 
 def _signatures(plan: Design, published: Published) -> str:
+    file = f"of the file whose SHA-256 begins with {published.digest[:16]}, " if published.digest else ""
     said = (
-        "We have read this report. The estimates are those of the published file whose SHA-256 begins with "
-        f"{published.digest[:16]}, made under the design whose SHA-256 begins with {plan.digest[:16]}."
+        f"We have read this report. The estimates are {file}made under the design whose SHA-256 begins with "
+        f"{plan.digest[:16]}."
     )
     return signatures(said, who=("For the survey methodology", "For privacy protection"))
