@@ -195,7 +195,9 @@ def test_surveys_are_unbiased_and_as_precise_as_planned(release):
     planned = {question.name: ratio_to_plan(plan, question, variances) for question in plan.questions}
     stated = dict(zip(truth(), found / squares.mean(axis=0), strict=True))
     for name, ratio in (planned | stated).items():
-        least = 0.0 if name in BOUNDED else low * (1 - SLACK)
+        # a rare combination is taken to be at least as random as replaced rows make it, which is more than it is
+        bounded = name in BOUNDED or name[0] == "affair by rating"
+        least = 0.0 if bounded else low * (1 - SLACK)
         assert least < ratio < high * (1 + SLACK), name
     if REPEATS >= 10_000:  # the questions of several forms are independent: together they are known better
         assert np.mean(list(planned.values())) == pytest.approx(1.0, abs=SLACK)
