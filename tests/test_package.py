@@ -60,6 +60,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "NotAvailableError",
         "PrecisionError",
         "Problem",
+        "Published",
         "Question",
         "Questionnaire",
         "QuestionnaireError",
@@ -81,6 +82,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "estimate",
         "estimate_means",
         "evaluate",
+        "find_published",
         "frame_strata",
         "load_design",
         "local_epsilon",
@@ -95,6 +97,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "publish",
         "report_html",
         "respondent_kit",
+        "results_html",
         "sensitivity",
         "simulate",
         "simulate_pilot",
@@ -104,6 +107,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "synthetic_population",
         "verify_draw",
         "write_report",
+        "write_results",
     ]
     for name in dps.__all__:
         assert getattr(dps, name) is not None

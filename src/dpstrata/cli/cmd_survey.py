@@ -153,16 +153,10 @@ def estimate_command(
     json: Json = False,
 ) -> None:
     """Estimate means, or shares of categories, with intervals that cover both sampling and privacy."""
-    from dataclasses import asdict
-    from json import dumps
-
-    from dpstrata.cli.screen import print_paragraph, print_table
     from dpstrata.fielding.estimate import estimate
     from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import plain_cell, require_apart
+    from dpstrata.files.writing import require_apart
     from dpstrata.present.charts.chart import check_chart_path
-    from dpstrata.present.charts.plot import MOST_BARS, intervals_chart
 
     check_chart_path(plot)
     require_apart(design, Path(noised), pilot, pilot_answers, out, plot, report)
@@ -180,6 +174,21 @@ def estimate_command(
         return
     if pilot is not None or pilot_answers is not None:
         result = _with_pilot(result, design, pilot, pilot_answers, reading)
+    _show_means(result, out, plot, json=json)
+
+
+def _show_means(
+    result: Estimation | ShareEstimation, out: Path | None, plot: Path | None, *, json: bool
+) -> None:
+    """Write and show the estimates of one question."""
+    from dataclasses import asdict
+    from json import dumps
+
+    from dpstrata.cli.screen import print_paragraph, print_table
+    from dpstrata.files.overwriting import write_result
+    from dpstrata.files.writing import plain_cell
+    from dpstrata.present.charts.plot import MOST_BARS, intervals_chart
+
     whole = len(result.totals)  # a row, or one for each category; their totals follow
     found = (*result.rows[:whole], *result.totals, *result.rows[whole:])
     rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in found]

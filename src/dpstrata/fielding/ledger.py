@@ -52,7 +52,7 @@ class Entry:
     spent : Spent
         What it adds to what everyone in the frame has spent.
     people : tuple of str
-        Keyed digests of those who answered; see :class:`Recognition`.
+        Keyed digests of those who answered.
     question : str
         The column that was noised: a design for several questions is released once for each.
     round : int

@@ -32,8 +32,8 @@ from dpstrata.privacy.answers.interval import Interval
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
 from dpstrata.survey.options import LARGEST_TOTAL, as_number
 from dpstrata.survey.priors import Distribution, read_prior, values_prior
+from dpstrata.words.choosing import range_sentences, range_table
 from dpstrata.words.numbers import read_number
-from dpstrata.words.ranges import range_sentences, range_table
 from dpstrata.words.tables import shown_as_html, shown_as_text
 
 Aim = Literal["trusted", "least_error"]

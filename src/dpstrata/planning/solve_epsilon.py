@@ -22,7 +22,7 @@ from dpstrata.survey.goals import TARGETS
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata import Strata
-from dpstrata.words.budgets import budget_sentences, budget_table, goal_in_words, missed_in_words
+from dpstrata.words.choosing import budget_sentences, budget_table, goal_in_words, missed_in_words
 from dpstrata.words.numbers import counted, figure
 from dpstrata.words.tables import shown_as_html, shown_as_text
 
