@@ -181,8 +181,8 @@ def test_respondents_are_told_what_the_design_says_in_every_language():
     told = dps.respondent_kit(plan).to_dict()["consent"]
     assert set(told) >= {"en", "de", "ar"}
     for language, text in told.items():
-        title, *paragraphs = text.split("\n\n")
+        title, *parts = text.split("\n\n")
         consent = plan.consent(language)
         assert title == consent.title
-        assert paragraphs == [" ".join(said) for _, said in consent.parts]
+        assert parts == [f"{heading}\n{' '.join(said)}" for heading, said in consent.parts]
         assert "89" in text  # e²/(1 + e²) = 88.08%, rounded up

@@ -78,7 +78,10 @@ function welcome(words) {
   const [first, ...others] = (kit.consent[spoken] ?? kit.consent.en).split("\n\n");
   return [
     title(first),
-    ...others.map((text) => h("p", {}, text)),
+    ...others.flatMap((part) => {
+      const [heading, text] = part.split("\n");
+      return [h("h2", {}, heading), h("p", {}, text)];
+    }),
     h("p", {}, words.voluntary),
     button(words.start, () => show(asking), "main"),
     how(words),

@@ -156,9 +156,8 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
 
 
 def _told(plan: Design, language: str) -> str:
-    """Return what respondents are told: a heading, and paragraphs apart by an empty line."""
-    told = plan.consent(language)
-    return "\n\n".join([told.title, *(" ".join(sentences) for _, sentences in told.parts)])
+    """Return what respondents are told: a title, and parts with a heading each, apart by empty lines."""
+    return str(plan.consent(language)).rstrip("\n")
 
 
 _Forms = list[tuple[list[Question], tuple[int, ...]]]
