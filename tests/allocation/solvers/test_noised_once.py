@@ -124,7 +124,7 @@ def check(problem: NoisedOnce, solution: Any) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_one_figure_is_as_good_as_exhaustive_search(seed: int) -> None:
     rng = np.random.default_rng([16, seed])
-    for _ in range(few(100, of=300)):
+    for _ in range(few(40, of=300)):
         problem = random_noised_once(rng, groups=False)
         solution, best = solve_noised_once(problem), best_by_exhaustion(problem)
         assert solution.bound.lower_bound <= best * (1 + 1e-10)
@@ -136,7 +136,7 @@ def test_one_figure_is_as_good_as_exhaustive_search(seed: int) -> None:
 def test_figures_that_do_not_overlap_are_within_the_gap(seed: int) -> None:
     rng = np.random.default_rng([17, seed])
     missed = 0
-    for _ in range(few(60, of=200)):
+    for _ in range(few(25, of=200)):
         problem = random_noised_once(rng, groups=True)
         solution, best = solve_noised_once(problem), best_by_exhaustion(problem)
         assert solution.bound.lower_bound <= best * (1 + 1e-10)
@@ -148,7 +148,7 @@ def test_figures_that_do_not_overlap_are_within_the_gap(seed: int) -> None:
 @pytest.mark.parametrize("groups", [False, True])
 def test_the_gap_is_small_from_a_thousand_interviews_on(groups: bool) -> None:
     rng = np.random.default_rng(18)
-    for _ in range(40):
+    for _ in range(few(15, of=40)):
         k = int(rng.integers(2, 60))
         sizes = np.floor(10 ** rng.uniform(2.5, 5, k)).astype(np.int64)
         number = int(rng.integers(1, min(k, 12) + 1)) if groups else 1
@@ -260,7 +260,7 @@ def relaxed_by_slsqp(problem: NoisedOnce) -> float:
 @pytest.mark.parametrize("families", [1, 2, 3])
 def test_an_independent_solver_agrees_on_the_relaxation(families: int) -> None:
     rng = np.random.default_rng(families)
-    for _ in range(8):
+    for _ in range(few(4, of=8)):
         k = int(rng.integers(4, 9))
         codes = [np.arange(k) % (1 + (f + int(rng.integers(2))) % 3) for f in range(families)]
         problem = noised_once(
@@ -281,7 +281,7 @@ def test_an_independent_solver_agrees_on_the_relaxation(families: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_several_families_are_within_the_gap_of_exhaustive_search(seed: int) -> None:
     rng = np.random.default_rng([19, seed])
-    for _ in range(8):
+    for _ in range(few(4, of=8)):
         problem = random_overlapping(rng)
         best = best_of_several_families(problem)
         solution = solve_noised_once(problem)
@@ -333,7 +333,7 @@ def test_the_gap_is_small_where_many_groups_cross_dozens_of_strata(seed: int) ->
 
 def test_any_prices_give_a_valid_bound() -> None:
     rng = np.random.default_rng(20)
-    for _ in range(100):
+    for _ in range(few(35, of=100)):
         problem = random_noised_once(rng, groups=bool(rng.integers(2)))
         best = best_by_exhaustion(problem)
         solution = solve_noised_once(problem)
@@ -347,7 +347,7 @@ def test_any_prices_give_a_valid_bound() -> None:
 
 def test_the_search_is_valid_from_any_design_and_any_prices() -> None:
     rng = np.random.default_rng(22)
-    for _ in range(12):
+    for _ in range(few(6, of=12)):
         problem = random_overlapping(rng)
         inner, best = problem.problem, best_of_several_families(problem)
         every = np.vstack(
