@@ -176,7 +176,10 @@ def test_an_error_says_what_it_is_about(call, argument, value, where):
 # --- messages mention options and spell none --------------------------------------------------
 
 # These write commands for people to copy, or a script.
-WRITE_COMMANDS = {"present/report/code.py", "present/report/page.py", "fielding/frames/spark_session.py"}
+WRITE_COMMANDS = {
+    *(f"present/report/{name}.py" for name in ("code", "page", "results")),
+    "fielding/frames/spark_session.py",
+}
 
 
 def _trees():

@@ -95,8 +95,8 @@ def results_html(
     --------
     >>> import dpstrata as dps
     >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
-    >>> noised = [0.4 + 0.01 * i for i in range(40)]
-    >>> result = dps.estimate_means(plan, dict(zip(plan.strata.names, (noised[:30], noised[30:]))))
+    >>> strata = [name for name, n in zip(plan.strata.names, plan.sample_sizes) for _ in range(n)]
+    >>> result = dps.estimate_means(plan, strata, [0.4 + 0.01 * i for i in range(40)])
     >>> "Where the error comes from" in dps.results_html(plan, result)
     True
     """
