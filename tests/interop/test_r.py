@@ -33,6 +33,7 @@ def of_page():
 
 def in_r(folder, script):
     """Run R, which must be there."""
+    assert shutil.which("Rscript"), "R is missing. Install it: apt-get install r-cran-survey"
     (folder / "run.R").write_text(script, encoding="utf-8")
     done = subprocess.run(["Rscript", "run.R"], capture_output=True, text=True, cwd=folder, timeout=120)
     assert done.returncode == 0, done.stderr
