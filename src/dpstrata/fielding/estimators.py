@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.covariances.covariance import Covariance, Errors
+from dpstrata.fielding.covariances.covariance import Covariance, Errors, covariance_of_places
 from dpstrata.fielding.grid_noise import rows_by_name
 from dpstrata.fielding.intervals.grouping import Place, added, with_limits
 from dpstrata.fielding.intervals.tilt import FindLimits, Groups, Limits
@@ -205,7 +205,7 @@ class Estimation:
     @property
     def covariance(self) -> Covariance:
         """The covariances of all estimates, in the order of ``listed``."""
-        return Covariance.of_places(self.listed, self.population, self.errors)
+        return covariance_of_places(self.listed, self.population, self.errors)
 
     @property
     def totals(self) -> tuple[Estimate, ...]:
@@ -277,7 +277,7 @@ class ShareEstimation:
     @property
     def covariance(self) -> Covariance:
         """The covariances of all estimates, in the order of ``listed``."""
-        return Covariance.of_places(self.listed, self.population, self.errors)
+        return covariance_of_places(self.listed, self.population, self.errors)
 
     @property
     def totals(self) -> tuple[ShareEstimate, ...]:

@@ -315,6 +315,7 @@ def test_labels_are_unique():
     plan = dps.design(STRATA, epsilon=1, total=100, domains=["stratum"])
     covariance = survey_of_numbers(plan, np.random.default_rng(8)).covariance
     assert isinstance(covariance, Covariance)
+    assert repr(covariance) == "Covariances of 10 estimates"
     assert covariance.labels[2] == "stratum=a"
     assert covariance.labels[6] == "stratum=a (2)"
     assert len(set(covariance.labels)) == len(covariance) == 10

@@ -20,6 +20,7 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.covariances.shares import Together
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.words.numbers import counted
 
 MOST = 2000
 """Estimates that a matrix may have."""
@@ -113,49 +114,11 @@ class Covariance:
     _origins: _Origins
     _blocks: tuple[tuple[Errors, ...], ...]
 
-    @classmethod
-    def of_places(cls, rows: Sequence[_Row], population: int, errors: tuple[Errors, ...]) -> Covariance:
-        """Describe estimates of one question.
-
-        Parameters
-        ----------
-        rows : sequence of estimates
-            The whole, the total, the domains and the strata, in each of them all figures.
-        population : int
-            What the total is a multiple of.
-        errors : tuple of Errors
-            What makes them err.
-        """
-        figures = len(errors[0].variances) if errors else 1
-        places = np.arange(len(rows)) // figures
-        origins = _Origins(
-            np.full(len(rows), 0 if errors else _ALONE),
-            np.arange(len(rows)) % figures,
-            np.maximum(places - 1, 0),
-            np.where(places == 1, float(population), 1.0),
-        )
-        return cls(_labels(rows), rows, origins, (errors,))
-
-    @classmethod
-    def of_questions(cls, rows: Sequence[_Row], errors: Sequence[Errors]) -> Covariance:
-        """Describe estimates of several questions.
-
-        Parameters
-        ----------
-        rows : sequence of estimates
-            By question and figure: the whole, the domains, the strata; then what is in no question.
-        errors : sequence of Errors
-            What makes the figures of each question err.
-        """
-        each = [_of_question(place, one) for place, one in enumerate(errors)]
-        rest = len(rows) - sum(len(one.block) for one in each)
-        nothing = np.zeros(rest, dtype=np.int64)
-        each.append(_Origins(nothing + _ALONE, nothing, nothing, np.ones(rest)))
-        origins = _Origins(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
-        return cls(_labels(rows), rows, origins, tuple((one,) for one in errors))
-
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"Covariances of {counted(len(self), 'estimate')}"
 
     @property
     def matrix(self) -> FloatArray:
@@ -217,6 +180,47 @@ class Covariance:
         cells = matrix.astype(object)
         cells[np.isnan(matrix)] = None
         return {"label": list(self.labels)} | dict(zip(self.labels, cells.tolist(), strict=True))
+
+
+def covariance_of_places(rows: Sequence[_Row], population: int, errors: tuple[Errors, ...]) -> Covariance:
+    """Describe estimates of one question.
+
+    Parameters
+    ----------
+    rows : sequence of estimates
+        The whole, the total, the domains and the strata, in each of them all figures.
+    population : int
+        What the total is a multiple of.
+    errors : tuple of Errors
+        What makes them err.
+    """
+    figures = len(errors[0].variances) if errors else 1
+    places = np.arange(len(rows)) // figures
+    origins = _Origins(
+        np.full(len(rows), 0 if errors else _ALONE),
+        np.arange(len(rows)) % figures,
+        np.maximum(places - 1, 0),
+        np.where(places == 1, float(population), 1.0),
+    )
+    return Covariance(_labels(rows), rows, origins, (errors,))
+
+
+def covariance_of_questions(rows: Sequence[_Row], errors: Sequence[Errors]) -> Covariance:
+    """Describe estimates of several questions.
+
+    Parameters
+    ----------
+    rows : sequence of estimates
+        By question and figure: the whole, the domains, the strata; then what is in no question.
+    errors : sequence of Errors
+        What makes the figures of each question err.
+    """
+    each = [_of_question(place, one) for place, one in enumerate(errors)]
+    rest = len(rows) - sum(len(one.block) for one in each)
+    nothing = np.zeros(rest, dtype=np.int64)
+    each.append(_Origins(nothing + _ALONE, nothing, nothing, np.ones(rest)))
+    origins = _Origins(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
+    return Covariance(_labels(rows), rows, origins, tuple((one,) for one in errors))
 
 
 def _of_question(block: int, errors: Errors) -> _Origins:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.covariances.covariance import Covariance
+from dpstrata.fielding.covariances.covariance import Covariance, covariance_of_questions
 from dpstrata.fielding.neighbours import StandIn, find_stand_ins, named_stand_ins
 from dpstrata.fielding.questionnaires.counts import FormCounts, TableCounts
 from dpstrata.fielding.questionnaires.figures import (
@@ -63,10 +63,10 @@ class QuestionnaireEstimation:
     def covariance(self) -> Covariance:
         """The covariances of all estimates, in the order of ``rows``; of different questions they are NaN."""
         if self._counted is None:
-            return Covariance.of_questions(self.rows, [])
+            return covariance_of_questions(self.rows, [])
         plan, forms = self._counted
         errors = [errors_of(plan, [parts for _, parts in each.figures]) for each in _all_figures(plan, forms)]
-        return Covariance.of_questions(self.rows, errors)
+        return covariance_of_questions(self.rows, errors)
 
     def ratio(self, numerator: FigureNamed, denominator: FigureNamed) -> QuestionnaireEstimation:
         """Estimate the ratio of two figures, for the whole, every domain and every stratum.
