@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.docs-installed
 
-.PHONY: help demo test check docs slow figures web web-check load screenshots release bench clean
+.PHONY: help demo test check docs slow interop figures web web-check load screenshots release bench clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,12 +43,16 @@ docs: $(DOCS_STAMP) ## Build the documentation site: run the tutorials, treat wa
 
 slow: $(STAMP) ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (half an hour)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
-	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/collect/test_randomiser.py tests/web/test_jobs.py tests/privacy/test_amplification.py tests/allocation/test_two_layers.py tests/allocation/solvers tests/allocation/test_form_terms.py tests/planning/test_best.py tests/planning/test_goal_search.py tests/pilots/test_pilot.py tests/allocation/proof/test_forms.py tests/planning/forms tests/fielding/intervals tests/fielding/test_neighbours.py
+	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/collect/test_randomiser.py tests/web/test_jobs.py tests/privacy/test_amplification.py tests/allocation/test_two_layers.py tests/allocation/solvers tests/allocation/test_form_terms.py tests/planning/test_best.py tests/planning/test_goal_search.py tests/pilots/test_pilot.py tests/allocation/proof/test_forms.py tests/planning/forms tests/fielding/intervals tests/fielding/test_neighbours.py tests/fielding/covariances
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py tests/fielding/test_repeated_rows.py
 	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/fielding/test_sample.py -k every_subset
 	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/fielding/test_engines.py -k 'very_sample or very_forms'
 	$(MAKE) docs
 	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py tests/fielding/test_publish.py tests/fielding/test_row_interruptions.py -k killed
+
+interop: $(STAMP) ## Hand estimates over to R (installs Debian's r-cran-survey where it may)
+	@scripts/r.sh
+	$(BIN)/python -m pytest tests/interop/test_r.py
 
 figures: $(STAMP) ## Redraw the charts of the documentation
 	$(BIN)/python docs/figures.py

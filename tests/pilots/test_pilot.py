@@ -84,6 +84,10 @@ def test_from_the_frame_to_one_estimate_of_two_waves(survey):
     assert (after.known_before, after.spent.epsilon) == (twice, 1.0)
     both = dps.combine_waves(first, main, estimate_means(first, *noised), estimate_means(main, *second))
     assert (both.whole.answers, both.whole.invited) == (400, 400)
+    matrix = both.covariance.matrix
+    assert np.diag(matrix) == pytest.approx([row.standard_error**2 for row in both.listed])
+    assert matrix[0, 2] == pytest.approx(0.5 * matrix[2, 2])
+    assert matrix[2, 3] == 0
     ledger = json.loads((folder / "ledger.json").read_text())
     assert [(entry["status"], entry["epsilon"]) for entry in ledger["entries"]] == [
         ("released", 0.3),

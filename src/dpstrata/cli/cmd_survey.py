@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from dpstrata.cli.options import DesignFile, Json, Plot, Sheet, TableOut
+from dpstrata.cli.options import OUTPUT, DesignFile, Json, Plot, Sheet, TableOut
 from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
     from dpstrata.fielding.estimators import Estimation, ShareEstimation
     from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+
+_Files: TypeAlias = tuple[Path | None, Path | None, Path | None]
+"""Where the table of estimates goes, their covariances, and the chart."""
 
 FrameFile = Annotated[
     str,
@@ -129,6 +132,14 @@ def estimate_command(
     stratum: Annotated[str, typer.Option(help="Column with the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: TableOut = None,
+    covariance: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the covariances of the estimates, in the order of the table (.csv, .json, .parquet, "
+            ".xlsx).",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     plot: Plot = None,
     report: Annotated[
         Path | None,
@@ -159,7 +170,7 @@ def estimate_command(
     from dpstrata.present.charts.chart import check_chart_path
 
     check_chart_path(plot)
-    require_apart(design, Path(noised), pilot, pilot_answers, out, plot, report)
+    require_apart(design, Path(noised), pilot, pilot_answers, out, covariance, plot, report)
     reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
     if report is not None:
         _require_report(
@@ -170,31 +181,26 @@ def estimate_command(
         _report(design, noised, result, report, title)
     ratios = _ratios(result, ratio or [], over or [])
     if isinstance(result, QuestionnaireEstimation):
-        _show_questions(result, ratios, out, plot, json=json)
+        _show_questions(result, ratios, (out, covariance, plot), json=json)
         return
     if pilot is not None or pilot_answers is not None:
         result = _with_pilot(result, design, pilot, pilot_answers, reading)
-    _show_means(result, out, plot, json=json)
+    _show_means(result, (out, covariance, plot), json=json)
 
 
-def _show_means(
-    result: Estimation | ShareEstimation, out: Path | None, plot: Path | None, *, json: bool
-) -> None:
+def _show_means(result: Estimation | ShareEstimation, files: _Files, *, json: bool) -> None:
     """Write and show the estimates of one question."""
     from dataclasses import asdict
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.files.overwriting import write_result
     from dpstrata.files.writing import plain_cell
     from dpstrata.present.charts.plot import MOST_BARS, intervals_chart
 
+    out, covariance, plot = files
     whole = len(result.totals)  # a row, or one for each category; their totals follow
-    found = (*result.rows[:whole], *result.totals, *result.rows[whole:])
-    rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in found]
-    if out is not None:
-        columns = {name: [row[name] for row in rows] for name in rows[0]}
-        write_result(columns | {"of": [result.of] * len(rows)}, out)
+    rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in result.listed]
+    _write_tables(result, [row | {"of": result.of} for row in rows], out, covariance)
     if plot is not None:
         means = [*rows[:whole], *rows[2 * whole :]]  # without the totals
         intervals_chart(means[:MOST_BARS], confidence=result.confidence, of=result.of).save(plot)
@@ -234,6 +240,21 @@ def _report(design: Path, noised: str, result: Any, path: Path, title: str | Non
     )
 
 
+def _write_tables(
+    result: Estimation | ShareEstimation | QuestionnaireEstimation,
+    rows: list[dict[str, Any]],
+    out: Path | None,
+    covariance: Path | None,
+) -> None:
+    """Write the estimates and their covariances, each if it is asked for."""
+    from dpstrata.files.overwriting import write_result
+
+    if covariance is not None:  # first, because there may be too many
+        write_result(result.covariance.columns(), covariance)
+    if out is not None:
+        write_result({name: [row[name] for row in rows] for name in rows[0]}, out)
+
+
 def _ratios(
     result: Estimation | ShareEstimation | QuestionnaireEstimation, over: list[str], under: list[str]
 ) -> list[QuestionnaireEstimation]:
@@ -265,8 +286,7 @@ def _figure(text: str, names: set[str]) -> tuple[str, list[str]]:
 def _show_questions(
     result: QuestionnaireEstimation,
     ratios: list[QuestionnaireEstimation],
-    out: Path | None,
-    plot: Path | None,
+    files: _Files,
     *,
     json: bool,
 ) -> None:
@@ -275,9 +295,9 @@ def _show_questions(
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.files.overwriting import write_result
     from dpstrata.words.question_estimates import questions_in_words, questions_table
 
+    out, covariance, plot = files
     if plot is not None:
         from dpstrata.present.charts.shares import shares_chart
 
@@ -286,8 +306,7 @@ def _show_questions(
     notes = tuple(note for each in (result, *ratios) for note in each.notes)
     result = replace(result, rows=tuple(found), notes=notes)
     rows = [asdict(row) for row in result.rows]
-    if out is not None:
-        write_result({name: [row[name] for row in rows] for name in rows[0]}, out)
+    _write_tables(result, rows, out, covariance)
     if json:
         typer.echo(dumps({"estimates": rows, "notes": result.notes}, indent=1, ensure_ascii=False))
         return

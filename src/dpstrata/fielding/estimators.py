@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.allocation.domains import find_partitions
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
+from dpstrata.fielding.covariances.covariance import Covariance, Errors, covariance_of_places
 from dpstrata.fielding.grid_noise import rows_by_name
+from dpstrata.fielding.intervals.grouping import Place, added, with_limits
 from dpstrata.fielding.intervals.tilt import FindLimits, Groups, Limits
 from dpstrata.fielding.neighbours import StandIn, find_stand_ins, named_stand_ins
 from dpstrata.fielding.response import check_response
@@ -167,6 +168,8 @@ class Estimation:
         Strata without an answer, each with the one whose result it takes.
     answer_range : float
         By how much answers can differ.
+    errors : tuple of Errors
+        What makes the estimates err, of which :attr:`covariance` is made.
     """
 
     whole: Estimate
@@ -182,6 +185,7 @@ class Estimation:
     counts_people: bool = False
     stand_ins: tuple[StandIn, ...] = ()
     answer_range: float = 1.0
+    errors: tuple[Errors, ...] = ()
 
     @property
     def largest_bias(self) -> float:
@@ -192,6 +196,16 @@ class Estimation:
     def rows(self) -> tuple[Estimate, ...]:
         """The means: of the whole, the domains, the strata."""
         return (self.whole, *self.domains, *self.strata)
+
+    @property
+    def listed(self) -> tuple[Estimate, ...]:
+        """All estimates as files have them: the whole, the total, the domains, the strata."""
+        return (self.whole, self.total, *self.domains, *self.strata)
+
+    @property
+    def covariance(self) -> Covariance:
+        """The covariances of all estimates, in the order of ``listed``."""
+        return covariance_of_places(self.listed, self.population, self.errors)
 
     @property
     def totals(self) -> tuple[Estimate, ...]:
@@ -238,9 +252,12 @@ class ShareEstimation:
     ----------
     by_category : mapping of str to Estimation
         The estimates of each category's share, as of any mean.
+    errors : tuple of Errors
+        What makes the shares err, of which :attr:`covariance` is made.
     """
 
     by_category: Mapping[str, Estimation]
+    errors: tuple[Errors, ...] = ()
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -251,6 +268,16 @@ class ShareEstimation:
     def rows(self) -> tuple[ShareEstimate, ...]:
         """The shares of every category: in the whole, then in each domain, then in each stratum."""
         return self._of_all(lambda each: each.rows)
+
+    @property
+    def listed(self) -> tuple[ShareEstimate, ...]:
+        """All estimates as files have them: the whole, the numbers of people, the domains, the strata."""
+        return self._of_all(lambda each: each.listed)
+
+    @property
+    def covariance(self) -> Covariance:
+        """The covariances of all estimates, in the order of ``listed``."""
+        return covariance_of_places(self.listed, self.population, self.errors)
 
     @property
     def totals(self) -> tuple[ShareEstimate, ...]:
@@ -382,44 +409,13 @@ def combine(
             limits,
         )
 
-    each = [combined(*found) for found in with_limits(plan, stand_ins, find_limits)]
+    grouped = list(with_limits(plan, stand_ins, find_limits))
+    each = [combined(*found) for found in grouped]
     named = named_stand_ins(plan, stand_ins)
     strata = replace(each[-1], taken_from={one.place: one.neighbour for one in named})
     found = estimation_of(plan, each[0][0], strata, tuple(chain(*each[1:-1])), parts.counts)
-    return replace(found, floored=floored, single=single, few=few, stand_ins=named)
-
-
-class Place(NamedTuple):
-    """Groups of strata: the whole, those of a domain, or each by itself."""
-
-    column: str
-    labels: Sequence[str]
-    codes: IntArray
-
-
-def with_limits(
-    plan: Design, stand_ins: IntArray, find_limits: FindLimits
-) -> Iterator[tuple[Place, Groups, Limits]]:
-    """Group strata to the whole, the domains and themselves, and find the intervals of all at once."""
-    places, groups = zip(*grouped(plan, stand_ins), strict=True)
-    joined = Groups.joined(groups, len(plan.strata))
-    limits = find_limits(joined).split([each.number for each in groups])
-    return zip(places, groups, limits, strict=True)
-
-
-def grouped(plan: Design, stand_ins: IntArray) -> list[tuple[Place, Groups]]:
-    """Group strata to the whole, the domains and themselves."""
-    sizes, names = plan.strata.sizes, plan.strata.names
-    found = find_partitions(plan.strata, plan.inputs)
-    places = [Place(part.column or "all", part.groups, part.codes) for part in found]
-    places[0] = places[0]._replace(labels=["all"])
-    places.append(Place("stratum", names, np.arange(len(names))))
-    return [(place, Groups.by_size(place.codes, len(place.labels), sizes, stand_ins)) for place in places]
-
-
-def added(codes: IntArray, number: int, people: IntArray) -> IntArray:
-    """Add numbers of people up within groups of strata."""
-    return np.bincount(codes, weights=people, minlength=number).astype(np.int64)
+    errors = (Errors(tuple(groups for _, groups, _ in grouped), variances[None]),)
+    return replace(found, floored=floored, single=single, few=few, stand_ins=named, errors=errors)
 
 
 def estimation_of(

@@ -18,6 +18,7 @@ from dpstrata.allocation.posing import size_limits
 from dpstrata.designs.record import Design
 from dpstrata.designs.waves import Waves, what_is_left
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, option
+from dpstrata.fielding.covariances.covariance import scaled
 from dpstrata.fielding.estimators import FEW, Estimate, Estimates, Estimation, estimates_of
 from dpstrata.fielding.releases.microdata import estimate_means
 from dpstrata.fielding.response import check_response
@@ -283,6 +284,7 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
         counts_people=answers.counts_people,
         stand_ins=tuple(dict.fromkeys((*of_first.stand_ins, *of_main.stand_ins))),
         answer_range=answers.range,
+        errors=(*scaled(of_first.errors, w**2), *scaled(of_main.errors, (1 - w) ** 2)),
     )
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
+from dpstrata.fielding.covariances.covariance import Covariance, covariance_of_questions
 from dpstrata.fielding.neighbours import StandIn, find_stand_ins, named_stand_ins
 from dpstrata.fielding.questionnaires.counts import FormCounts, TableCounts
 from dpstrata.fielding.questionnaires.figures import (
     Parts,
     QuestionEstimate,
     combined,
+    errors_of,
     joined,
     mean_on,
     share_on,
@@ -55,6 +58,15 @@ class QuestionnaireEstimation:
     def whole(self) -> tuple[QuestionEstimate, ...]:
         """Those of the whole population."""
         return tuple(row for row in self.rows if row.column == "all")
+
+    @property
+    def covariance(self) -> Covariance:
+        """The covariances of all estimates, in the order of ``rows``; of different questions they are NaN."""
+        if self._counted is None:
+            return covariance_of_questions(self.rows, [])
+        plan, forms = self._counted
+        errors = [errors_of(plan, [parts for _, parts in each.figures]) for each in _all_figures(plan, forms)]
+        return covariance_of_questions(self.rows, errors)
 
     def ratio(self, numerator: FigureNamed, denominator: FigureNamed) -> QuestionnaireEstimation:
         """Estimate the ratio of two figures, for the whole, every domain and every stratum.
@@ -106,15 +118,13 @@ def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Questionnai
     assert questionnaire is not None
     rows: list[QuestionEstimate] = []
     stand_ins = {}
-    for question in questionnaire:
-        for answer, parts in _figures(plan, question, forms):
-            rows += combined(plan, question.name, answer, parts)
-        if not parts.answers.all():
-            without = named_stand_ins(plan, find_stand_ins(plan, parts.answers))
-            stand_ins[question.name] = without, question.range
-    for names, answer, parts in _cross_tables(plan, forms):
-        crossed = combined(plan, " by ".join(names), answer, parts)
-        rows += [replace(row, crossed=True) for row in crossed]
+    ranges = {question.name: question.range for question in questionnaire}
+    for name, crossed, figures in _all_figures(plan, forms):
+        for answer, parts in figures:
+            rows += [replace(row, crossed=crossed) for row in combined(plan, name, answer, parts)]
+        answers = figures[0][1].answers
+        if not crossed and not answers.all():
+            stand_ins[name] = named_stand_ins(plan, find_stand_ins(plan, answers)), ranges[name]
     answered = np.sum([form.answers for form in forms], axis=0)
     response = check_response(plan, answered)
     said = None if response is None else response.in_words
@@ -127,6 +137,23 @@ def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Questionnai
         tuple(answered.tolist()),
         (plan, forms),
     )
+
+
+class _Figures(NamedTuple):
+    """All figures of a question, or of a cross-table."""
+
+    name: str
+    crossed: bool
+    figures: list[tuple[str, Parts]]
+
+
+def _all_figures(plan: Design, forms: Sequence[FormCounts]) -> Iterator[_Figures]:
+    """Estimate every question in every stratum, then every cross-table."""
+    assert plan.inputs.questionnaire is not None
+    for question in plan.inputs.questionnaire:
+        yield _Figures(question.name, crossed=False, figures=list(_figures(plan, question, forms)))
+    for names, figures in _cross_tables(plan, forms):
+        yield _Figures(" by ".join(names), crossed=True, figures=figures)
 
 
 def _figures(plan: Design, question: Question, forms: Sequence[FormCounts]) -> Iterator[tuple[str, Parts]]:
@@ -148,7 +175,9 @@ def _figures(plan: Design, question: Question, forms: Sequence[FormCounts]) -> I
         yield name, joined(plan, shares, together=len(shown))
 
 
-def _cross_tables(plan: Design, forms: Sequence[FormCounts]) -> Iterator[tuple[tuple[str, ...], str, Parts]]:
+def _cross_tables(
+    plan: Design, forms: Sequence[FormCounts]
+) -> Iterator[tuple[list[str], list[tuple[str, Parts]]]]:
     """Estimate the shares of all combinations of questions that are kept together, from all their forms."""
     questionnaire = plan.inputs.questionnaire
     assert questionnaire is not None
@@ -166,9 +195,11 @@ def _cross_tables(plan: Design, forms: Sequence[FormCounts]) -> Iterator[tuple[t
             continue
         (common,) = levels
         listed = combinations(questions, common)
+        figures = []
         for place, answer in enumerate(listed):
             shares = [share_on(plan, t, given, joint, place) for t, given, joint in on]
-            yield tuple(names), answer, joined(plan, shares, together=len(listed))
+            figures.append((answer, joined(plan, shares, together=len(listed))))
+        yield names, figures
 
 
 def _only(table: TableCounts, names: Sequence[str]) -> TableCounts:

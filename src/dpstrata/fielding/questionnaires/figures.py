@@ -17,7 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dpstrata.designs.record import Design
-from dpstrata.fielding.estimators import added, with_limits
+from dpstrata.fielding.covariances.covariance import Errors
+from dpstrata.fielding.covariances.shares import Reported, Together
+from dpstrata.fielding.intervals.grouping import added, grouped, with_limits
 from dpstrata.fielding.intervals.means import Means
 from dpstrata.fielding.intervals.of_design import limits_over_forms
 from dpstrata.fielding.intervals.shares import Reports
@@ -74,6 +76,8 @@ class Parts(NamedTuple):
     variances: FloatArray
     answers: IntArray
     limits: FindLimits
+    on_forms: Sequence[tuple[FloatArray, OnForm]]
+    """The forms that it is from, each with its share of the answers of every stratum."""
 
 
 class OnForm(NamedTuple):
@@ -84,6 +88,8 @@ class OnForm(NamedTuple):
     answers: IntArray
     known: Reports | Means
     """The same for intervals, which take the strata to be finite where they are joined."""
+    levels: int = 1
+    """Of a share: how many shares there are."""
 
 
 def joined(
@@ -113,7 +119,7 @@ def joined(
             true = np.clip(estimates, 0.0, 1.0)
             spread = true * (1.0 - true) * (N / np.maximum(N - 1.0, 1.0))
         variances = variances - spread / N
-    return Parts(estimates, np.maximum(variances, 0.0), total, limits)
+    return Parts(estimates, np.maximum(variances, 0.0), total, limits, list(zip(weights, each, strict=True)))
 
 
 def stretches(plan: Design, t: int) -> FloatArray:
@@ -137,7 +143,8 @@ def share_on(plan: Design, t: int, answers: IntArray, table: TableCounts, place:
     seen = inside * (1.0 - inside) / np.maximum(m - 1.0, 1.0)
     office = (1.0 - 1.0 / k) * table.noise
     known = Reports(table.counts[:, place], m, np.ones(len(m)), least, 1.0 / (1.0 + r), office)
-    return OnForm((reported - least) * (1.0 + r), (1.0 + r) ** 2 * (seen + office / m**2), answers, known)
+    variances = (1.0 + r) ** 2 * (seen + office / m**2)
+    return OnForm((reported - least) * (1.0 + r), variances, answers, known, k)
 
 
 def mean_on(plan: Design, question: Question, t: int, answers: IntArray, table: TableCounts) -> OnForm:
@@ -209,3 +216,22 @@ def combined(plan: Design, question: str, answer: str, parts: Parts) -> Iterator
         for label, *figure in zip(place.labels, *(each.tolist() for each in figures), strict=True):
             row = QuestionEstimate(question, answer, place.column, label, *figure)
             yield replace(row, taken_from=instead[label]) if label in instead else row
+
+
+def errors_of(plan: Design, figures: Sequence[Parts]) -> Errors:
+    """Say what makes the figures of one question, or of one cross-table, err together."""
+    stand_ins = find_stand_ins(plan, figures[0].answers)
+    groups = tuple(each for _, each in grouped(plan, stand_ins))
+    variances = np.stack([parts.variances for parts in figures])
+    if len(figures) == 1:
+        return Errors(groups, variances)
+    return Errors(groups, variances, Together.of(plan, list(_reported(figures))))
+
+
+def _reported(figures: Sequence[Parts]) -> Iterator[Reported]:
+    """Collect the shares of a question form by form."""
+    for t, (weights, first) in enumerate(figures[0].on_forms):
+        shares = np.stack([parts.on_forms[t][1].estimates for parts in figures])
+        known = first.known
+        assert isinstance(known, Reports)
+        yield Reported.of(shares, known.answers, weights, known.floor, known.slope, known.noise, first.levels)

@@ -23,7 +23,7 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.estimators import added, grouped
+from dpstrata.fielding.intervals.grouping import added, grouped
 from dpstrata.fielding.neighbours import find_stand_ins
 from dpstrata.fielding.questionnaires.counts import FormCounts, TableCounts
 from dpstrata.fielding.questionnaires.figures import (

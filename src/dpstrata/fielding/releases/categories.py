@@ -9,7 +9,7 @@ together: each has its share of the chance to miss. Two shares are one, so they 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,9 @@ import numpy.typing as npt
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_noised_names
-from dpstrata.fielding.estimators import ShareEstimation, places
+from dpstrata.fielding.covariances.covariance import Errors
+from dpstrata.fielding.covariances.shares import Reported, Together
+from dpstrata.fielding.estimators import Estimation, ShareEstimation, places
 from dpstrata.fielding.grid_noise import check_answers, noise_at
 from dpstrata.fielding.intervals.of_design import limits_of_shares
 from dpstrata.fielding.releases.microdata import MicrodataFielding, Moments, estimate_parts, require_counts
@@ -101,4 +103,15 @@ def estimate_shares(plan: Design, counts: IntArray) -> ShareEstimation:
         )
         each = estimate_parts(plan, Moments(answered, shares, squares), noise, stated, limits)
         found[name] = replace(each, of=f"share of {name}")
-    return ShareEstimation(found)
+    return ShareEstimation(found, (_errors(plan, counts, found.values()),))
+
+
+def _errors(plan: Design, counts: IntArray, each: Collection[Estimation]) -> Errors:
+    """Say how the shares of one stratum err together: a report of one category is none of another."""
+    assert isinstance(plan.mechanism, CategoryResponse)
+    alone = [one.errors[0] for one in each]
+    q, d = plan.mechanism.chances(plan.local_epsilons)
+    m = np.maximum(counts.sum(axis=1), 1.0)
+    reports = Reported.of((counts.T / m - q) / d, m, np.ones(len(m)), q, d, np.zeros(len(m)))
+    variances = np.concatenate([one.variances for one in alone])
+    return Errors(alone[0].groups, variances, Together.of(plan, [reports]))

@@ -29,8 +29,10 @@ from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_numbers, read_people, read_present_numbers
-from dpstrata.fielding.estimators import Estimates, Estimation, added, estimates_of, estimation_of
+from dpstrata.fielding.covariances.covariance import Errors
+from dpstrata.fielding.estimators import Estimates, Estimation, estimates_of, estimation_of
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
+from dpstrata.fielding.intervals.grouping import added
 from dpstrata.fielding.intervals.of_design import limits_of_means
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.neighbours import find_stand_ins, named_stand_ins
@@ -151,7 +153,7 @@ def estimate_from_figures(
     partitions = find_partitions(plan.strata, plan.inputs)
     parts = published(partitions)
     noise = [2.0 / strength**2 for strength in strengths]
-    means_of = np.split(values, np.cumsum([len(part.groups) for part in parts])[:-1])
+    means_of = np.split(values, _places(parts)[1])
     shares = [part.populations / plan.strata.population for part in parts]
     best = min(range(len(parts)), key=lambda i: float(shares[i] ** 2 @ noise[i]))
     of_whole = np.array([shares[best] @ means_of[best]]), np.array([shares[best] ** 2 @ noise[best]])
@@ -163,19 +165,49 @@ def estimate_from_figures(
         for each in _estimates(plan, part, mean, variance, counts)
     ]
     found = estimation_of(plan, whole, (), tuple(domains), counts)
-    return replace(found, stand_ins=named_stand_ins(plan, find_stand_ins(plan, counts)))
+    stand_ins = find_stand_ins(plan, counts)
+    grouped = [partitions[0], *(part for part in parts if part.column is not None)]
+    errors = (
+        Errors(tuple(_groups(plan, part, stand_ins) for part in grouped), _variances(plan, counts)[None]),
+        Errors((_noise_in(parts, best, shares[best]),), np.concatenate(noise)[None]),
+    )
+    return replace(found, stand_ins=named_stand_ins(plan, stand_ins), errors=errors)
+
+
+def _noise_in(parts: Sequence[Partition], best: int, shares: FloatArray) -> Groups:
+    """Say which figures, each with noise of its own, the whole and every domain are made of."""
+    places = np.split(*_places(parts))
+    own = [at for part, at in zip(parts, places, strict=True) if part.column is not None]
+    domains = np.concatenate([np.zeros(0, dtype=np.int64), *own])
+    codes = np.concatenate([np.zeros(len(shares), dtype=np.int64), 1 + np.arange(len(domains))])
+    weights = np.concatenate([shares, np.ones(len(domains))])
+    return Groups(codes, 1 + len(domains), weights, np.concatenate([places[best], domains]))
+
+
+def _places(parts: Sequence[Partition]) -> tuple[IntArray, IntArray]:
+    """Return the places of all figures, and where those of the next column begin."""
+    ends = np.cumsum([len(part.groups) for part in parts])
+    return np.arange(ends[-1]), ends[:-1]
+
+
+def _groups(plan: Design, part: Partition, stand_ins: IntArray) -> Groups:
+    return Groups.by_size(part.codes, len(part.groups), plan.strata.sizes, stand_ins)
+
+
+def _variances(plan: Design, counts: IntArray) -> FloatArray:
+    """Return the variance of every stratum's mean, from sampling and from devices' noise."""
+    m = np.maximum(counts, 1)
+    fraction = m / plan.strata.sizes if plan.inputs.finite_population else np.zeros(len(m))
+    return np.asarray(plan.sds**2 * (1.0 - fraction) / m + plan.inputs.release_form.device_variance / m)
 
 
 def _estimates(
     plan: Design, part: Partition, means: FloatArray, noise: FloatArray, counts: IntArray
 ) -> Estimates:
     """Put figures together with sampling, devices' noise and their own."""
-    stand_ins = find_stand_ins(plan, counts)
-    groups = Groups.by_size(part.codes, len(part.groups), plan.strata.sizes, stand_ins)
-    m = np.maximum(counts, 1)
-    fraction = m / plan.strata.sizes if plan.inputs.finite_population else np.zeros(len(m))
-    device = plan.inputs.release_form.device_variance / m
-    variances = plan.sds**2 * (1.0 - fraction) / m + device
+    groups = _groups(plan, part, find_stand_ins(plan, counts))
+    device = plan.inputs.release_form.device_variance / np.maximum(counts, 1)
+    variances = _variances(plan, counts)
     find = limits_of_means(
         plan, means[part.codes], counts, spreads=plan.sds**2, noise=device, noise_of_groups=noise
     )

@@ -1,0 +1,1 @@
+"""How the estimates of a survey vary together."""
