@@ -132,7 +132,7 @@ class Covariance:
         if len(self) > MOST:
             raise InputError(
                 f"a covariance matrix can have at most {MOST:,} estimates, got {len(self):,}. Choose some in "
-                "Python, such as result.covariance.only(column='all').matrix."
+                "Python: result.covariance.only takes a column or a question."
             )
         found = np.full((len(self), len(self)), np.nan)
         np.fill_diagonal(found, [row.standard_error**2 for row in self._rows])
