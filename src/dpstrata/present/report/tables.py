@@ -69,7 +69,8 @@ def options_table(plan: Design) -> TextTable:
     }
     rows += [(what, plain_number(float(value))) for what, value in limits.items() if value is not None]
     if default_minimums(inputs, plan.strata) is not None:
-        rows.append(("minimum per stratum", "enough for two answers, with a chance of 99%"))
+        part = "" if plan.needed_for_default_minimum is None else ", scaled down to what fits"
+        rows.append(("minimum per stratum", f"enough for two answers, with a chance of 99%{part}"))
     rows.append(("finite population correction", "yes" if inputs.finite_population else "no"))
     others = (each for each in RECORDED.values() if each.group != "goal" and each.name not in _IN_WORDS)
     rows += [
