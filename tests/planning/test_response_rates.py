@@ -88,7 +88,7 @@ def test_a_stratum_that_may_stay_empty_is_warned_about_with_the_minimum_that_avo
         dps.DpstrataWarning,
         match=r"is 39%\. With min_per_stratum=10 \(which takes 120 invitations\) it would be at most 1%",
     ):
-        plan = dps.design(departments, epsilon=1, total=60, mechanism="laplace")
+        plan = dps.design(departments, epsilon=1, total=60, min_per_stratum=1, mechanism="laplace")
     none = [
         stats.hypergeom.pmf(0, N, N / 2, n)
         for N, n in zip(range(20, 140, 10), plan.sample_sizes, strict=True)

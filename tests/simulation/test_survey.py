@@ -66,7 +66,7 @@ def test_it_would_notice_a_wrong_variance():
 
 
 @pytest.mark.parametrize("release", ["microdata", "sums"])
-@pytest.mark.parametrize("rate", [0.1, 0.33, 0.6, 0.97])
+@pytest.mark.parametrize("rate", [0.1, 0.33, 0.6, 0.97, 1.0])
 def test_response_rates_cost_what_was_planned(rate, release):
     """Also with few answers: 4 to 12 are expected in each stratum."""
     invited = np.array([6, 8, 12])

@@ -5,7 +5,7 @@ import { asksSeveral, checkPlan, DEFAULTS, EARLIER, MOST_IN_ADDRESS, NAMES, QUES
 const LONGEST = 30_000; // characters; mail and chat programs cut longer links
 const END = "end"; // without it, a link that was cut inside its last cell would open as another plan
 const ALWAYS = ["epsilon", "mechanism"]; // written even where they are the defaults
-const LEFT_OUT = { ...DEFAULTS, mechanism: "laplace" }; // as links were written while Laplace was the default
+const LEFT_OUT = { ...DEFAULTS, mechanism: "laplace", min_per_stratum: "1" }; // as links were written while these were the defaults
 const KEPT = NAMES.filter((name) => name !== "question");
 const READ = [...KEPT, ...EARLIER];
 
@@ -20,7 +20,7 @@ export function toAddress(plan, held = null) {
 }
 
 function pairsOf({ columns, rows, options }, prefix) {
-  const others = KEPT.filter((name) => !QUESTIONS.includes(name) && (ALWAYS.includes(name) || options[name] !== DEFAULTS[name]));
+  const others = KEPT.filter((name) => !QUESTIONS.includes(name) && (ALWAYS.includes(name) || options[name] !== LEFT_OUT[name]));
   const table = [columns, ...rows].map((cells) => cells.map(plainly).join(",")).join(";");
   return [...[options.question, ...others].map((name) => `${prefix}${name}=${plainly(options[name])}`), `${prefix}strata=${table}`];
 }

@@ -71,8 +71,8 @@ export function Controls({ plan, population, range, problem, onChange, onRest, o
           words="What the plan makes as precise as possible." />
         <${Field} name="confidence" label="Confidence" unit="between 0 and 1" value=${options.confidence}
           error=${failed("confidence")} onSet=${set} words="Confidence level of the margin of error." />
-        <${Field} name="min_per_stratum" label="Minimum per stratum" unit="people" value=${options.min_per_stratum}
-          error=${failed("min_per_stratum")} onSet=${set} words="Every stratum gets at least this many people, or is sampled in full." />
+        <${Field} name="min_per_stratum" label="Minimum per stratum" unit="people; empty for the default" value=${options.min_per_stratum}
+          error=${failed("min_per_stratum")} onSet=${set} words="Every stratum gets at least this many people, or is sampled in full. By default 1 or, with response rates, enough for two answers in every stratum with a chance of 99%." />
       </details>
     </section>`;
 }

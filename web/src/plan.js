@@ -36,7 +36,7 @@ export const DEFAULTS = {
   device_epsilon: "",
   confidence: plain("confidence"),
   delta: "1e-6",
-  min_per_stratum: plain("min_per_stratum"),
+  min_per_stratum: "",
 };
 export const QUESTIONS = ["total", "at_most", "target_se", "target_margin", "budget"];
 export const NAMES = Object.keys(DEFAULTS);
@@ -123,7 +123,8 @@ function toOptions(given) {
   if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap");
   if (given.release !== DEFAULTS.release) options.release = given.release;
   if (hasDevices(given) && given.device_epsilon.trim() !== "") number("device_epsilon");
-  for (const name of ["confidence", "min_per_stratum"]) if (given[name] !== DEFAULTS[name]) number(name);
+  if (given.confidence !== DEFAULTS.confidence) number("confidence");
+  if (given.min_per_stratum.trim() !== "") number("min_per_stratum");
   return options;
 }
 

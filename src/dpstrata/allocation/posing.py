@@ -10,6 +10,7 @@ import numpy as np
 from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.figures import Family, families_of
 from dpstrata.allocation.form_terms import FormTerms
+from dpstrata.allocation.minimums import with_default_minimums
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.questions import fewest_per_form, form_terms_of
 from dpstrata.allocation.terms import Terms
@@ -113,7 +114,7 @@ def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
     sizes = strata.sizes
     if strata.response_rates is not None:
         sizes = _would_answer(strata, strata.response_rates)
-    lower, upper = np.minimum(inputs.min_per_stratum, sizes), sizes
+    lower, upper = np.minimum(inputs.min_per_stratum or 1, sizes), sizes
     if inputs.min_fraction > 0:
         lower = np.maximum(lower, _fraction_of(strata.sizes, inputs.min_fraction, up=True))
     if inputs.max_fraction < 1:
@@ -138,7 +139,7 @@ def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
             f"maximum {upper[i]:,}{reason} in stratum {strata.name(i)!r}"
             + (f" (and in {wrong.size - 1:,} more)." if wrong.size > 1 else ".")
         )
-    return read_only(lower), read_only(upper)
+    return read_only(with_default_minimums(inputs, strata, lower, upper)), read_only(upper)
 
 
 def _needed_by_forms(inputs: Inputs, strata: Strata, most: IntArray) -> IntArray:

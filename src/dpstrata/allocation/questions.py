@@ -9,6 +9,7 @@ import numpy as np
 
 from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.turnout import fewest_for_two_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.forms import FormPlan, Table
 from dpstrata.survey.inputs import Inputs
@@ -103,14 +104,4 @@ def fewest_per_form(strata: Strata, forms: int) -> IntArray:
     rates = strata.response_rates
     if rates is None or bool(np.all(rates == 1.0)):
         return np.full(len(strata), 2, dtype=np.int64)
-    from scipy.stats import hypergeom
-
-    N = strata.sizes
-    willing = np.floor(N * rates + 1e-9).astype(np.int64)
-    allowed = 0.01 / (len(strata) * forms)
-    low, high = np.full(len(strata), 1, dtype=np.int64), N.copy()
-    while np.any(high - low > 1):
-        middle = np.minimum((low + high) // 2, 2 * low + 8)
-        enough = hypergeom.cdf(1, N, willing, middle) <= allowed
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.asarray(high)
+    return fewest_for_two_answers(strata.sizes, rates, places=len(strata) * forms)

@@ -195,6 +195,39 @@ def minimum_against_empty(sizes: IntArray, rates: FloatArray, upper: IntArray) -
     return high
 
 
+def fewest_for_two_answers(sizes: IntArray, rates: FloatArray, *, places: int) -> IntArray:
+    """How many people to invite so that fewer than two answers anywhere have a chance of at most 1%.
+
+    The 1% is split evenly over all places; smaller strata are asked in full.
+
+    Parameters
+    ----------
+    sizes, rates : array
+        N and r.
+    places : int
+        Where two answers are needed: strata, or strata times forms.
+
+    Examples
+    --------
+    >>> fewest_for_two_answers(np.array([100_000, 4]), np.array([0.5, 0.5]), places=12).tolist()
+    [15, 4]
+    """
+    N = sizes.astype(float)
+    A = willing_people(sizes, rates)[0]
+    low, high = np.ones_like(sizes), sizes.copy()
+    while np.any(high - low > 1):
+        middle = np.maximum(np.minimum((low + high) // 2, 2 * low + 8), 2)
+        enough = _fewer_than_two(N, A, middle.astype(float)) <= _EMPTY / places
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.asarray(np.minimum(high, sizes))
+
+
+def _fewer_than_two(N: FloatArray, A: FloatArray, n: FloatArray) -> FloatArray:
+    """P(m <= 1) where exactly A people would answer and n >= 2 are invited."""
+    one = n * A / np.maximum(N - n + 1.0, 1.0) * _no_answer(N, A, n - 1.0)  # whoever answers is any of the n
+    return np.asarray(_no_answer(N, A, n) + one)
+
+
 def is_worth_a_warning(chance: float) -> bool:
     """Whether a stratum without an answer is too likely to be passed over."""
     return chance > _EMPTY

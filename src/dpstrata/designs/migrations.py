@@ -59,6 +59,7 @@ def _with_release(said: Data) -> Data:
 
 def _to_1(inputs: Data) -> Data:
     """Say who is trusted, where version 1 could say it; what is as it meant it is left out anyway."""
+    inputs = {**inputs, "min_per_stratum": inputs["min_per_stratum"] or 1}
     trust = {release: trust for trust, release in _RELEASES_OF_1.items()}.get(inputs[OPTION])
     if trust is None or inputs["device_epsilon"] is not None:
         return inputs

@@ -13,6 +13,7 @@ import numpy as np
 from dpstrata.allocation.comparison import Comparison, compare_designs
 from dpstrata.allocation.domains import Domain, describe_domains, find_partitions
 from dpstrata.allocation.figures import Figure, figures_of
+from dpstrata.allocation.minimums import needed_for_default
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, certify_budget, certify_targets
@@ -250,9 +251,12 @@ class Design:
         """
         lower, upper = self.problem.lower, self.problem.upper
         least = minimum_against_empty(self.strata.sizes, self._response_rates, upper)
-        if least is None:
-            return None
-        return least, int(np.minimum(np.maximum(least, lower), upper).sum())
+        return None if least is None else (least, int(np.clip(least, lower, upper).sum()))
+
+    @property
+    def needed_for_default_minimum(self) -> int | None:
+        """How many invitations the default minimum per stratum takes, where it fits only in part."""
+        return needed_for_default(self.inputs, self.strata, self.problem)
 
     @property
     def emptiest_stratum(self) -> str:

@@ -50,7 +50,7 @@ def design(
     release: ReleaseName = "microdata",
     device_epsilon: float | None = None,
     local_epsilon_cap: float | None = None,
-    min_per_stratum: int = 1,
+    min_per_stratum: int | None = None,
     min_fraction: float = 0.0,
     max_fraction: float = 1.0,
     domains: Mapping[str, Target] | Sequence[str] | None = None,
@@ -131,8 +131,11 @@ def design(
     local_epsilon_cap : float, optional
         Largest local epsilon that one noised answer may spend, however well the sample hides it. Where it is
         binding, the release spends less than ``epsilon``.
-    min_per_stratum : int
-        Minimum number of people to invite in a stratum, >= 1; smaller strata are sampled in full.
+    min_per_stratum : int, optional
+        Minimum number of people to invite in a stratum, >= 1; smaller strata are sampled in full. By default
+        1. With response rates below 1 it is, in each stratum, so many that fewer than two answers in any of
+        them have a chance of at most 1%; where the total or the budget cannot carry that, every stratum gets
+        the same share of it.
     min_fraction, max_fraction : float
         Minimum and maximum sampling rate, 0 <= min_fraction <= max_fraction <= 1.
     domains : mapping or sequence of str, optional

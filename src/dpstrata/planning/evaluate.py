@@ -222,9 +222,11 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     if budget is not None:
         require_costs(strata)
         budget = replace(inputs, total=None, budget=budget).budget
-    _require_inside(sizes, strata, *size_limits(inputs, strata))
     if strata.costs_differ and strata.costs is not None:
         inputs = replace(inputs, total=None, budget=total_cost(strata.costs, sizes))
+    if inputs.min_per_stratum is None and np.any(sizes < size_limits(inputs, strata)[0]):
+        inputs = replace(inputs, min_per_stratum=1)  # the default is no limit for sizes that someone states
+    _require_inside(sizes, strata, *size_limits(inputs, strata))
     best = design_as_asked(strata, inputs, warn=False)
     parts = variance_parts(best.problem, sizes, finite_population=best.inputs.finite_population)
     return Evaluation(sizes, parts, _proof(best, sizes), best, budget)

@@ -49,6 +49,8 @@ class Inputs(Options):
                 raise InputError(f"{option('forms')} requires {option('questionnaire')}.", argument="forms")
             if stated is None:
                 object.__setattr__(self, "default_answers", True)
+        if self.formulas == 1 and self.min_per_stratum is None:
+            object.__setattr__(self, "min_per_stratum", 1)  # version 1 had no other default
         Options.__post_init__(self)
         self.promise.check(mechanism=self.mechanism, delta=self.delta, cap=self.local_epsilon_cap)
         self._check_together()

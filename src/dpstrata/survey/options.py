@@ -300,9 +300,11 @@ class Options(PromiseOptions):
     local_epsilon_cap: float | None = _option(
         None, "Largest local epsilon that one noised answer may spend.", "privacy", least=1e-6, most=1000.0
     )
-    min_per_stratum: int = _option(
-        1,
-        "Minimum number of people to invite in a stratum; smaller strata are sampled in full.",
+    min_per_stratum: int | None = _option(
+        None,
+        "Minimum number of people to invite in a stratum; smaller strata are sampled in full. By default "
+        "1 or, with response rates, enough for two answers in every stratum with a chance of 99%, or the "
+        "share of that which the total or the budget allows.",
         "limits",
         least=1,
         most=LARGEST_TOTAL,

@@ -275,17 +275,33 @@ def response_in_words(plan: Design) -> str | None:
         f"{plan.total:,} people would answer. The chance that nobody answers in some stratum, which then "
         f"takes its neighbour's result, is {percent_up(plan.chance_of_empty_stratum)}."
     )
+    return Sentence(f"{words}{_against_empty_strata(plan)}{_default_minimum_in_words(plan)}")
+
+
+def _against_empty_strata(plan: Design) -> str:
+    """Say what lowers the chance of an empty stratum to 1%, if it is above that."""
     if not plan.risks_empty_stratum:
-        return words
+        return ""
     found = plan.minimum_against_empty()
     if found is None:
         return (
-            f"{words} No minimum within the limits lowers it to 1%; merge small strata, such as "
+            " No minimum within the limits lowers it to 1%; merge small strata, such as "
             f"{plan.emptiest_stratum!r}, with others."
         )
     least, needed = found
     more = f" (which takes {plan.strata.counted(needed)})" if needed > plan.total else ""
-    return Sentence(f"{words} With {option('min_per_stratum', least)}{more} it would be at most 1%.")
+    return f" With {option('min_per_stratum', least)}{more} it would be at most 1%."
+
+
+def _default_minimum_in_words(plan: Design) -> str:
+    """Say that the default minimum per stratum fits only in part, if so."""
+    needed = plan.needed_for_default_minimum
+    if needed is None:
+        return ""
+    return (
+        " The default minimum per stratum, which gives two answers in every stratum with a chance of 99%, "
+        f"takes {plan.strata.counted(needed)}; every stratum gets the same share of it."
+    )
 
 
 def _targets_in_words(plan: Design) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstrata.allocation.minimums import default_minimums
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.designs.record import Design
 from dpstrata.present.report.words import minimised_in_words, three_digits
@@ -62,11 +63,14 @@ def options_table(plan: Design) -> TextTable:
     ]
     limits = {
         "largest local epsilon of one noised answer": inputs.local_epsilon_cap,
-        "minimum per stratum": inputs.min_per_stratum if inputs.min_per_stratum > 1 else None,
+        "minimum per stratum": None if inputs.min_per_stratum == 1 else inputs.min_per_stratum,
         "minimum sampling rate": inputs.min_fraction or None,
         "maximum sampling rate": inputs.max_fraction if inputs.max_fraction < 1 else None,
     }
     rows += [(what, plain_number(float(value))) for what, value in limits.items() if value is not None]
+    if default_minimums(inputs, plan.strata) is not None:
+        part = "" if plan.needed_for_default_minimum is None else ", scaled down to what fits"
+        rows.append(("minimum per stratum", f"enough for two answers, with a chance of 99%{part}"))
     rows.append(("finite population correction", "yes" if inputs.finite_population else "no"))
     others = (each for each in RECORDED.values() if each.group != "goal" and each.name not in _IN_WORDS)
     rows += [

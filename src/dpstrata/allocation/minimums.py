@@ -1,0 +1,62 @@
+"""The minimum per stratum that holds by default where not everyone answers, or as much of it as fits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.turnout import fewest_for_two_answers
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.strata import Strata
+
+
+def default_minimums(inputs: Inputs, strata: Strata) -> IntArray | None:
+    """How many people of each stratum are invited at least, where nobody said how many.
+
+    Returns
+    -------
+    array of int or None
+        So many that fewer than two answers in any stratum have a chance of at most 1%. ``None`` where a
+        minimum was given, where everyone answers, and with a questionnaire, whose forms have their own.
+    """
+    rates = strata.response_rates
+    if inputs.min_per_stratum is not None or inputs.questionnaire is not None:
+        return None
+    if rates is None or bool(np.all(rates == 1.0)):
+        return None
+    return fewest_for_two_answers(strata.sizes, rates, places=len(strata))
+
+
+def with_default_minimums(inputs: Inputs, strata: Strata, lower: IntArray, upper: IntArray) -> IntArray:
+    """Raise minimums to those that hold by default, within maximums, total and budget.
+
+    Where the total or the budget cannot carry them, every stratum is raised by the same share, rounded down.
+    """
+    wanted = default_minimums(inputs, strata)
+    if wanted is None:
+        return lower
+    more = np.clip(wanted, lower, upper) - lower
+    people = [limit for limit in (inputs.total, inputs.at_most) if limit is not None]
+    shares = [_share(limit, np.ones(len(strata)), lower, more) for limit in people]
+    if inputs.budget is not None and strata.costs is not None:
+        shares.append(_share(inputs.budget, strata.costs, lower, more))
+    share = min([1.0, *shares])
+    return lower + (more if share == 1.0 else np.floor(more * share).astype(np.int64))
+
+
+def _share(limit: float, costs: FloatArray, lower: IntArray, more: IntArray) -> float:
+    """Return the share of what is wanted that a limit carries besides the other minimums."""
+    left, needed = limit - float(costs @ lower), float(costs @ more)
+    if needed <= left:
+        return 1.0
+    return max(left / needed * (1 - 1e-12), 0.0)  # which rounding cannot bring above the limit
+
+
+def needed_for_default(inputs: Inputs, strata: Strata, problem: Problem) -> int | None:
+    """How many invitations the default minimums take, if the design has only part of them."""
+    wanted = default_minimums(inputs, strata)
+    if wanted is None:
+        return None
+    needed = np.clip(wanted, problem.lower, problem.upper)
+    return int(needed.sum()) if np.any(needed > problem.lower) else None
