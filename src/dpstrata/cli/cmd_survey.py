@@ -71,6 +71,13 @@ def frame_command(
     sd_source: Annotated[
         SdSource | None, typer.Option(help="Whether that column is public or prior knowledge.")
     ] = None,
+    classes: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Stratum column, the last one, that is a weighting class: cells get sample sizes of their "
+            "own, and the column reported_stratum names the coarser strata; may be repeated."
+        ),
+    ] = None,
 ) -> None:
     """Count the strata of a frame and write them as a strata file."""
     from dpstrata.fielding.frames import frame_strata, open_frame
@@ -81,8 +88,9 @@ def frame_command(
     everyone = open_frame(frame, id=id, stratum=stratum, table=table, sheet=sheet, engine=engine.value)
     require_apart(*everyone.files, out)
     require_table_path(out)
-    strata = frame_strata(everyone, sd_column=sd_column, sd_source=source)
+    strata = frame_strata(everyone, sd_column=sd_column, sd_source=source, classes=classes or ())
     columns = {"stratum": list(strata.names), "size": strata.sizes.tolist()}
+    columns |= {name: list(cells) for name, cells in strata.extra.items()}
     if strata.sds is not None:
         columns |= {"sd": strata.sds.tolist(), "sd_source": [source] * len(strata)}
     write_unless_edited(columns, out)

@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
     from dpstrata.fielding.neighbours import StandIn
 
+REPORTED = "reported_stratum"
+"""The column of strata crossed with classes whose groups are shown in place of the strata."""
 _NAMED = 5
 
 
 def estimation_table(result: Estimation) -> TextTable:
     """Means of the whole, the domains and the strata, each rounded to its error."""
-    domains, strata = (list(islice(rows, SHOWN_STRATA)) for rows in (result.domains, result.strata))
+    cells = () if _has_classes(result.domains) else result.strata
+    domains, strata = (list(islice(rows, SHOWN_STRATA)) for rows in (result.domains, cells))
     left = [
         not_shown(len(result.domains) - len(domains), "domains"),
-        not_shown(len(result.strata) - len(strata), "strata"),
+        not_shown(len(cells) - len(strata), "strata"),
     ]
     return TextTable(
         "Means from noised answers"
@@ -36,6 +39,8 @@ def estimation_table(result: Estimation) -> TextTable:
 def share_table(result: ShareEstimation) -> TextTable:
     """Shares of all categories in the whole, the domains and the strata, each rounded to its error."""
     rows = result.rows
+    if _has_classes(rows):
+        rows = tuple(row for row in rows if row.column != "stratum")
     shown = max(SHOWN_STRATA, len(result.categories))
     place, *others = _header(_level(result))
     return TextTable(
@@ -100,6 +105,11 @@ def _doubts(result: Estimation | ShareEstimation, floored: str) -> list[str]:
     ]
 
 
+def _has_classes(rows: Sequence[Estimate]) -> bool:
+    """Whether strata are cells of weighting classes, which are not shown by themselves."""
+    return any(row.column == REPORTED for row in rows)
+
+
 def _header(level: str) -> tuple[str, ...]:
     return ("mean of", "estimate", "standard error", level, "answers", "invited")
 
@@ -113,7 +123,7 @@ def _cells(row: Estimate) -> tuple[str, ...]:
 def _place(row: Estimate) -> str:
     if row.taken_from:
         return f"{row.group} (as {row.taken_from})"
-    return row.group if row.column in ("all", "stratum") else f"{row.column}: {row.group}"
+    return row.group if row.column in ("all", "stratum", REPORTED) else f"{row.column}: {row.group}"
 
 
 def strata_without_answers(stand_ins: Sequence[StandIn], largest_bias: float, whole: str) -> list[str]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dpstrata.errors import InputError, option
-from dpstrata.fielding.frames.base import Frame
+from dpstrata.fielding.frames.base import BETWEEN, Frame
 from dpstrata.fielding.frames.databases import PostgresqlFrame, SqliteFrame, is_postgresql, is_sqlite
 from dpstrata.fielding.frames.files import DATABASE_ENDINGS, FileFrame
 from dpstrata.files.tables import eager_frame, require_excel, require_file
 from dpstrata.survey.strata import Strata
+from dpstrata.words.estimates import REPORTED
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -92,7 +93,11 @@ def open_frame(
 
 
 def frame_strata(
-    frame: Frame, *, sd_column: str | None = None, sd_source: Literal["public", "prior"] | None = None
+    frame: Frame,
+    *,
+    sd_column: str | None = None,
+    sd_source: Literal["public", "prior"] | None = None,
+    classes: str | Sequence[str] = (),
 ) -> Strata:
     """Count the strata of a frame.
 
@@ -105,6 +110,10 @@ def frame_strata(
         be public or prior knowledge, never the confidential answers.
     sd_source : {"public", "prior"}
         Whether the column is public or prior knowledge; recorded in every design.
+    classes : str or sequence of str
+        Weighting classes: those of the frame's stratum columns, the last ones, by which nothing is reported.
+        Every cell is a stratum with a sample size of its own. The column ``reported_stratum`` says of which
+        coarser stratum it is a part: ``design(strata, domains=["reported_stratum"])`` reports by these.
 
     Raises
     ------
@@ -118,6 +127,7 @@ def frame_strata(
         )
     if sd_source is not None and sd_source not in ("public", "prior"):
         raise InputError.must("sd_source", "be 'public' or 'prior'", sd_source)
+    kept = _columns_reported(frame, (classes,) if isinstance(classes, str) else tuple(classes))
     summary = frame.summary()
     summary.require_sound(frame.source)
     names = list(summary.sizes)
@@ -125,4 +135,18 @@ def frame_strata(
     if sd_column is not None:
         spread = frame.spreads(sd_column)
         sds = np.array([spread[name] for name in names])
-    return Strata([summary.sizes[name] for name in names], sds, names, sd_sources=sd_source)
+    coarser = [BETWEEN.join(name.split(BETWEEN)[:kept]) for name in names]
+    extra = {REPORTED: coarser} if classes else None
+    return Strata([summary.sizes[name] for name in names], sds, names, sd_sources=sd_source, extra=extra)
+
+
+def _columns_reported(frame: Frame, classes: tuple[str, ...]) -> int:
+    """Count the stratum columns before the classes."""
+    kept = len(frame.stratum) - len(classes)
+    if kept < 1 or frame.stratum[kept:] != classes:
+        raise InputError(
+            f"{option('classes')} must be the last of the columns of {option('stratum')}, after at least one "
+            f"other, got {', '.join(classes)} of {', '.join(frame.stratum)}.",
+            argument="classes",
+        )
+    return kept
