@@ -224,8 +224,9 @@ def fewest_for_two_answers(sizes: IntArray, rates: FloatArray, *, places: int) -
 
 def _fewer_than_two(N: FloatArray, A: FloatArray, n: FloatArray) -> FloatArray:
     """P(m <= 1) where exactly A people would answer and n >= 2 are invited."""
-    one = n * A / np.maximum(N - n + 1.0, 1.0) * _no_answer(N, A, n - 1.0)  # whoever answers is any of the n
-    return np.asarray(_no_answer(N, A, n) + one)
+    # All but one of the n do not answer; then the last one does not either, or any one of the n does.
+    last = np.maximum(N - A - n + 1.0, 0.0) + n * A
+    return np.asarray(_no_answer(N, A, n - 1.0) * last / np.maximum(N - n + 1.0, 1.0))
 
 
 def is_worth_a_warning(chance: float) -> bool:
