@@ -1,14 +1,23 @@
 """A survey that is ready to be collected: designed, drawn and invited, in a folder of a test."""
 
+import asyncio
 import csv
 import secrets
+from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import psycopg
+
 import dpstrata as dps
+import postgresql
+from dpstrata.collect.collector import Collector
 from dpstrata.collect.folder import open_folder
 from dpstrata.collect.invitations import invite
+from dpstrata.collect.sealing import Opener
+from dpstrata.fielding.keys import read_key
 
 QUESTIONS = dps.Questionnaire(
     [
@@ -88,9 +97,13 @@ def drawn(base, plan):
 
 
 def invited(base, plan=None, *, database=None, **more):
-    """Invite everyone."""
-    made = drawn(base, plan or plan_for())
-    made.database = database
+    """Invite everyone; ``database`` is "sqlite", or "postgresql" for the one of the tests."""
+    plan = plan or plan_for()
+    made = drawn(base, plan)
+    if database == "postgresql":
+        made.database = postgresql.server()
+        with psycopg.connect(made.database, autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA IF EXISTS dpstrata_{plan.digest[:16]} CASCADE")
     made.invite(**more)
     return made
 
@@ -99,3 +112,42 @@ def random_cells(made):
     """A cell for everyone's token, drawn at random from all of their form."""
     cells, links = made.folder.kit.cells, made.links
     return {links[person]: secrets.randbelow(cells[form - 1]) for person, (_, form) in made.people.items()}
+
+
+@contextmanager
+def collecting(made, **more):
+    """A collector at work."""
+    collector = Collector(made.folder, **more)
+    collector.start()
+    try:
+        yield collector
+    finally:
+        collector.stop()
+
+
+async def _send(collector, cells, at_once):
+    gate = asyncio.Semaphore(at_once)
+
+    async def send(token, cell):
+        async with gate:
+            return await collector.send(token, cell)
+
+    return await asyncio.gather(*(send(*each) for each in cells), return_exceptions=True)
+
+
+def send_all(collector, cells, at_once=32):
+    """Send (token, cell) pairs, some of them at the same time, and return what became of each."""
+    return asyncio.run(_send(collector, list(cells), at_once))
+
+
+def opened(made, tables):
+    """What is counted and what is sealed, together."""
+    opener = Opener(read_key(made.base / "office.key"), made.folder.plan.digest)
+    return tables.counted() + Counter(map(opener.open, tables.sealed().values()))
+
+
+def sent(made, cells):
+    """What should be counted: how often each cell of each stratum and form was sent."""
+    names, people = made.folder.plan.strata.names, made.people
+    who = {token: people[person] for person, token in made.links.items()}
+    return Counter((names.index(who[token][0]), who[token][1] - 1, cell) for token, cell in cells)

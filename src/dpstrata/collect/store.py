@@ -32,7 +32,7 @@ class Invitation:
 
 
 class BusyError(Exception):
-    """A store that cannot do what it was asked at the moment: nothing is known to be done, ask again later."""
+    """A store that cannot do what it was asked at the moment; ask again later."""
 
 
 class Store(Protocol):
