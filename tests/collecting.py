@@ -23,14 +23,16 @@ QUESTIONS = dps.Questionnaire(
     [
         dps.Question("smokes", "yes_no", text="Do you smoke?"),
         dps.Question("home", "category", categories=["rent", "own", "other"], text="Where do you live?"),
+        dps.Question("trust", "scale", lower=1, upper=5, text="How much do you trust your doctor?"),
     ]
 )
+DATABASES = ["sqlite", "postgresql"]
 SIZES = (("north", 300), ("south", 700))
 
 
 @cache
 def plan_for(total=200, release="sums", sizes=SIZES):
-    """A design with two questions, for everyone who is invited to answer."""
+    """A design with three questions on two forms, for everyone who is invited to answer."""
     strata = dps.Strata([size for _, size in sizes], names=[name for name, _ in sizes])
     budget = {"device_epsilon": 4.0} if release == "sums" else {}
     return dps.design(strata, questionnaire=QUESTIONS, epsilon=1.0, release=release, total=total, **budget)

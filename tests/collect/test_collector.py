@@ -7,12 +7,10 @@ from collections import Counter
 import psycopg
 import pytest
 
-from collecting import collecting, invited, opened, plan_for, random_cells, send_all, sent
+from collecting import DATABASES, collecting, invited, opened, plan_for, random_cells, send_all, sent
 from dpstrata.collect.collector import Collector
 from dpstrata.collect.folder import CLOSING
 from dpstrata.collect.store import BusyError
-
-DATABASES = ["sqlite", "postgresql"]
 
 
 @pytest.fixture(params=DATABASES)

@@ -6,7 +6,7 @@ import warnings
 
 import typer
 
-from dpstrata.cli.cmd_collect import invite_command
+from dpstrata.cli.cmd_collect import collect_app, invite_command
 from dpstrata.cli.cmd_consent import consent_command
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
@@ -60,6 +60,7 @@ for _name, _command in {
     "paper": paper_command,
 }.items():
     app.command(_name)(_command)
+app.add_typer(collect_app, name="collect")
 
 
 def _show_version(value: bool) -> None:

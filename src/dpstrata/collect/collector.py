@@ -62,7 +62,14 @@ class Collector:
         The survey.
     limit : int
         How many requests may wait before others are told that the server is busy.
+
+    Attributes
+    ----------
+    batch : int
+        How many answers of one stratum and form are counted together, once it has started.
     """
+
+    batch: int
 
     def __init__(self, folder: SurveyFolder, *, limit: int = _WAITING) -> None:
         self._connect: Callable[[], Tables] = folder.tables
@@ -78,7 +85,8 @@ class Collector:
     def start(self) -> None:
         """Connect, and begin to work."""
         self._tables = self._connect()
-        self._pool = _Pool(int(self._tables.fact("batch")))
+        self.batch = int(self._tables.fact("batch"))
+        self._pool = _Pool(self.batch)
         self._thread.start()
 
     def stop(self) -> None:

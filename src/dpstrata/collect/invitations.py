@@ -179,7 +179,7 @@ def invite(
     _require_outside(folder, office_key, key_file, sample, out)
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 2:
         raise InputError.must("batch", "be a whole number of at least 2", batch)
-    links = _links(address)
+    links = links_at(address)
     plan = Design.read(design)
     people = invitees(plan, sample=sample, key_file=key_file, id=id, stratum=stratum)
     kit = respondent_kit(plan, title=title)
@@ -208,7 +208,7 @@ def write_invitations(people: Iterable[Invitee], out: Path, *, id: str, links: s
     write_table(columns, out, private=True)
 
 
-def _links(address: str) -> str:
+def links_at(address: str) -> str:
     """Return what every link begins with; tokens follow in the fragment, which no server is sent."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:

@@ -42,6 +42,15 @@ def published_sentences(release: Released, out: Path) -> list[str]:
     ]
 
 
+def collected_sentences(release: Released, out: Path) -> list[str]:
+    """Say what was published of a survey that was closed, and what was spent."""
+    return [
+        f"The survey is closed: {release.answers:,} of {release.invited:,} people answered. Results written "
+        f"to {out}, and the privacy spent recorded in the ledger beside the design.",
+        *_notes_and_losses(release),
+    ]
+
+
 def _notes_and_losses(release: Released) -> list[str]:
     return [
         *release.notes,
