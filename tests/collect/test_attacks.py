@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
+from itertools import pairwise
 
 import psycopg
 import pytest
@@ -30,7 +31,7 @@ def read(path):
 def linked(copies):
     """How many tokens someone links to fewer than a batch of cells who has copies from one moment to the next."""
     found = 0
-    for (used, counted), (used_next, counted_next) in zip(copies, copies[1:], strict=False):
+    for (used, counted), (used_next, counted_next) in pairwise(copies):
         tokens, cells = used_next - used, (counted_next - counted).total()
         found += len(tokens) if cells and (tokens or cells < BATCH) else 0
     return found
