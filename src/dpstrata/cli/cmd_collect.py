@@ -126,7 +126,7 @@ def collect_command(
 def status_command(survey: Survey, database: Database = None) -> None:
     """Show how many people have answered: in all, and by stratum from one batch on."""
     from dpstrata.collect.overseeing import survey_status
-    from dpstrata.words.collecting import progress_in_words
+    from dpstrata.words.released import progress_in_words
 
     for line in progress_in_words(survey_status(survey, database=database)):
         typer.echo(line)
@@ -150,7 +150,7 @@ def remind_command(
 ) -> None:
     """Write the invitations again, for a reminder: to everyone, or only to those who have not answered."""
     from dpstrata.collect.overseeing import remind
-    from dpstrata.words.collecting import reminded_in_words
+    from dpstrata.words.released import reminded_in_words
 
     people = remind(
         survey,

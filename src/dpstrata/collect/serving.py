@@ -11,7 +11,7 @@ from dpstrata.collect.folder import SurveyFolder, open_folder
 from dpstrata.errors import InputError
 from dpstrata.privacy.batches import DELTA, batch_epsilon
 from dpstrata.servers.running import serve_until_stopped
-from dpstrata.words.collecting import collecting_in_words
+from dpstrata.words.released import collecting_in_words
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
