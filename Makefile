@@ -61,8 +61,9 @@ web-check: web ## Rebuild both pages and compare them with the committed ones
 	git diff --exit-code -- src/dpstrata/web/static src/dpstrata/collect/static
 	@test -z "$$(git status --porcelain -- src/dpstrata/web/static src/dpstrata/collect/static)" || { echo "the built page is not committed"; exit 1; }
 
-load: $(STAMP) ## Measure the planner while 50 clients move sliders (about two minutes)
+load: $(STAMP) ## Measure the planner while 50 clients move sliders, and the collector with 10,000 respondents (about three minutes)
 	$(BIN)/python benchmarks/web_load.py
+	$(BIN)/python benchmarks/collect_load.py
 
 screenshots: $(STAMP) ## Retake the screenshots of the planner and of the respondents' page
 	@scripts/system.sh
