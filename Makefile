@@ -21,9 +21,10 @@ $(DOCS_STAMP): $(STAMP)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,docs]'
 	@touch $@
 
-demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a real one
+demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a real one, and collect one from devices
 	$(BIN)/dpstrata design src/dpstrata/examples/four-strata.csv --epsilon 1 --total 200 --mechanism laplace
 	$(BIN)/python examples/fair1978.py
+	$(BIN)/python examples/collect.py
 
 test: check $(DOCS_STAMP) ## Install everything, check the code and run the tests
 	@scripts/system.sh

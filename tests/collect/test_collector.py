@@ -1,6 +1,10 @@
 """The collector: every token counts once, batches move together, and nothing is lost on either database."""
 
 import asyncio
+import os
+import random
+import signal
+import threading
 import time
 from collections import Counter
 
@@ -141,6 +145,38 @@ def test_postgresql_that_drops_the_connection_is_connected_anew(tmp_path):
             assert set(send_all(collector, cells[start : start + 25])) == {"counted"}
     with made.folder.connected() as tables:
         assert opened(made, tables) == sent(made, cells)
+
+
+def test_postgresql_that_is_killed_loses_nothing(tmp_path):
+    """A backend that is killed takes all others with it; PostgreSQL recovers, and so does the collector."""
+    made = invited(tmp_path, database="postgresql")
+    cells = list(random_cells(made).items())
+    left, states = dict(cells), Counter()
+    end = time.monotonic() + 60
+    with collecting(made) as collector:
+        for killed in (True, True, False):
+            some = list(left.items())[:80] if killed else list(left.items())
+            threading.Timer(
+                0.02 * random.random(), kill_postgresql, [made.database]
+            ).start() if killed else None
+            while some:
+                assert time.monotonic() < end
+                outcomes = send_all(collector, some)
+                assert {str(each) for each in outcomes} <= {"counted", "used", ""}
+                states.update(map(str, outcomes))
+                for (token, _), outcome in zip(some, outcomes, strict=True):
+                    if not isinstance(outcome, BusyError):
+                        del left[token]
+                some = [pair for pair in some if pair[0] in left]
+                time.sleep(0.1 * bool(some))
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells)
+    assert states["counted"] + states["used"] == len(cells)
+
+
+def kill_postgresql(address):
+    with psycopg.connect(address, autocommit=True) as connection:
+        os.kill(connection.info.backend_pid, signal.SIGKILL)
 
 
 def test_two_collectors_share_a_postgresql_database(tmp_path):

@@ -1,9 +1,9 @@
 """The collector: one thread that marks tokens, seals cells, and counts them a batch at a time.
 
 A transaction marks tokens as used and keeps their cells sealed; the cells wait in memory. When a batch of one
-stratum and form is together, another transaction moves the counters and deletes the sealed copies. So no
-transaction has a token and a counter in it, and a collector that is killed has lost nothing: what is sealed
-is opened at closing, with the office's key.
+stratum and form is together (under load, several), another transaction moves the counters and deletes the
+sealed copies. So no transaction has a token and a counter in it, and a collector that is killed has lost
+nothing: what is sealed is opened at closing, with the office's key.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dpstrata.collect.tables import CLOSED, LostError, Tables, Token, UnsureErro
 
 _GROUP = 100  # requests that share a transaction
 _WAITING = 1000  # requests beyond which a server says that it is busy
+_AT_MOST = 5  # batches of one stratum and form that wait under load, where every transaction counts
 _PAUSE = 0.2  # seconds after which an idle thread looks whether the survey is to be closed
 
 
@@ -49,8 +50,9 @@ class _Pool:
     def add(self, key: bytes, stratum: int, form: int, cell: int) -> None:
         self.waiting.setdefault((stratum, form), {})[key] = cell
 
-    def full(self) -> list[tuple[int, int]]:
-        return sorted(place for place, cells in self.waiting.items() if len(cells) >= self.batch)
+    def full(self, batches: int) -> list[tuple[int, int]]:
+        """Return where so many batches are together, in the order in which counters are locked."""
+        return sorted(place for place, cells in self.waiting.items() if len(cells) >= batches * self.batch)
 
 
 class Collector:
@@ -127,7 +129,7 @@ class Collector:
                     request.reply = error
             _reply(group)
             self._look_whether_to_close()
-            self._move()
+            self._move(_AT_MOST if group and going else 1)
 
     def _next(self) -> tuple[bool, list[_Request]]:
         """Wait for requests, and return those that are there; false after the last."""
@@ -216,19 +218,23 @@ class Collector:
             if counted:
                 self._tables.use(counted, sealed)
 
-    def _move(self) -> None:
-        """Move the counters of batches that are together, each in a transaction of its own."""
-        for place in self._pool.full():
-            cells = self._pool.waiting[place]
-            try:
-                with self._tables.transaction():
-                    # After closing, and after a commit of which only the confirmation was lost, it is done.
-                    if self._tables.fact("state") != CLOSED and self._tables.unseal(cells) == len(cells):
-                        self._tables.count((*place, cell) for cell in cells.values())
-            except LostError:
-                if not self._reconnected():
-                    return
-            else:
+    def _move(self, batches: int) -> None:
+        """Move the counters wherever so many batches are together."""
+        places = self._pool.full(batches)
+        if not places:
+            return
+        try:
+            with self._tables.transaction():
+                # After closing, and after a commit of which only the confirmation was lost, it is done.
+                if self._tables.fact("state") != CLOSED:
+                    for place in places:
+                        cells = self._pool.waiting[place]
+                        if self._tables.unseal(cells) == len(cells):
+                            self._tables.count((*place, cell) for cell in cells.values())
+        except LostError:
+            self._reconnected()  # and the next time it is tried again
+        else:
+            for place in places:
                 del self._pool.waiting[place]
 
     def _look_whether_to_close(self) -> None:
