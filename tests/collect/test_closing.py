@@ -132,10 +132,11 @@ def test_another_key_or_design_changes_nothing(made, tmp_path):
     assert survey_status(made.survey, database=made.database).state == "open"
 
 
-def test_a_database_that_something_else_changed_is_not_released(made):
+@pytest.mark.parametrize("change", ["count = count + 1", "cell = cell + 1000", "form = form + 7"])
+def test_a_database_that_something_else_changed_is_not_released(made, change):
     collected(made, random_cells(made).items())
     with made.folder.connected() as tables:
-        tables.execute("UPDATE counters SET count = count + 1")
+        tables.execute(f"UPDATE counters SET {change}")
     with pytest.raises(dps.InputError, match="one answer for every link that was used"):
         close(made)
     assert not (made.base / "ledger.json").exists()

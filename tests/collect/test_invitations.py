@@ -128,3 +128,17 @@ def test_single_questions_are_told_to_become_a_questionnaire(tmp_path):
     )
     with pytest.raises(dps.InputError, match="a collector needs a design with a questionnaire"):
         drawn(tmp_path, plan).invite()
+
+
+def test_a_database_that_cannot_be_reached_is_named_without_its_password(tmp_path):
+    made = drawn(tmp_path, plan_for())
+    with pytest.raises(dps.InputError, match="must be reachable and let you make a schema") as caught:
+        made.invite(database="postgresql://someone:hunter2@127.0.0.1:1/none")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_database_that_is_no_database(tmp_path):
+    made = invited(tmp_path)
+    (made.survey / "collected.sqlite").write_bytes(b"something else" * 1000)
+    with pytest.raises(dps.InputError, match="is not the database of a survey"):
+        made.folder.tables()

@@ -123,11 +123,10 @@ def _settle(folder: SurveyFolder, tables: Tables, opener: Opener) -> Counter[Pla
         tables.unseal(sealed)
         counted, turnout = tables.counted(), tables.turnout()
         found: Counter[tuple[int, int]] = Counter()
-        for (stratum, form, cell), number in counted.items():
+        for (stratum, form, _), number in counted.items():
             found[stratum, form] += number
-            if not 0 <= cell < folder.kit.cells[form]:
-                found[-1, -1] += 1
-        if found != turnout:
+        cells = dict(enumerate(folder.kit.cells))
+        if found != turnout or any(not 0 <= cell < cells.get(form, 0) for _, form, cell in counted):
             raise InputError(
                 "the database must have one answer for every link that was used, got others: something else "
                 "than a collector has changed it."

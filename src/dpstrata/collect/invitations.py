@@ -17,7 +17,7 @@ from dpstrata.collect.postgresql_store import PostgresqlTables
 from dpstrata.collect.sealing import office_key as make_office_key
 from dpstrata.collect.sealing import public_key
 from dpstrata.collect.sqlite_store import SqliteTables
-from dpstrata.collect.tables import Tables
+from dpstrata.collect.tables import LostError, Tables
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, MissingExtraError, option
 from dpstrata.fielding.answer_files import read_people
@@ -263,6 +263,10 @@ def _fill(
             raise InputError(
                 "the database must have these invitations and this batch, got others.", where=str(folder)
             )
+    except LostError:
+        raise InputError(
+            "the database could not be written; check that it has room, and that you may make tables there."
+        ) from None
     finally:
         tables.close()
 

@@ -46,14 +46,14 @@ class PostgresqlTables(Tables):
         self._schema, self._lock = f"dpstrata_{design[:16]}", int(design[:15], 16)
         try:
             super().__init__(self._connect())
-        except psycopg.Error:
+            if make:
+                self.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
+            self.execute(f"SET search_path TO {self._schema}")
+        except (psycopg.Error, LostError):
             raise InputError(
-                f"the database at {without_passwords(address)} must be reachable; check its address and "
-                "whether it is running."
+                f"the database at {without_passwords(address)} must be reachable and let you make a schema; "
+                "check its address and your rights."
             ) from None
-        if make:
-            self.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
-        self.execute(f"SET search_path TO {self._schema}")
 
     def _connect(self) -> Any:
         return self._psycopg.connect(
