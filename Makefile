@@ -21,9 +21,10 @@ $(DOCS_STAMP): $(STAMP)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,docs]'
 	@touch $@
 
-demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a real one
+demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a real one, and collect one from devices
 	$(BIN)/dpstrata design src/dpstrata/examples/four-strata.csv --epsilon 1 --total 200 --mechanism laplace
 	$(BIN)/python examples/fair1978.py
+	$(BIN)/python examples/collect.py
 
 test: check $(DOCS_STAMP) ## Install everything, check the code and run the tests
 	@scripts/system.sh
@@ -43,7 +44,7 @@ docs: $(DOCS_STAMP) ## Build the documentation site: run the tutorials, treat wa
 
 slow: $(STAMP) ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (half an hour)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
-	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/collect/test_randomiser.py tests/web/test_jobs.py tests/privacy/test_amplification.py tests/allocation/test_two_layers.py tests/allocation/solvers tests/allocation/test_form_terms.py tests/planning/test_best.py tests/planning/test_goal_search.py tests/pilots/test_pilot.py tests/allocation/proof/test_forms.py tests/planning/forms tests/survey/questionnaires/xlsform/test_any_form.py tests/fielding/intervals tests/fielding/test_neighbours.py tests/fielding/covariances
+	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/collect/test_randomiser.py tests/web/test_jobs.py tests/privacy/test_amplification.py tests/allocation/test_two_layers.py tests/allocation/solvers tests/allocation/test_form_terms.py tests/planning/test_best.py tests/planning/test_goal_search.py tests/pilots/test_pilot.py tests/allocation/proof/test_forms.py tests/planning/forms tests/survey/questionnaires/xlsform/test_any_form.py tests/fielding/intervals tests/fielding/test_neighbours.py tests/fielding/covariances tests/collect/test_killed.py tests/collect/test_end_to_end.py
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py tests/fielding/test_repeated_rows.py
 	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/fielding/test_sample.py -k every_subset
 	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/fielding/test_engines.py -k 'very_sample or very_forms'
@@ -65,8 +66,9 @@ web-check: web ## Rebuild both pages and compare them with the committed ones
 	git diff --exit-code -- src/dpstrata/web/static src/dpstrata/collect/static
 	@test -z "$$(git status --porcelain -- src/dpstrata/web/static src/dpstrata/collect/static)" || { echo "the built page is not committed"; exit 1; }
 
-load: $(STAMP) ## Measure the planner while 50 clients move sliders (about two minutes)
+load: $(STAMP) ## Measure the planner while 50 clients move sliders, and the collector with 10,000 respondents (about three minutes)
 	$(BIN)/python benchmarks/web_load.py
+	$(BIN)/python benchmarks/collect_load.py
 
 screenshots: $(STAMP) ## Retake the screenshots of the planner and of the respondents' page
 	@scripts/system.sh

@@ -1,4 +1,4 @@
-"""A sensitive survey from the frame to the estimate, compared with the truth; ``make demo`` ends with it.
+"""A sensitive survey from the frame to the estimate, compared with the truth; part of ``make demo``.
 
 Fair (1978): 6,366 people, stratified by occupation, were asked "have you had an affair?". The draw and
 the noise are real.

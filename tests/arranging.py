@@ -5,8 +5,8 @@ from itertools import islice
 # Seconds that a module or a folder takes on two cores, roughly. Its tests share what is costly to start.
 SECONDS = {
     "tests/web/": 190,
+    "tests/collect/": 150,
     "tests/fielding/test_engines.py": 130,
-    "tests/collect/": 60,
     "tests/docs/test_commands.py": 60,
     "tests/fielding/test_interruptions.py": 55,
     "tests/fielding/test_end_to_end.py": 55,

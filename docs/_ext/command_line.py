@@ -18,12 +18,22 @@ _CODE_OR_FLAG = re.compile(r"`[^`]*`|(?<![\w-])--[a-z][a-z-]*")
 
 def command_line_pages() -> str:
     """Describe every command with its arguments and options."""
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = _flat(typer.main.get_command(app))
     shown = {name: command for name, command in commands.items() if not command.hidden}
     overview = table(
-        ["command", "what it does"], [[f"[`{n}`](#{n})", in_code(c.help)] for n, c in shown.items()]
+        ["command", "what it does"],
+        [[f"[`{n}`](#{n.replace(' ', '-')})", in_code(c.help)] for n, c in shown.items()],
     )
     return "\n\n".join([overview, *(_command(name, command) for name, command in shown.items())])
+
+
+def _flat(group: Any, before: str = "") -> dict[str, Any]:
+    """Return all commands, those of a group by two words."""
+    found: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        inside = hasattr(command, "commands")
+        found |= _flat(command, f"{before}{name} ") if inside else {before + name: command}
+    return found
 
 
 def in_code(words: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from dpstrata.collect.contract import LENGTH, POLICY, make_page_app
+from dpstrata.collect.store import BusyError
 from respondents import Counting
 
 JSON = {"content-type": "application/json"}
@@ -155,3 +156,15 @@ def test_a_fault_says_nothing_of_what_was_sent(small_kit, store, caplog):
     assert reply.status_code == 500
     assert token not in reply.text + caplog.text
     assert len(reply.content) == LENGTH
+
+
+def test_a_store_that_is_busy_lets_the_page_try_again(small_kit):
+    class Busy:
+        async def look(self, token):
+            raise BusyError
+
+    with TestClient(make_page_app(small_kit, Busy()), base_url="http://127.0.0.1") as client:
+        for path, body in (("/look", {"token": "A" * 22}), ("/send", {"token": "A" * 22, "cell": 0})):
+            reply = post(client, path, body)
+            assert (reply.status_code, len(reply.content)) == (503, LENGTH)
+            assert reply.json() == {"error": "the server is busy; try again in a moment."}

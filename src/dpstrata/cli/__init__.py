@@ -6,6 +6,7 @@ import warnings
 
 import typer
 
+from dpstrata.cli.cmd_collect import collect_app, invite_command
 from dpstrata.cli.cmd_consent import consent_command
 from dpstrata.cli.cmd_design import compare_command, design_command
 from dpstrata.cli.cmd_paper import paper_command
@@ -54,10 +55,12 @@ for _name, _command in {
     "consent": consent_command,
     "kit": kit_command,
     "respond": respond_command,
+    "invite": invite_command,
     "serve": serve_command,
     "paper": paper_command,
 }.items():
     app.command(_name)(_command)
+app.add_typer(collect_app, name="collect")
 
 
 def _show_version(value: bool) -> None:

@@ -21,7 +21,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from dpstrata.collect.kit import Kit
-from dpstrata.collect.store import TOKEN, Invitation, Store
+from dpstrata.collect.store import TOKEN, BusyError, Invitation, Store
 from dpstrata.servers.files import FreshFiles
 from dpstrata.servers.guard import Guard
 
@@ -120,6 +120,8 @@ def _replier(
             content = json.dumps(await answer(await _read(request))).encode().ljust(LENGTH)
         except _RefusedError as refusal:
             return _respond(refusal.status, _explain(refusal.status, str(refusal)))
+        except BusyError:  # the page offers to try again
+            return _respond(503, _explain(503, "the server is busy; try again in a moment."))
         except ClientDisconnect:
             return Response(status_code=_CLIENT_LEFT)
         return _respond(200, content)

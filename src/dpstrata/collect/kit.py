@@ -78,6 +78,36 @@ def _is_kit(path: Path) -> bool:
     return isinstance(there, dict) and "kit" in there and "forms" in there
 
 
+def read_kit(path: Path, plan: Design) -> Kit:
+    """Read the kit of a design from its file, as it was written: its digest is in letters.
+
+    Raises
+    ------
+    InputError
+        If it is not a kit of this design.
+    """
+    try:
+        content = path.read_bytes()
+        data = json.loads(content)
+        right = (data["kit"], data["design"]) == (VERSION, plan.digest)
+        odds = [int(each) for each in data["odds"]]
+        kit = Kit(
+            content,
+            tuple(int(form["cells"]) for form in data["forms"]),
+            tuple(odds.index(each) for each in _odds_of(plan)),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        right = False
+    if not right:
+        raise InputError(f"{path} must be the kit of this design, got something else.", where=str(path))
+    return kit
+
+
+def _odds_of(plan: Design) -> list[int]:
+    """Return P of every stratum: rows are kept in P of P + KQ cases."""
+    return [int(odds_in(plan, row) * DENOMINATOR) for row in range(len(plan.strata))]
+
+
 def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) -> Kit:
     """Make the kit of a design: what respondents' devices ask, and how they randomise what is answered.
 
@@ -129,7 +159,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
         rule = f"be a line of at most {_LONGEST_TITLE} characters"
         raise InputError.must("title", rule, title if isinstance(title, str) else type(title).__name__)
     questions, forms = _asked(plan, text)
-    in_strata = [odds_in(plan, row) * DENOMINATOR for row in range(len(plan.strata))]
+    in_strata = _odds_of(plan)
     odds = sorted(set(in_strata))
     cells = tuple(_cells(levels) for _, levels in forms)
     data = {
@@ -138,7 +168,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
         "title": title.strip(),
         "languages": [{"name": name, "tag": tag_of(name)} for name in questions.languages],
         "denominator": str(DENOMINATOR),
-        "odds": [str(int(each)) for each in odds],
+        "odds": [str(each) for each in odds],
         "forms": [
             {
                 "cells": number,

@@ -31,8 +31,12 @@ class Invitation:
     odds: int = 0
 
 
+class BusyError(Exception):
+    """A store that cannot do what it was asked at the moment; ask again later."""
+
+
 class Store(Protocol):
-    """Where invitations are kept and cells counted."""
+    """Where invitations are kept and cells counted; whatever is asked may raise ``BusyError``."""
 
     async def look(self, token: str) -> Invitation:
         """Say how it stands with a token; nothing changes."""

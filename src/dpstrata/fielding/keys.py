@@ -25,8 +25,8 @@ def write_key(path: Path, key: bytes) -> None:
     write_new(path, (key.hex() + "\n").encode())
 
 
-def read_key(path: Path) -> bytes:
-    """Read a key file."""
+def read_key(path: Path, *, risk: str | None = None) -> bytes:
+    """Read a key file; ``risk`` says what whoever holds it can do, in a warning if others may read it."""
     try:
         text = path.read_text(encoding="utf-8").strip()
         key = bytes.fromhex(text)
@@ -41,7 +41,8 @@ def read_key(path: Path) -> bytes:
             f"{path} is not a key file: it must hold {LENGTH} bytes in hexadecimal digits.", where=str(path)
         )
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        risk = "can find respondents in the ledger" if path.name == "ledger.key" else "knows the sample"
+        ledger = path.name == "ledger.key"
+        risk = risk or ("can find respondents in the ledger" if ledger else "knows the sample")
         warnings.warn(
             DpstrataWarning(
                 f"others may read {path}; whoever holds the key {risk}. Restrict it to your account: "

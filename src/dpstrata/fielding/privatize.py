@@ -12,7 +12,7 @@ from dpstrata.fielding.answer_files import ANSWER
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.releases.microdata import MicrodataFielding
 from dpstrata.fielding.releases.rows import RowsFielding
-from dpstrata.fielding.releasing import Files, Publication, Released, read_batch, release
+from dpstrata.fielding.releasing import Batch, Files, Publication, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.microdata import Microdata
 from dpstrata.words.choice import other_releases_in_words
@@ -88,7 +88,14 @@ def privatize(
     batch = read_batch(
         plan, files, id=id, stratum=stratum, answer=answer, sheet=sheet, accept_response=accept_response
     )
-    step = progress or (lambda number: None)
+    return privatize_batch(batch, again=again, accept_response=accept_response, progress=progress)
+
+
+def privatize_batch(
+    batch: Batch, *, again: bool, accept_response: bool, progress: Callable[[int], None] | None = None
+) -> Released:
+    """Release answers that can all be released, one by one, wherever they come from."""
+    plan, step = batch.plan, progress or (lambda number: None)
     noising = fielding_of(plan)
     assert isinstance(noising, MicrodataFielding | RowsFielding)
     publication = Publication(lambda entry: noising.noised(plan, batch.answers, step))

@@ -13,7 +13,7 @@ from dpstrata.fielding.office_noise import NoiseKept
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.releases.tables import TablesFielding
-from dpstrata.fielding.releasing import Columns, Files, Publication, Released, read_batch, release
+from dpstrata.fielding.releasing import Batch, Columns, Files, Publication, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
 from dpstrata.words.released import RAW_ROWS
 
@@ -93,8 +93,19 @@ def publish(
     )
     if isinstance(fielding, SumsFielding):
         fielding.check_reports(plan, batch.answers)
-    counts = batch.counts
-    kept = NoiseKept(files.design.with_name("office.noise"), batch.digest, fielding.drawn_for(plan, counts))
+    return publish_batch(batch, again=again, accept_response=accept_response, progress=progress)
+
+
+def publish_batch(
+    batch: Batch, *, again: bool, accept_response: bool, progress: Callable[[int], None] | None = None
+) -> Released:
+    """Publish answers that can all be released, wherever they come from."""
+    plan, counts = batch.plan, batch.counts
+    fielding = fielding_of(plan)
+    assert isinstance(fielding, SumsFielding | TablesFielding)
+    kept = NoiseKept(
+        batch.files.design.with_name("office.noise"), batch.digest, fielding.drawn_for(plan, counts)
+    )
 
     def table(noise: Mapping[str, int]) -> Columns:
         return fielding.published(plan, batch.answers, noise, progress or (lambda number: None))

@@ -40,7 +40,7 @@ from dpstrata.privacy.promises import Spent
 from dpstrata.words.released import release_notes
 
 Columns = dict[str, list[Any]]
-_ALL_QUESTIONS = "questionnaire"  # what the ledger calls it: rows are released once, as a whole
+ALL_QUESTIONS = "questionnaire"  # what the ledger calls it: rows are released once, as a whole
 _SAME_RELEASE = ("design_digest", "key_commitment", "question", "people")
 
 
@@ -209,7 +209,7 @@ def read_batch(
     if several:
         forms = dict(zip(drawn, read_forms(files.sample, plan), strict=True))
         values = read_rows(files.answers, plan, [forms.get(person) for person in people], sheet=sheet)
-        answer = _ALL_QUESTIONS
+        answer = ALL_QUESTIONS
     elif plan.inputs.release_form.device is None:
         values = read_answers(files.answers, answer, plan.inputs.answers, clip=plan.inputs.clip, sheet=sheet)
     else:
@@ -218,15 +218,28 @@ def read_batch(
     # From here on, who left the answer blank is somebody who did not answer.
     answered = [row for row, value in enumerate(values) if value is not None]
     people, strata = ([column[row] for row in answered] for column in (people, strata))
-    by_stratum = _by_stratum(plan, strata, [value for value in values if value is not None])
-    if several:
-        require_every_question(plan, by_stratum)
-    counts = np.array([len(by_stratum[name]) for name in plan.strata.names], dtype=np.int64)
-    response = check_response(plan, counts)
+    batch = Batch(
+        plan,
+        files,
+        answer,
+        drawn,
+        people,
+        by_stratum(plan, strata, [value for value in values if value is not None]),
+        len(values) - len(answered),
+        secret,
+        None,
+    )
+    return with_response(batch, accept_response=accept_response)
+
+
+def with_response(batch: Batch, *, accept_response: bool) -> Batch:
+    """Find what holds, given how many answered, and require that it is what was promised."""
+    if batch.plan.inputs.questionnaire is not None:
+        require_every_question(batch.plan, batch.answers)
+    response = check_response(batch.plan, batch.counts)
     if response is not None and not accept_response:
         response.require_promise()
-    blank = len(values) - len(answered)
-    return Batch(plan, files, answer, drawn, people, by_stratum, blank, secret, response)
+    return replace(batch, response=response)
 
 
 class Publication(NamedTuple):
@@ -331,18 +344,18 @@ def _tidy_up(ledger: Ledger, entry: Entry, files: Files) -> None:
     remove_unfinished(files.out, ledger.path, files.ledger_key)
 
 
-def _by_stratum(plan: Design, strata: Sequence[str], values: list[Any]) -> dict[str, list[Any]]:
+def by_stratum(plan: Design, strata: Sequence[str], values: list[Any]) -> dict[str, list[Any]]:
     """Put answers together by stratum, once they can all be released."""
     if not values:
         raise InputError("there must be at least one answer, got none, so nothing could be estimated.")
     if plan.inputs.release_form.device is None and plan.inputs.questionnaire is None:
         as_answers(plan, values)
-    by_stratum: dict[str, list[Any]] = {name: [] for name in plan.strata.names}
+    found: dict[str, list[Any]] = {name: [] for name in plan.strata.names}
     for name, value in zip(strata, values, strict=True):
-        by_stratum.setdefault(name, []).append(value)
-    for name, given in by_stratum.items():
+        found.setdefault(name, []).append(value)
+    for name, given in found.items():
         require_invited(plan, name, len(given))
-    return by_stratum
+    return found
 
 
 def _require_drawn(drawn: dict[str, str], people: list[str], strata: list[str]) -> None:

@@ -1,13 +1,14 @@
-"""What was released, in sentences: how many answered, what that means for the promise, what was spent."""
+"""What is collected and released, in sentences: how many answered, what still holds, what was spent."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpstrata.words.numbers import plain_number, round_up
+from dpstrata.words.numbers import counted, plain_number, round_up
 
 if TYPE_CHECKING:
+    from dpstrata.collect.overseeing import Progress
     from dpstrata.fielding.releasing import Released
     from dpstrata.fielding.response import Response
 
@@ -38,6 +39,15 @@ def published_sentences(release: Released, out: Path) -> list[str]:
     return [
         f"{release.answers:,} of {release.invited:,} answers added up. Results written to {out}, and the "
         "privacy spent recorded in the ledger beside the design.",
+        *_notes_and_losses(release),
+    ]
+
+
+def collected_sentences(release: Released, out: Path) -> list[str]:
+    """Say what was published of a survey that was closed, and what was spent."""
+    return [
+        f"The survey is closed: {release.answers:,} of {release.invited:,} people answered. Results written "
+        f"to {out}, and the privacy spent recorded in the ledger beside the design.",
         *_notes_and_losses(release),
     ]
 
@@ -102,4 +112,43 @@ def response_in_words(response: Response) -> str | None:
     return (
         f"{start}. Up to epsilon = {round_up(response.epsilon, 3)}{delta} may be lost instead of "
         f"{plain_number(response.promised)}, unless willingness to answer is unrelated to the person."
+    )
+
+
+def collecting_in_words(*, promised: float, within: float, batch: int, delta: float) -> list[str]:
+    """Say what devices promise against whoever sees what they send, and what counting in batches adds.
+
+    Examples
+    --------
+    >>> for line in collecting_in_words(promised=2.0, within=1.5, batch=20, delta=1e-5):
+    ...     print(line)
+    Whoever sees what one device sends learns at most E = 2: that is promised.
+    Whoever copies the database again and again sees batches of 20 answers: at most 1.5, with δ = 1e-05.
+    """
+    copies = f"Whoever copies the database again and again sees batches of {batch:,} answers: at most "
+    return [
+        f"Whoever sees what one device sends learns at most E = {promised:.3g}: that is promised.",
+        f"{copies}{within:.2g}, with δ = {delta:g}." if within < promised else f"{copies}E, too.",
+    ]
+
+
+def progress_in_words(progress: Progress) -> list[str]:
+    """Say how far a survey is: in all, and by stratum."""
+    lines = [
+        f"The survey is {progress.state}: {progress.answered:,} of {progress.invited:,} people answered."
+    ]
+    for name, invited, answered in progress.strata:
+        number = f"fewer than {progress.batch:,}" if answered is None else f"{answered:,}"
+        lines.append(f"  {name}: {number} of {invited:,}")
+    return lines
+
+
+def reminded_in_words(people: int, out: str, *, only_missing: bool) -> str:
+    """Say whom a file of reminders is for, and what it tells."""
+    written = f"{counted(people, 'reminder')} written to {out}: "
+    if not only_missing:
+        return f"{written}to everyone, so the file does not tell who has answered."
+    return (
+        f"{written}whoever sees this file knows who has not answered yet. What people answered stays as "
+        "hidden as before."
     )

@@ -1,0 +1,155 @@
+"""Closing a survey: what is still sealed is opened, and the counts are released like any others."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpstrata.collect.folder import CLOSING, SurveyFolder, open_folder
+from dpstrata.collect.invitations import Invitee, invitees
+from dpstrata.collect.sealing import Opener, public_key, read_office_key
+from dpstrata.collect.tables import CLOSED, Place, Tables
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
+from dpstrata.fielding.keys import read_key
+from dpstrata.fielding.privatize import privatize_batch
+from dpstrata.fielding.publish import publish_batch
+from dpstrata.fielding.questionnaires.files import Row
+from dpstrata.fielding.releasing import ALL_QUESTIONS, Batch, Files, Released, by_stratum, with_response
+from dpstrata.survey.releases.microdata import Microdata
+
+_PATIENCE = 30.0  # seconds in which a running collector must have stopped taking answers
+
+
+def close_survey(
+    survey: str | Path,
+    *,
+    design: str | Path,
+    sample: str | Path,
+    key_file: str | Path,
+    id: str,
+    stratum: str | Sequence[str],
+    office_key: str | Path,
+    out: str | Path,
+    database: str | None = None,
+    again: bool = False,
+    accept_response: bool = False,
+) -> Released:
+    """Close a survey for ever, and release what was collected.
+
+    A collector that is running takes no more answers; it goes on to tell late respondents so, before anything
+    leaves their device. What was still sealed is opened. Then the counts go the way of every release: onto
+    the ledger first, and with the same noise. A run that was killed is taken up by the next.
+
+    Parameters
+    ----------
+    survey : path
+        The folder of the survey.
+    design : path
+        The office's copy of the design document; the ledger ``ledger.json`` is kept beside it.
+    sample, key_file, id, stratum : path, path, str, str or sequence of str
+        As in :func:`publish`.
+    office_key : path
+        The office's private key.
+    out : path
+        What is published, as by :func:`publish` or :func:`privatize`. It must not exist yet.
+    database : str, optional
+        Address of the PostgreSQL database, if the survey has one.
+    again, accept_response : bool
+        As in :func:`publish`.
+
+    Raises
+    ------
+    InputError
+        If files do not belong together, or too few people have answered: then the survey stays open.
+    """
+    folder = open_folder(survey, database)
+    files = Files(Path(design).resolve(), folder.path, Path(sample), Path(out), Path(key_file))
+    files.check()
+    plan, private = Design.read(files.design), read_office_key(Path(office_key))
+    if plan.digest != folder.plan.digest:
+        raise InputError(f"{files.design} must be the design of the survey in {survey}, got another.")
+    if public_key(private) != folder.public_key:
+        raise InputError(f"{office_key} must be the office's key of this survey, got another.")
+    people = invitees(plan, sample=files.sample, key_file=files.key, id=id, stratum=stratum)
+    with folder.connected() as tables:
+        if tables.fact("state") != CLOSED:
+            _require_new(files.out)
+            # One made-up cell for everyone who answered, to find now what would prevent the release.
+            made_up = Counter({(*place, 0): number for place, number in tables.turnout().items()})
+            with_response(_batch(plan, files, people, tables, made_up), accept_response=accept_response)
+            _stop(folder, tables)
+        counted = _settle(folder, tables, Opener(private, plan.digest))
+        batch = _batch(plan, files, people, tables, counted)
+        tables.compact()
+    batch = with_response(batch, accept_response=accept_response)
+    release = privatize_batch if plan.inputs.release == Microdata.name else publish_batch
+    return release(batch, again=again, accept_response=accept_response)
+
+
+def _require_new(out: Path) -> None:
+    if out.exists():
+        raise InputError(f"{out} exists and is not replaced. Choose a new file for this release.")
+
+
+def _stop(folder: SurveyFolder, tables: Tables) -> None:
+    """Take no more answers: through the collector that is using the file, or at once if there is none."""
+    with folder.alone() as alone:
+        if alone or folder.database is not None:
+            tables.mark_closed()
+            return
+    request = folder.path / CLOSING
+    request.touch(mode=0o600)
+    try:
+        end = time.monotonic() + _PATIENCE
+        while tables.fact("state") != CLOSED:
+            if time.monotonic() > end:
+                raise InputError(
+                    "the collector must stop taking answers when it is asked to, got no reply from it. Stop "
+                    "it and close again."
+                )
+            time.sleep(0.05)
+    finally:
+        request.unlink(missing_ok=True)
+
+
+def _settle(folder: SurveyFolder, tables: Tables, opener: Opener) -> Counter[Place]:
+    """Count what is still sealed, and require one cell for every token that was used."""
+    with tables.transaction(alone=True):
+        sealed = tables.sealed()
+        tables.count(opener.open(content) for content in sealed.values())
+        tables.unseal(sealed)
+        counted, turnout = tables.counted(), tables.turnout()
+        found: Counter[tuple[int, int]] = Counter()
+        for (stratum, form, _), number in counted.items():
+            found[stratum, form] += number
+        cells = dict(enumerate(folder.kit.cells))
+        if found != turnout or any(not 0 <= cell < cells.get(form, 0) for _, form, cell in counted):
+            raise InputError(
+                "the database must have one answer for every link that was used, got others: something else "
+                "than a collector has changed it."
+            )
+    return counted
+
+
+def _batch(
+    plan: Design, files: Files, people: Sequence[Invitee], tables: Tables, counted: Counter[Place]
+) -> Batch:
+    """Put together who answered and what was counted, of which nobody knows how they belong together."""
+    used, names = tables.used(), plan.strata.names
+    cells = sorted(counted.elements())
+    return Batch(
+        plan,
+        files,
+        ALL_QUESTIONS,
+        {each.id: names[each.stratum] for each in people},
+        [each.id for each in people if each.hashed in used],
+        by_stratum(
+            plan, [names[place[0]] for place in cells], [Row(form + 1, cell) for _, form, cell in cells]
+        ),
+        0,
+        read_key(files.key),
+        None,
+    )

@@ -1,0 +1,267 @@
+"""The collector: one thread that marks tokens, seals cells, and counts them a batch at a time.
+
+A transaction marks tokens as used and keeps their cells sealed; the cells wait in memory. When a batch of one
+stratum and form is together (under load, several), another transaction moves the counters and deletes the
+sealed copies. So no transaction has a token and a counter in it, and a collector that is killed has lost
+nothing: what is sealed is opened at closing, with the office's key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from dpstrata.collect.folder import CLOSING, SurveyFolder
+from dpstrata.collect.invitations import hash_of
+from dpstrata.collect.sealing import Sealer
+from dpstrata.collect.store import BusyError, Invitation
+from dpstrata.collect.tables import CLOSED, LostError, Tables, Token, UnsureError
+
+_GROUP = 100  # requests that share a transaction
+_WAITING = 1000  # requests beyond which a server says that it is busy
+_AT_MOST = 5  # batches of one stratum and form that wait under load, where every transaction counts
+_PAUSE = 0.2  # seconds after which an idle thread looks whether the survey is to be closed
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """What a page asks: about a token, or to count a cell."""
+
+    hashed: bytes
+    cell: int | None
+    done: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+    reply: Any = None
+
+
+@dataclass(slots=True, eq=False)
+class _Pool:
+    """Cells that wait for others of their stratum and form, with the ids of their sealed copies."""
+
+    batch: int
+    waiting: dict[tuple[int, int], dict[bytes, int]] = field(default_factory=dict)
+
+    def add(self, key: bytes, stratum: int, form: int, cell: int) -> None:
+        self.waiting.setdefault((stratum, form), {})[key] = cell
+
+    def full(self, batches: int) -> list[tuple[int, int]]:
+        """Return where so many batches are together, in the order in which counters are locked."""
+        return sorted(place for place, cells in self.waiting.items() if len(cells) >= batches * self.batch)
+
+
+class Collector:
+    """A store over the database of a survey.
+
+    Parameters
+    ----------
+    folder : SurveyFolder
+        The survey.
+    limit : int
+        How many requests may wait before others are told that the server is busy.
+
+    Attributes
+    ----------
+    batch : int
+        How many answers of one stratum and form are counted together, once it has started.
+    """
+
+    batch: int
+
+    def __init__(self, folder: SurveyFolder, *, limit: int = _WAITING) -> None:
+        self._connect: Callable[[], Tables] = folder.tables
+        self._cells, self._odds = folder.kit.cells, folder.kit.odds
+        self._sealer = Sealer(folder.public_key, folder.plan.digest)
+        self._closing: Path = folder.path / CLOSING
+        self._requests: queue.Queue[_Request | None] = queue.Queue(limit)
+        self._thread = threading.Thread(target=self._run, name="collector", daemon=True)
+        self._tables: Tables
+        self._pool: _Pool
+        self._closed = False
+
+    def start(self) -> None:
+        """Connect, and begin to work."""
+        self._tables = self._connect()
+        self.batch = int(self._tables.fact("batch"))
+        self._pool = _Pool(self.batch)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what was asked, and end the connection; cells that wait stay sealed."""
+        self._requests.put(None)
+        self._thread.join()
+        self._tables.close()
+
+    async def look(self, token: str) -> Invitation:
+        """Say how it stands with a token."""
+        found: Invitation = await self._ask(token, None)
+        return found
+
+    async def send(self, token: str, cell: int) -> Literal["counted", "used", "closed", "unknown"]:
+        """Count a cell and use its token up."""
+        state: Literal["counted", "used", "closed", "unknown"] = await self._ask(token, cell)
+        return state
+
+    async def _ask(self, token: str, cell: int | None) -> Any:
+        loop = asyncio.get_running_loop()
+        request = _Request(hash_of(token), cell, loop.create_future(), loop)
+        try:
+            self._requests.put_nowait(request)
+        except queue.Full:
+            raise BusyError from None
+        return await request.done
+
+    # --- in the thread ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            going, group = self._next()
+            try:
+                self._serve(group)
+            except Exception as error:  # a fault of the program must not leave anybody waiting
+                for request in group:
+                    request.reply = error
+            _reply(group)
+            self._look_whether_to_close()
+            self._move(_AT_MOST if group and going else 1)
+
+    def _next(self) -> tuple[bool, list[_Request]]:
+        """Wait for requests, and return those that are there; false after the last."""
+        group: list[_Request] = []
+        try:
+            request = self._requests.get(timeout=_PAUSE)
+            while request is not None:
+                group.append(request)
+                if len(group) == _GROUP:
+                    return True, group
+                request = self._requests.get_nowait()
+        except queue.Empty:
+            return True, group
+        return False, group
+
+    def _serve(self, group: Sequence[_Request]) -> None:
+        """Answer a group of requests; if the database is gone, connect anew and try once more."""
+        looks = [each for each in group if each.cell is None]
+        sends = [each for each in group if each.cell is not None]
+        for some, answer in ((looks, self._answer_looks), (sends, self._answer_sends)):
+            if some and not self._try(answer, some) and not (self._reconnected() and self._try(answer, some)):
+                for request in some:
+                    request.reply = BusyError()
+
+    def _try(self, answer: Callable[[Sequence[_Request]], None], some: Sequence[_Request]) -> bool:
+        try:
+            answer(some)
+        except LostError:
+            return False
+        return True
+
+    def _reconnected(self) -> bool:
+        try:
+            self._tables.reconnect()
+        except LostError:
+            return False
+        return True
+
+    def _answer_looks(self, looks: Sequence[_Request]) -> None:
+        self._closed = self._closed or self._tables.fact("state") == CLOSED
+        found = self._tables.find(each.hashed for each in looks)
+        for each in looks:
+            each.reply = self._standing(found.get(each.hashed))
+
+    def _standing(self, token: Token | None) -> Invitation:
+        if token is None:
+            return Invitation("unknown")
+        if token.used:
+            return Invitation("used")
+        if self._closed:
+            return Invitation("closed")
+        return Invitation("open", token.form, self._odds[token.stratum])
+
+    def _answer_sends(self, sends: Sequence[_Request]) -> None:
+        """Mark tokens and keep their cells sealed; of two requests with one token the first wins."""
+        counted: dict[bytes, tuple[bytes, Token, int]] = {}
+        try:
+            self._use(sends, counted)
+        except UnsureError:
+            self._tables.reconnect()
+            if not self._tables.has_sealed(key for key, _, _ in counted.values()):
+                raise
+        for key, token, cell in counted.values():
+            self._pool.add(key, token.stratum, token.form, cell)
+
+    def _use(self, sends: Sequence[_Request], counted: dict[bytes, tuple[bytes, Token, int]]) -> None:
+        with self._tables.transaction():
+            self._closed = self._tables.fact("state") == CLOSED
+            found = self._tables.find((each.hashed for each in sends), to_use=True)
+            for each in sends:
+                token = found.get(each.hashed)
+                state = self._standing(token).state
+                if state != "open" or token is None or each.cell is None:
+                    each.reply = state
+                elif each.hashed in counted:
+                    each.reply = "used"
+                elif not 0 <= each.cell < self._cells[token.form]:
+                    each.reply = ValueError("a cell must be in the range of its form.")
+                else:
+                    counted[each.hashed] = secrets.token_bytes(16), token, each.cell
+                    each.reply = "counted"
+            sealed = {
+                key: self._sealer.seal(token.stratum, token.form, cell)
+                for key, token, cell in counted.values()
+            }
+            if counted:
+                self._tables.use(counted, sealed)
+
+    def _move(self, batches: int) -> None:
+        """Move the counters wherever so many batches are together."""
+        places = self._pool.full(batches)
+        if not places:
+            return
+        try:
+            with self._tables.transaction():
+                # After closing, and after a commit of which only the confirmation was lost, it is done.
+                if self._tables.fact("state") != CLOSED:
+                    for place in places:
+                        cells = self._pool.waiting[place]
+                        if self._tables.unseal(cells) == len(cells):
+                            self._tables.count((*place, cell) for cell in cells.values())
+        except LostError:
+            self._reconnected()  # and the next time it is tried again
+        else:
+            for place in places:
+                del self._pool.waiting[place]
+
+    def _look_whether_to_close(self) -> None:
+        """Take no more answers once the office has asked for it, by a file that its owner alone can make."""
+        if not self._closed and self._closing.exists():
+            try:
+                self._tables.mark_closed()
+                self._closed = True
+            except LostError:
+                self._reconnected()
+
+
+def _reply(group: Sequence[_Request]) -> None:
+    """Wake those who wait, all of a loop at once."""
+    for loop in {request.loop for request in group}:
+        mine = [request for request in group if request.loop is loop]
+        try:
+            loop.call_soon_threadsafe(_settle, mine)
+        except RuntimeError:  # the loop has ended, and with it whoever waited
+            continue
+
+
+def _settle(group: Sequence[_Request]) -> None:
+    for request in group:
+        if request.done.done():
+            continue
+        if isinstance(request.reply, Exception):
+            request.done.set_exception(request.reply)
+        else:
+            request.done.set_result(request.reply)

@@ -1,0 +1,114 @@
+"""What the office does while a survey is collected: see how far it is, remind people, keep a copy."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpstrata.collect.folder import open_folder
+from dpstrata.collect.invitations import invitees, links_at, write_invitations
+from dpstrata.collect.sqlite_store import SqliteTables
+from dpstrata.errors import InputError
+from dpstrata.files.writing import require_apart, require_table_path
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a survey is.
+
+    Attributes
+    ----------
+    state : str
+        ``open`` or ``closed``.
+    invited, answered : int
+        How many people.
+    batch : int
+        How many answers are counted together.
+    strata : tuple
+        For every stratum its name, how many were invited, and how many answered; ``None`` for fewer than a
+        batch.
+    """
+
+    state: str
+    invited: int
+    answered: int
+    batch: int
+    strata: tuple[tuple[str, int, int | None], ...]
+
+
+def survey_status(survey: str | Path, *, database: str | None = None) -> Progress:
+    """Count who has answered: in all, and by stratum where that is a batch or more."""
+    folder = open_folder(survey, database)
+    with folder.connected() as tables:
+        state, batch, turnout = tables.fact("state"), int(tables.fact("batch")), tables.turnout()
+    answered: Counter[int] = Counter()
+    for (stratum, _), number in turnout.items():
+        answered[stratum] += number
+    plan = folder.plan
+    strata = tuple(
+        (name, invited, answered[i] if answered[i] >= batch else None)
+        for i, (name, invited) in enumerate(zip(plan.strata.names, plan.sample_sizes.tolist(), strict=True))
+    )
+    return Progress(state, plan.total, answered.total(), batch, strata)
+
+
+def remind(
+    survey: str | Path,
+    *,
+    sample: str | Path,
+    key_file: str | Path,
+    id: str,
+    stratum: str | Sequence[str],
+    address: str,
+    out: str | Path,
+    only_missing: bool = False,
+    database: str | None = None,
+) -> int:
+    """Write the invitations again, for a letter that reminds people.
+
+    Parameters
+    ----------
+    survey, sample, key_file, id, stratum, address, out, database
+        As in :func:`invite`.
+    only_missing : bool
+        Whether to leave out those who have answered. Then whoever sees ``out`` knows who has not.
+
+    Returns
+    -------
+    int
+        How many people are in ``out``.
+    """
+    folder, sample, key_file, out = open_folder(survey, database), Path(sample), Path(key_file), Path(out)
+    require_apart(sample, key_file, out)
+    require_table_path(out)
+    links = links_at(address)
+    people = invitees(folder.plan, sample=sample, key_file=key_file, id=id, stratum=stratum)
+    with folder.connected() as tables:
+        if tables.fact("state") != "open":
+            raise InputError("only people of a survey that is open can be reminded, got one that is closed.")
+        if only_missing:
+            used = tables.used()
+            people = [each for each in people if each.hashed not in used]
+    write_invitations(people, out, id=id, links=links)
+    return len(people)
+
+
+def back_up(survey: str | Path, out: str | Path) -> None:
+    """Copy the SQLite database of a survey as it is now, also while a collector is using it.
+
+    Raises
+    ------
+    InputError
+        If there is something at ``out`` already.
+    """
+    out = Path(out)
+    try:
+        os.close(os.open(out, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise InputError(f"{out} cannot be made: {error.strerror or error}.", where=str(out)) from None
+    with open_folder(survey).connected() as tables:
+        assert isinstance(tables, SqliteTables)
+        tables.copy(out)

@@ -1,0 +1,79 @@
+"""Serving a survey: the respondents' page and the collector behind it, until someone stops them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpstrata.collect.collector import Collector
+from dpstrata.collect.folder import SurveyFolder, open_folder
+from dpstrata.errors import InputError
+from dpstrata.privacy.batches import DELTA, batch_epsilon
+from dpstrata.servers.running import serve_until_stopped
+from dpstrata.words.released import collecting_in_words
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+
+def collect(
+    survey: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    public_host: str | None = None,
+    database: str | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Take what respondents' pages send, until it is interrupted.
+
+    Parameters
+    ----------
+    survey : path
+        The folder that :func:`invite` made.
+    host : str
+        The address to listen on; by default this machine alone can reach it, which suits a proxy.
+    port : int, optional
+        By default the first free one from 8000 on.
+    public_host : str, optional
+        The name under which respondents reach it, if a proxy stands before it.
+    database : str, optional
+        Address of the PostgreSQL database, if the survey has one.
+    say : callable
+        Takes a line for the user.
+
+    Raises
+    ------
+    InputError
+        If another collector is using the folder, or the port cannot be used.
+    """
+    folder = open_folder(survey, database)
+    with folder.alone() as alone:
+        if not alone and database is None:
+            raise InputError(
+                f"only one collector can use the SQLite database of {survey}, got another that is running."
+            )
+        collector = Collector(folder)
+        collector.start()
+        try:
+            for sentence in _in_words(folder, collector.batch):
+                say(sentence)
+
+            def make() -> ASGIApp:
+                from dpstrata.collect.contract import make_page_app
+
+                return make_page_app(folder.kit, collector, host=public_host or host)
+
+            serve_until_stopped(make, name="the collector", host=host, port=port, browser=False, say=say)
+        finally:
+            collector.stop()
+
+
+def _in_words(folder: SurveyFolder, batch: int) -> list[str]:
+    """Say what is promised, and what a batch adds to it."""
+    plan = folder.plan
+    budgets = {plan.inputs.device_epsilon or plan.local_epsilon(i) for i in range(len(plan.strata))}
+    pairs = [(budget, cells) for budget in sorted(budgets) for cells in sorted(set(folder.kit.cells))]
+    worst = max(batch_epsilon(budget, cells=cells, batch=batch) for budget, cells in pairs)
+    return collecting_in_words(promised=max(budgets), within=worst, batch=batch, delta=DELTA)

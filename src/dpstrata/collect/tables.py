@@ -1,0 +1,211 @@
+"""The tables of a collector, in SQL that SQLite and PostgreSQL both understand.
+
+``tokens`` has the hash of every token with its stratum, its form and whether it was used; ``sealed`` has
+cells under random ids, which the office's key alone opens; ``counters`` has how often each cell came. No
+table has a column, or an order of its rows, that would put a token and a cell together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from dpstrata.errors import InputError
+
+OPEN, CLOSED = "open", "closed"
+Place = tuple[int, int, int]  # stratum, form, cell
+_MOST = 500  # parameters of one statement
+
+
+class Token(NamedTuple):
+    """What is known of an invitation."""
+
+    stratum: int
+    form: int
+    used: bool
+
+
+class LostError(Exception):
+    """A database that cannot be reached, or that did not do what it was asked."""
+
+
+class UnsureError(LostError):
+    """A database that was lost while it committed: nobody knows yet whether it did."""
+
+
+class Tables(ABC):
+    """A connection to the tables of one survey; made and used by one thread at a time.
+
+    Subclasses connect, begin transactions, and write what is left after closing without any trace of an
+    order.
+    """
+
+    blob = "BLOB"
+    suffix = ""  # of CREATE TABLE
+    for_update = ""  # rows that are read are kept from other writers
+    faults: tuple[type[Exception], ...]
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    @abstractmethod
+    def begin(self, *, alone: bool) -> None:
+        """Begin a transaction; ``alone`` waits until no other server is inside one."""
+
+    @abstractmethod
+    def reconnect(self) -> None:
+        """Connect anew after the connection was lost."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Write every table anew, sorted, so that nothing of how it came about is left."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Run a statement, and return its rows.
+
+        Raises
+        ------
+        LostError
+            If the database fails.
+        """
+        try:
+            cursor = self._connection.execute(self._dialect(statement), values)
+            return list(cursor.fetchall()) if cursor.description else []
+        except self.faults as error:
+            raise LostError(type(error).__name__) from None
+
+    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run a statement for many rows."""
+        if not rows:
+            return
+        try:
+            self._connection.cursor().executemany(self._dialect(statement), rows)
+        except self.faults as error:
+            raise LostError(type(error).__name__) from None
+
+    def _dialect(self, statement: str) -> str:
+        return statement
+
+    @contextmanager
+    def transaction(self, *, alone: bool = False) -> Iterator[None]:
+        """Do all of it or nothing; if the database fails while it commits, nobody knows which."""
+        self.begin(alone=alone)
+        try:
+            yield
+        except BaseException:
+            with suppress(LostError):
+                self.execute("ROLLBACK")
+            raise
+        try:
+            self.execute("COMMIT")
+        except LostError as error:
+            raise UnsureError(*error.args) from None
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def create(self, design: str, batch: int, tokens: Mapping[bytes, tuple[int, int]]) -> None:
+        """Make the tables for these invitations; inside a transaction."""
+        for table in (
+            "survey (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+            f"tokens (hash {self.blob} PRIMARY KEY, stratum INTEGER NOT NULL, form INTEGER NOT NULL, "
+            "used INTEGER NOT NULL)",
+            f"sealed (id {self.blob} PRIMARY KEY, content {self.blob} NOT NULL)",
+            "counters (stratum INTEGER, form INTEGER, cell BIGINT, count BIGINT NOT NULL, "
+            "PRIMARY KEY (stratum, form, cell))",
+        ):
+            self.execute(f"CREATE TABLE {table}{self.suffix}")
+        facts = [("batch", str(batch)), ("design", design), ("state", OPEN)]
+        self.many("INSERT INTO survey VALUES (?, ?)", facts)
+        rows = [(hashed, *tokens[hashed], 0) for hashed in sorted(tokens)]
+        self.many("INSERT INTO tokens VALUES (?, ?, ?, ?)", rows)
+
+    def fact(self, name: str) -> str:
+        """Return what the survey's own table says: ``design``, ``batch`` or ``state``."""
+        found = self.execute("SELECT value FROM survey WHERE name = ?", (name,))
+        if not found:
+            raise InputError("the database must be one that invite made, got another.")
+        return str(found[0][0])
+
+    def invited(self) -> dict[bytes, tuple[int, int]]:
+        """Return all hashes with stratum and form."""
+        rows = self.execute("SELECT hash, stratum, form FROM tokens")
+        return {bytes(hashed): (stratum, form) for hashed, stratum, form in rows}
+
+    def used(self) -> set[bytes]:
+        """Return the hashes of the tokens that were used."""
+        return {bytes(row[0]) for row in self.execute("SELECT hash FROM tokens WHERE used = 1")}
+
+    def turnout(self) -> Counter[tuple[int, int]]:
+        """Return how many tokens of each stratum and form were used."""
+        rows = self.execute(
+            "SELECT stratum, form, COUNT(*) FROM tokens WHERE used = 1 GROUP BY stratum, form"
+        )
+        return Counter({(stratum, form): int(number) for stratum, form, number in rows})
+
+    def find(self, hashes: Iterable[bytes], *, to_use: bool = False) -> dict[bytes, Token]:
+        """Return what is known of these tokens, and keep other writers from them if they are to be used."""
+        found: dict[bytes, Token] = {}
+        for some in _parts(sorted(set(hashes))):
+            rows = self.execute(
+                f"SELECT hash, stratum, form, used FROM tokens WHERE hash IN ({_marks(some)}) ORDER BY hash"
+                + (self.for_update if to_use else ""),
+                some,
+            )
+            found |= {bytes(hashed): Token(stratum, form, bool(used)) for hashed, stratum, form, used in rows}
+        return found
+
+    def use(self, hashes: Iterable[bytes], sealed: Mapping[bytes, bytes]) -> None:
+        """Mark tokens as used, and keep the sealed cells that came with them, under their random ids."""
+        for some in _parts(sorted(hashes)):
+            self.execute(f"UPDATE tokens SET used = 1 WHERE hash IN ({_marks(some)})", some)
+        self.many("INSERT INTO sealed VALUES (?, ?)", sorted(sealed.items()))
+
+    def has_sealed(self, ids: Iterable[bytes]) -> bool:
+        """Whether one of these ids is there: then the transaction that wrote it was committed."""
+        return any(
+            self.execute(f"SELECT 1 FROM sealed WHERE id IN ({_marks(some)})", some)
+            for some in _parts(sorted(ids))
+        )
+
+    def count(self, cells: Iterable[Place]) -> None:
+        """Move counters."""
+        moved = sorted(Counter(cells).items())
+        self.many(
+            "INSERT INTO counters VALUES (?, ?, ?, ?) ON CONFLICT (stratum, form, cell) "
+            "DO UPDATE SET count = counters.count + excluded.count",
+            [(*place, number) for place, number in moved],
+        )
+
+    def unseal(self, ids: Iterable[bytes]) -> int:
+        """Delete sealed cells that are counted now, and return how many there were."""
+        gone = 0
+        for some in _parts(sorted(ids)):
+            gone += len(self.execute(f"DELETE FROM sealed WHERE id IN ({_marks(some)}) RETURNING id", some))
+        return gone
+
+    def sealed(self) -> dict[bytes, bytes]:
+        """Return what is still sealed."""
+        return {bytes(key): bytes(content) for key, content in self.execute("SELECT id, content FROM sealed")}
+
+    def counted(self) -> Counter[Place]:
+        """Return all counters."""
+        rows = self.execute("SELECT stratum, form, cell, count FROM counters")
+        return Counter({(stratum, form, int(cell)): int(number) for stratum, form, cell, number in rows})
+
+    def mark_closed(self) -> None:
+        """Take no more answers, ever; no other server is inside a transaction meanwhile."""
+        with self.transaction(alone=True):
+            self.execute("UPDATE survey SET value = ? WHERE name = 'state'", (CLOSED,))
+
+
+def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    return (keys[start : start + _MOST] for start in range(0, len(keys), _MOST))
+
+
+def _marks(values: Sequence[bytes]) -> str:
+    return ", ".join("?" * len(values))

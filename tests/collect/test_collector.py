@@ -1,0 +1,195 @@
+"""The collector: every token counts once, batches move together, and nothing is lost on either database."""
+
+import asyncio
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+
+import psycopg
+import pytest
+
+from collecting import DATABASES, collecting, invited, opened, plan_for, random_cells, send_all, sent
+from dpstrata.collect.collector import Collector
+from dpstrata.collect.folder import CLOSING
+from dpstrata.collect.store import BusyError
+
+
+@pytest.fixture(params=DATABASES)
+def made(request, tmp_path):
+    return invited(tmp_path, database=request.param)
+
+
+def look(collector, token):
+    return asyncio.run(collector.look(token))
+
+
+def test_a_token_counts_once(made):
+    cells = random_cells(made)
+    token = next(iter(cells))
+    with collecting(made) as collector:
+        assert look(collector, token).state == "open"
+        assert send_all(collector, [(token, cells[token]), (token, 0), (token, 1)]).count("counted") == 1
+        assert send_all(collector, [(token, 0)]) == ["used"]
+        assert look(collector, token).state == "used"
+        assert look(collector, "A" * 22).state == "unknown"
+        assert send_all(collector, [("A" * 22, 0)]) == ["unknown"]
+    with made.folder.connected() as tables:
+        assert sum(opened(made, tables).values()) == 1
+
+
+def test_a_link_has_the_form_and_the_odds_of_its_person(made):
+    links, kit, names = made.links, made.folder.kit, made.folder.plan.strata.names
+    with collecting(made) as collector:
+        for person, (stratum, form) in list(made.people.items())[:20]:
+            found = look(collector, links[person])
+            assert (found.form, found.odds) == (form - 1, kit.odds[names.index(stratum)])
+
+
+def test_batches_move_together_and_the_rest_stays_sealed(made):
+    cells = random_cells(made)
+    with collecting(made) as collector:
+        assert set(send_all(collector, cells.items())) == {"counted"}
+    with made.folder.connected() as tables:
+        counted, sealed = tables.counted(), tables.sealed()
+        assert opened(made, tables) == sent(made, cells.items())
+        assert sum(counted.values()) + len(sealed) == len(cells)
+        turnout, moved = tables.turnout(), Counter()
+    for (stratum, form, _), number in counted.items():
+        moved[stratum, form] += number
+    for place, number in turnout.items():
+        assert number - moved[place] < 20
+        assert moved[place] == 0 or moved[place] >= 20
+
+
+def test_a_bad_cell_does_not_undo_the_group_it_came_in(made):
+    cells = list(random_cells(made).items())
+    bad = [(cells[0][0], 10**6), (cells[1][0], -1)]
+    with collecting(made) as collector:
+        outcomes = send_all(collector, bad + cells[2:40], at_once=40)
+        assert [type(each) for each in outcomes[:2]] == [ValueError, ValueError]
+        assert set(outcomes[2:]) == {"counted"}
+        assert set(send_all(collector, cells[:2])) == {"counted"}
+
+
+def test_what_a_stopped_collector_left_sealed_is_counted_with_what_the_next_one_gets(made):
+    cells = list(random_cells(made).items())
+    for start in range(0, len(cells), 67):
+        with collecting(made) as collector:
+            send_all(collector, cells[start : start + 67])
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells)
+
+
+def test_a_queue_that_is_full_says_so_at_once(made):
+    collector = Collector(made.folder, limit=3)  # nobody works on it
+
+    async def ask():
+        asked = [asyncio.ensure_future(collector.look("A" * 22)) for _ in range(5)]
+        await asyncio.sleep(0.05)
+        for each in asked:
+            each.cancel()
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    outcomes = asyncio.run(ask())
+    assert [type(each) for each in outcomes[3:]] == [BusyError, BusyError]
+    assert [type(each) for each in outcomes[:3]] == [asyncio.CancelledError] * 3
+
+
+def test_a_survey_that_the_office_closes_takes_nothing_more(made):
+    cells = list(random_cells(made).items())
+    with collecting(made) as collector:
+        send_all(collector, cells[:50])
+        (made.survey / CLOSING).touch()
+        end = time.monotonic() + 10
+        while look(collector, cells[50][0]).state != "closed":
+            assert time.monotonic() < end
+        assert set(send_all(collector, cells[50:])) == {"closed"}
+        assert look(collector, cells[0][0]).state == "used"
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells[:50])
+
+
+def test_cells_that_closing_has_opened_are_not_counted_again(made):
+    """Another server's batch is full only after the office has closed and opened what was sealed."""
+    links = made.links
+    of_one_place = {links[person] for person, place in made.people.items() if place == ("south", 1)}
+    cells = [(token, cell) for token, cell in random_cells(made).items() if token in of_one_place][:20]
+    assert len(cells) == 20
+    with collecting(made) as collector:
+        send_all(collector, cells[:19])
+        with made.folder.connected() as tables:
+            everything = opened(made, tables)
+            tables.mark_closed()
+            with tables.transaction(alone=True):
+                tables.count(everything.elements())
+                assert tables.unseal(tables.sealed()) == 19
+        collector._pool.batch = 1  # what waits is a batch now
+        send_all(collector, cells[19:])
+    with made.folder.connected() as tables:
+        assert tables.counted() == sent(made, cells[:19])
+
+
+def test_postgresql_that_drops_the_connection_is_connected_anew(tmp_path):
+    made = invited(tmp_path, database="postgresql")
+    cells = list(random_cells(made).items())
+    with collecting(made) as collector:
+        for start in range(0, len(cells), 25):
+            with psycopg.connect(made.database, autocommit=True) as connection:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                    "AND backend_type = 'client backend'"
+                )
+            assert set(send_all(collector, cells[start : start + 25])) == {"counted"}
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells)
+
+
+def test_postgresql_that_is_killed_loses_nothing(tmp_path):
+    """A backend that is killed takes all others with it; PostgreSQL recovers, and so does the collector."""
+    made = invited(tmp_path, database="postgresql")
+    cells = list(random_cells(made).items())
+    left, states = dict(cells), Counter()
+    end = time.monotonic() + 60
+    with collecting(made) as collector:
+        for killed in (True, True, False):
+            some = list(left.items())[:80] if killed else list(left.items())
+            threading.Timer(
+                0.02 * random.random(), kill_postgresql, [made.database]
+            ).start() if killed else None
+            while some:
+                assert time.monotonic() < end
+                outcomes = send_all(collector, some)
+                assert {str(each) for each in outcomes} <= {"counted", "used", ""}
+                states.update(map(str, outcomes))
+                for (token, _), outcome in zip(some, outcomes, strict=True):
+                    if not isinstance(outcome, BusyError):
+                        del left[token]
+                some = [pair for pair in some if pair[0] in left]
+                time.sleep(0.1 * bool(some))
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells)
+    assert states["counted"] + states["used"] == len(cells)
+
+
+def kill_postgresql(address):
+    with psycopg.connect(address, autocommit=True) as connection:
+        os.kill(connection.info.backend_pid, signal.SIGKILL)
+
+
+def test_two_collectors_share_a_postgresql_database(tmp_path):
+    made = invited(tmp_path, plan_for(180), database="postgresql")
+    cells = list(random_cells(made).items())
+    with collecting(made) as one, collecting(made) as other:
+
+        async def both():
+            return await asyncio.gather(
+                *(store.send(*each) for each in cells for store in (one, other)), return_exceptions=True
+            )
+
+        outcomes = asyncio.run(both())
+    assert (outcomes.count("counted"), outcomes.count("used")) == (len(cells), len(cells))
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells)

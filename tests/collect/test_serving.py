@@ -1,0 +1,87 @@
+"""The whole of it on the command line: invited, collected by a server of its own, closed, estimated."""
+
+import asyncio
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+import dpstrata as dps
+from collect_servers import send_over, served
+from collecting import DATABASES, drawn, invited, plan_for
+from dpstrata.cli import app
+
+ANSWERS = {"smokes": "yes", "home": "rent", "trust": 1}
+
+
+def run(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def cell_of(plan, stratum, form):
+    """What the device of someone sends whose answers are all the same as everyone's."""
+    answers = {name: ANSWERS[name] for name in plan.forms[form - 1].questions}
+    return dps.noise_row(plan, stratum, form, answers).cell
+
+
+def office(made):
+    return ("--sample", made.base / "sample.csv", "--key-file", made.base / "draw.key")
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_a_survey_from_the_invitation_to_the_estimates(tmp_path, database):
+    made = invited(tmp_path, database=database)
+    address = ("--database", made.database) if made.database else ()
+    again = run(
+        "invite", made.design, *office(made), "--survey", made.survey, "--office-key", tmp_path / "office.key",
+        "--address", "https://survey.example.org", "--out", tmp_path / "invitations.csv", "--title", "Health", *address,
+    )  # fmt: skip
+    assert "200 people invited." in again
+    plan, links = made.folder.plan, made.links
+    with served(made) as server:
+        people = made.people
+        cells = {links[person]: cell_of(plan, stratum, form) for person, (stratum, form) in people.items()}
+        for person, (_, form) in list(people.items())[:3]:
+            assert server.look(links[person])["form"] == form - 1
+        assert len(asyncio.run(send_over(server, cells.items()))[0]) == 200
+        assert "200 of 200 people answered" in run("collect", "status", made.survey, *address)
+        said = run(
+            "collect", "close", made.survey, "--design", made.design, *office(made), "--office-key",
+            tmp_path / "office.key", "--out", tmp_path / "results.csv", *address,
+        )  # fmt: skip
+        assert "The survey is closed: 200 of 200 people answered." in said
+        assert server.look(links[person]) == {"state": "used"}
+    shown = run("estimate", made.design, tmp_path / "results.csv", "--json")
+    found = {
+        (row["question"], row["answer"]): row
+        for row in json.loads(shown)["estimates"]
+        if row["group"] == "all"
+    }
+    for question in ("smokes", "home"):  # which is 1; half of it is ten standard errors away
+        assert abs(found[question, ANSWERS[question]]["estimate"] - 1) < 0.5
+
+
+def test_a_collector_says_what_it_promises_and_where_it_is(tmp_path):
+    made = invited(tmp_path, plan_for(180))
+    with served(made) as server:
+        said = "\n".join(server.said)
+    assert "learns at most E = 4: that is promised." in said
+    assert re.search(r"sees batches of 20 answers: at most (E, too|\d\.\d, with δ = 1e-05)\.", said)
+    assert "The collector is at http://127.0.0.1:" in said
+
+
+def test_two_collectors_do_not_share_a_file(tmp_path):
+    made = invited(tmp_path, plan_for(180))
+    with served(made):
+        result = CliRunner().invoke(app, ["collect", str(made.survey), "--port", "0"])
+    assert isinstance(result.exception, dps.InputError)
+    assert "only one collector can use the SQLite database" in str(result.exception)
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path):
+    drawn(tmp_path, plan_for(180))
+    result = CliRunner().invoke(app, ["collect", str(tmp_path)])
+    assert "must be a folder that invite made, got none with kit.json" in str(result.exception)
