@@ -86,11 +86,10 @@ def test_a_budget_carries_what_it_can():
     assert costs @ dps.design(strata, epsilon=1, budget=1800).sample_sizes <= 1800
 
 
-def test_small_strata_are_asked_up_to_their_maximum_and_own_minimums_stay():
-    strata = dps.Strata(
-        [20, 5000, 5000], [0.4] * 3, response_rates=[0.3] * 3, mins=[1, 40, 1], maxs=[6, 900, 9]
-    )
-    assert least(strata, total=500) == [6, 40, 9]
+@pytest.mark.parametrize(("mins", "found"), [([0, 40, 0], [6, 40, 9]), ([1, 2, 0], [1, 2, 9])])
+def test_small_strata_are_asked_up_to_their_maximum_and_own_minimums_are_kept(mins, found):
+    strata = dps.Strata([20, 5000, 5000], [0.4] * 3, response_rates=[0.3] * 3, mins=mins, maxs=[6, 900, 9])
+    assert least(strata, total=500) == found
 
 
 def test_a_design_says_that_it_has_only_part_of_it():

@@ -40,7 +40,7 @@ def random_survey(rng):
         sizes = np.maximum(sizes, 2)
         sds = np.where(sds > 0.45, 0.45, sds)
     strata = dps.Strata(sizes, sds, coefficients=rng.choice([0.5, 1.0, 2.0], k), response_rates=rates)
-    return strata, options
+    return strata, {**options, "min_per_stratum": 1}  # the default would depend on the total
 
 
 def most_people(strata):

@@ -17,7 +17,8 @@ def default_minimums(inputs: Inputs, strata: Strata) -> IntArray | None:
     Returns
     -------
     array of int or None
-        So many that fewer than two answers in any stratum have a chance of at most 1%. ``None`` where a
+        So many that fewer than two answers in any stratum have a chance of at most 1%; 0 in strata that
+        state a minimum of their own. ``None`` where a
         minimum was given, where everyone answers, and with a questionnaire, whose forms have their own.
     """
     rates = strata.response_rates
@@ -25,7 +26,8 @@ def default_minimums(inputs: Inputs, strata: Strata) -> IntArray | None:
         return None
     if rates is None or bool(np.all(rates == 1.0)):
         return None
-    return fewest_for_two_answers(strata.sizes, rates, places=len(strata))
+    found = fewest_for_two_answers(strata.sizes, rates, places=len(strata))
+    return found if strata.mins is None else np.where(strata.mins > 0, 0, found)
 
 
 def with_default_minimums(inputs: Inputs, strata: Strata, lower: IntArray, upper: IntArray) -> IntArray:
