@@ -340,6 +340,7 @@ def test_the_signature_is_pinned():
         "confidence",
         "finite_population",
         "clip",
+        "prior",
         "response_rate",
         "proportion",
         "gone",
