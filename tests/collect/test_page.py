@@ -46,6 +46,22 @@ def visit(browser, survey):
         yield made
 
 
+def test_a_question_that_may_be_left_blank_has_words_for_it(browser):
+    questions = dps.Questionnaire(
+        [
+            dps.Question("smokes", "yes_no", text="Do you smoke?", blank=True),
+            dps.Question(
+                "home", "category", categories=["rent", "own"], labels=["Rented", "Owned"], blank=True
+            ),
+        ],
+        language="de",
+    )
+    kit = dps.respondent_kit(small_plan(questionnaire=questions, forms="one"), title="Home")
+    with serving(kit) as served, responding(browser, served) as visit:
+        visit.open(served.link(0)).press("Beginnen").without_barriers()
+        visit.chooses("Keine Antwort").press("Weiter").without_barriers().chooses("Keine Antwort")
+
+
 # --- the whole path ------------------------------------------------------------------------------
 
 

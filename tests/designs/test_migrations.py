@@ -39,7 +39,7 @@ def test_a_saved_document_reads_in_the_newest_shape(path):
 
 
 def test_what_is_as_version_1_meant_it_is_not_written():
-    plain = Inputs(epsilon=1.0, total=9, answers=(0, 1))
+    plain = Inputs(epsilon=1.0, total=9, answers=(0, 1), min_per_stratum=1)
     assert {**inputs_as_of(plain, 2), "trust": "local"} == inputs_as_of(plain, 1)
     assert not {"clip", "default_answers", "formulas", OPTION} & set(inputs_as_of(plain, 2))
     assert inputs_as_of(replace(plain, clip=True), 1)["clip"] is True

@@ -233,7 +233,10 @@ def test_a_server_that_refuses_is_named_without_the_password():
     for address, words in (
         ("postgresql://ann:hunter2@127.0.0.1:1/people", "Connection refused"),
         (server().replace("tests@", "ann:hunter2@"), 'role "ann" does not exist'),
-        (server() + "?password=hunter2&nonsense=1", "nonsense"),
+        (server() + "?password=hunter2&nonsense=1", "PGPASSWORD"),
+        ("postgresql://ann:hunter2%RET@127.0.0.1/people", "PGPASSWORD"),
+        ("postgresql://ann:hunter2 PW@127.0.0.1/people", "PGPASSWORD"),
+        ("postgresql://ann:hunter2/PW@127.0.0.1/people", "PGPASSWORD"),
     ):
         with pytest.raises(dps.InputError, match=words) as caught:
             frame_strata(open_frame(address, id="person", stratum="region", table="people"))

@@ -47,7 +47,7 @@ function placeOf(question, answer, source) {
   if (kind === "number") {
     if (number >= Number(lower) && number <= Number(upper)) place = levelOf(question, answer, source);
   } else if (kind === "scale") place = values.findIndex((value) => Number(value) === number);
-  else place = values.indexOf(String(answer));
+  else place = values.indexOf(String(answer ?? "") || "no answer"); // as a blank is called, where there may be one
   if (place < 0) throw new RangeError(`question ${name}: this answer cannot be given`);
   return place;
 }

@@ -10,7 +10,8 @@ export const textOf = (question, language) => question.text[language.place];
 export function labelOf(question, value, language) {
   const labels = question.labels?.[language.place] ?? [];
   const place = question.values.indexOf(value);
-  if (place >= 0 && labels.length) return labels[place];
+  if (place >= 0 && labels[place]) return labels[place];
+  if (value === "no answer" && question.kind !== "number") return language.words.blank;
   if (question.kind === "yes_no") return language.words[value];
   return question.kind === "category" ? value : formatted(value, language);
 }

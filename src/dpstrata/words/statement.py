@@ -25,12 +25,12 @@ SECRET = (
 )
 COMPLETE_ROWS = (
     "a row counts only if every question of its form is answered, and leaving one blank is the same as not "
-    "taking part"
+    "taking part: that a row is complete is as public as taking part"
 )
 BLANKS = "a question that may be left blank has one more answer, a blank, which is randomised like the others"
 OTHER_BLANKS = (
     "a row counts only if all other questions of its form are answered, and leaving one of them blank is the "
-    "same as not taking part"
+    "same as not taking part: that a row is complete is as public as taking part"
 )
 EVERYONE_ANSWERS = "everyone invited answers, or whether someone answers is unrelated to who they are"
 SOME_ANSWER = (

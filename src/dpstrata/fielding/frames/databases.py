@@ -20,6 +20,7 @@ _SQLITE = b"SQLite format 3\0"
 _WHOLE = "bigint"  # kinds that stay numbers on their way; all others travel as text
 _KNOWN = r"varchar|uuid|boolean|bigint|decimal\(\d+,0\)"
 _MOST_OF_A_REASON = 160
+_OF_A_SERVER = re.compile(r"connection to server|translate host name|SQLSTATE|sqlite|database|relation")
 _BEFORE_REASON = re.compile(r"^[A-Z_]+: (\[\w+\] )?(Failed to connect: )?")
 
 
@@ -90,6 +91,8 @@ class DatabaseFrame(DuckFrame):
         except Error as error:
             said = _BEFORE_REASON.sub("", without_passwords(str(error)))
             reason = said.partition("\n")[0][:_MOST_OF_A_REASON].rstrip(" .:")
+            if not _OF_A_SERVER.search(said):  # it quotes the address, of which a part may be a password
+                reason = "write special characters of its address as %XX, and give a password in PGPASSWORD"
             raise InputError(f"{self.source} cannot be read: {reason}.", where=self.source) from None
 
     @abstractmethod

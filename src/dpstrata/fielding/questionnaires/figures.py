@@ -88,6 +88,8 @@ class OnForm(NamedTuple):
     answers: IntArray
     known: Reports | Means
     """The same for intervals, which take the strata to be finite where they are joined."""
+    spread: FloatArray | None = None
+    """Of a mean: what is known to be spread of true answers, and not of rounding; of a share nothing."""
     levels: int = 1
     """Of a share: how many shares there are."""
 
@@ -97,12 +99,10 @@ def joined(
 ) -> Parts:
     """Join a figure of several forms, whose people are one sample drawn without replacement.
 
-    The spread of a share follows from it; that of the mean of a question is known from the design. So many
-    shares are to lie in their intervals together.
+    The spread of a share follows from it. So many shares are to lie in their intervals together.
     """
     total = np.sum([part.answers for part in each], axis=0)
     weights = [part.answers / np.maximum(total, 1) for part in each]
-    spread = None if question is None else question.range**2 * spread_of(plan, question)
     limits = limits_over_forms(
         plan,
         [part.known for part in each],
@@ -115,9 +115,12 @@ def joined(
     variances = np.sum([w**2 * part.variances for w, part in zip(weights, each, strict=True)], axis=0)
     if plan.inputs.finite_population:
         N = plan.strata.sizes
-        if spread is None:
-            true = np.clip(estimates, 0.0, 1.0)
-            spread = true * (1.0 - true) * (N / np.maximum(N - 1.0, 1.0))
+        true = np.clip(estimates, 0.0, 1.0)
+        spread = true * (1.0 - true) * (N / np.maximum(N - 1.0, 1.0))
+        if question is not None:
+            spread = np.sum(
+                [w * np.asarray(part.spread) for w, part in zip(weights, each, strict=True)], axis=0
+            )
         variances = variances - spread / N
     return Parts(estimates, np.maximum(variances, 0.0), total, limits, list(zip(weights, each, strict=True)))
 
@@ -168,12 +171,17 @@ def mean_on(plan: Design, question: Question, t: int, answers: IntArray, table: 
     spread = spread_of(plan, question)
     if table.counts is not None:
         spread = _spread_shown((1.0 + r) ** 2 * seen * m, share, r, ((at - 0.5) ** 2).mean())
+    if (
+        question.kind == "number"
+    ):  # as much of it may be due to rounding, of which asking everyone takes nothing
+        spread = np.maximum(spread - 0.25 / (levels - 1.0) ** 2, 0.0)
     noise = np.maximum(variance - spread / m, 0.0)
     return OnForm(
         (question.lower or 0.0) + question.range * share,
         question.range**2 * variance,
         answers,
         Means(share, m, np.ones(len(m)), spread, noise),
+        question.range**2 * spread,
     )
 
 

@@ -195,11 +195,11 @@ def _rows(result: Result) -> Iterator[_Row]:
     for row in result.rows:
         place = row.group if row.column in ("all", "stratum") else f"{row.column}: {row.group}"
         figures = Figures(row.estimate, row.standard_error, row.lower, row.upper)
+        taken = f" (as {row.taken_from})" if row.taken_from else ""
         if isinstance(row, Estimate):
-            taken = f" (as {row.taken_from})" if row.taken_from else ""
             question, answer = "", row.category if isinstance(row, ShareEstimate) else ""
         else:
-            taken, question, answer = "", row.question, row.answer
+            question, answer = row.question, row.answer
         yield _Row(question, answer, f"{place}{taken}", figures, row.answers, row.column == "all")
 
 
@@ -223,9 +223,7 @@ def _estimates(rows: Sequence[_Row], level: str) -> TextTable:
 def _chart(rows: Sequence[_Row], of: str, confidence: float) -> str:
     values = [
         {
-            "group": row.answer
-            if row.whole and row.answer
-            else ": ".join(filter(None, (row.place, row.answer))),
+            "group": _line(row, alone=len({each.answer for each in rows}) == 1),
             "estimate": row.figures.estimate,
             "lower": row.figures.lower,
             "upper": row.figures.upper,
@@ -257,12 +255,11 @@ def _error(plan: Design, rows: Sequence[_Row]) -> str:
         device = answer_noise(plan.problem, plan.sample_sizes, finite_population=finite)
         office = max(split.privacy - device, 0.0)
         parts = [("", plan.standard_error, (split.sampling, device, office))]
-    shares = {each.name for each in plan.questions if each.kind == "category"}
     cells = []
     for name, planned, causes in parts:
         errors = [row.figures.error for row in rows if row.whole and row.of == name]
-        half = name in shares or (not plan.forms and len(errors) > 1)
-        got = math.hypot(*errors) * (math.sqrt(0.5) if half else 1.0)  # of shares as the design has it
+        # of shares as the design has it: the root of half the sum of their variances
+        got = math.hypot(*errors) * (math.sqrt(0.5) if len(errors) > 1 else 1.0)
         total = sum(causes) or 1.0
         cells.append(
             (

@@ -50,7 +50,7 @@ class Category(QuestionKind):
                 yield Finding(None, "categories", rule, repr(name))
             elif name in names[:place]:
                 yield Finding(None, "categories", "names of categories must differ", f"{name!r} twice")
-        if given["blank"] is True and BLANK in names:
+        if given["blank"] is True and BLANK in {name.casefold() for name in names}:
             rule = f"a question that may be left blank must have no category {BLANK!r}, which is a blank"
             yield Finding(None, "categories", rule, repr(BLANK))
 
