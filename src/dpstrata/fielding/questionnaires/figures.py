@@ -88,10 +88,10 @@ class OnForm(NamedTuple):
     answers: IntArray
     known: Reports | Means
     """The same for intervals, which take the strata to be finite where they are joined."""
-    spread: FloatArray | None = None
-    """Of a mean: what is known to be spread of true answers, and not of rounding; of a share nothing."""
     levels: int = 1
     """Of a share: how many shares there are."""
+    spread: FloatArray | None = None
+    """Of a mean: what is known to be spread of true answers, and not of rounding; of a share nothing."""
 
 
 def joined(
@@ -181,7 +181,7 @@ def mean_on(plan: Design, question: Question, t: int, answers: IntArray, table: 
         question.range**2 * variance,
         answers,
         Means(share, m, np.ones(len(m)), spread, noise),
-        question.range**2 * spread,
+        spread=question.range**2 * spread,
     )
 
 
