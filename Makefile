@@ -29,7 +29,7 @@ demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a rea
 test: check $(DOCS_STAMP) ## Install everything, check the code and run the tests
 	@scripts/system.sh
 	@# with bytecode, or every command that a test starts would compile dpstrata again
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal
 
 check: $(STAMP) ## Check formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check .

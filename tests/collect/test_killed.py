@@ -15,6 +15,7 @@ from dpstrata.collect.invitations import hash_of
 from dpstrata.fielding.keys import read_key
 from extent import few
 
+PEOPLE = few(400, of=1000)
 SIZES = (("north", 3000), ("south", 7000))
 
 
@@ -28,7 +29,7 @@ async def killed_meanwhile(server, pairs, seconds):
 
 @pytest.mark.parametrize("database", DATABASES)
 def test_killed_at_any_moment_under_load(tmp_path, database):
-    made = invited(tmp_path, plan_for(1000, sizes=SIZES), database=database)
+    made = invited(tmp_path, plan_for(PEOPLE, sizes=SIZES), database=database)
     cells, acknowledged = list(random_cells(made).items()), set()
     with served(made) as server:
         for _ in range(few(3, of=25)):

@@ -323,7 +323,7 @@ def crossed(seed: int) -> NoisedOnce:
 
 
 # The first two were left with gaps of 0.03% and 0.2% by a search that divided boxes at other cells.
-@pytest.mark.parametrize("seed", sorted(range(24), key=lambda seed: seed not in (10, 20))[: few(2, of=24)])
+@pytest.mark.parametrize("seed", sorted(range(24), key=lambda seed: seed not in (10, 20))[: few(1, of=24)])
 def test_the_gap_is_small_where_many_groups_cross_dozens_of_strata(seed: int) -> None:
     problem = crossed(seed)
     solution = solve_noised_once(problem)
