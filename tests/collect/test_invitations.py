@@ -1,11 +1,14 @@
 """Invitations: secret links from the key of the draw, and a folder that knows nobody."""
 
+import csv
 import hashlib
+import re
 import sqlite3
 import stat
 import warnings
 
 import pytest
+import segno
 
 import dpstrata as dps
 from collecting import drawn, invited, plan_for
@@ -99,12 +102,17 @@ def test_an_address_that_no_link_could_begin_with(tmp_path, address):
 
 
 def test_codes_are_of_the_links(tmp_path):
-    pytest.importorskip("segno")
+    """In the order of the invitations, each of its own link and of no other."""
     made = invited(tmp_path, plan_for(40), codes=tmp_path / "codes")
-    names = sorted(path.name for path in (tmp_path / "codes").iterdir())
-    assert (names[0], names[-1], len(names)) == ("01.svg", "40.svg", 40)
-    assert (tmp_path / "codes" / "01.svg").read_bytes().startswith(b"<?xml")
-    assert made.links
+    files = sorted((tmp_path / "codes").iterdir())
+    assert [path.name for path in files] == [f"{number:02}.svg" for number in range(1, 41)]
+    assert len({path.read_bytes() for path in files}) == len(made.links) == 40
+    with open(made.base / "invitations.csv", newline="") as file:
+        links = [row["link"] for row in csv.DictReader(file)]
+    for path, link in zip(files, links, strict=True):
+        (drawn,) = re.findall(r' d="([^"]+)"', path.read_text())
+        expected = segno.make(link, error="m", micro=False).svg_inline()
+        assert f' d="{drawn}"' in expected
 
 
 def test_a_sample_of_another_key_is_refused(made, tmp_path):
