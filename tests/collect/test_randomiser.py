@@ -39,6 +39,12 @@ ODD_QUESTIONS = dps.Questionnaire(
         dps.Question("name", "category", categories=["Ä", "عربي", "a b", 'c"d']),
     ]
 )
+MAY_BE_BLANK = dps.Questionnaire(
+    [
+        dps.Question("smokes", "yes_no", blank=True),
+        dps.Question("home", "category", categories=["rent", "own"], blank=True),
+    ]
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +58,11 @@ def page(browser, survey):
 
 @pytest.fixture(scope="module")
 def plans():
-    """Every kind of question; one budget, or one a stratum; awkward ranges; a large budget."""
+    """Every kind of question; one budget, or one a stratum; awkward ranges; blanks; a large budget."""
     published = small_plan(release="microdata", device_epsilon=None)
     odd = small_plan(questionnaire=ODD_QUESTIONS, forms=[["depth", "grade"], ["mass", "name"]])
-    return [small_plan(), published, odd, small_plan(device_epsilon=40.0)]
+    blank = small_plan(questionnaire=MAY_BE_BLANK)
+    return [small_plan(), published, odd, blank, small_plan(device_epsilon=40.0)]
 
 
 def any_answer(question, chance):
@@ -65,6 +72,8 @@ def any_answer(question, chance):
         answer = question.lower + (question.upper - question.lower) * chance.random() * near
         answer = min(max(float(f"{answer:.{chance.randint(1, 17)}g}"), question.lower), question.upper)
         return chance.choice([question.lower, question.upper, answer, answer, answer])
+    if question.blank and chance.random() < 0.3:
+        return chance.choice(["", None])
     place = chance.randrange(question.levels)
     return question.of_kind.answer_at(question, place, question.levels)
 
