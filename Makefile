@@ -4,38 +4,47 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.docs-installed
+INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e
 
-.PHONY: help demo test check docs slow interop figures web web-check load screenshots release bench clean
+.PHONY: help demo test tests check docs slow interop figures web web-check load screenshots release bench clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml constraints.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dpstrata needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing dpstrata and its tools into $(VENV) ..."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev]'
+	@$(INSTALL) '.[all,spark,dev]'
 	@touch $@
 
-$(DOCS_STAMP): $(STAMP)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,docs]'
-	@touch $@
+$(DOCS_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing dpstrata, its tools and those of the site into $(VENV) ..."
+	@$(INSTALL) '.[all,spark,dev,docs]'
+	@touch $(STAMP) $@
 
 demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a real one, and collect one from devices
 	$(BIN)/dpstrata design src/dpstrata/examples/four-strata.csv --epsilon 1 --total 200 --mechanism laplace
 	$(BIN)/python examples/fair1978.py
 	$(BIN)/python examples/collect.py
 
-test: check $(DOCS_STAMP) ## Install everything, check the code and run the tests
+test: $(DOCS_STAMP) ## Install everything, check the code and run the tests
 	@scripts/system.sh
+	@$(MAKE) --no-print-directory -j 2 check tests # side by side: tests often wait
+
+tests: $(DOCS_STAMP)
 	@# with bytecode, or every command that a test starts would compile dpstrata again
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= scripts/in_memory.sh $(BIN)/python -m pytest -n 4 --dist worksteal
 
 check: $(STAMP) ## Check formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor -q --offline .github/workflows
 
 docs: $(DOCS_STAMP) ## Build the documentation site: run the tutorials, treat warnings as errors
 	$(BIN)/sphinx-build -W --keep-going -n -q -b html docs docs/_build/html
@@ -44,14 +53,14 @@ docs: $(DOCS_STAMP) ## Build the documentation site: run the tutorials, treat wa
 
 slow: $(STAMP) ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (half an hour)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
-	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/collect/test_randomiser.py tests/web/test_jobs.py tests/privacy/test_amplification.py tests/allocation/test_two_layers.py tests/allocation/solvers tests/allocation/test_form_terms.py tests/planning/test_best.py tests/planning/test_goal_search.py tests/pilots/test_pilot.py tests/allocation/proof/test_forms.py tests/planning/forms tests/survey/questionnaires/xlsform/test_any_form.py tests/fielding/intervals tests/fielding/test_neighbours.py tests/fielding/covariances tests/collect/test_killed.py tests/collect/test_end_to_end.py
+	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/collect/test_randomiser.py tests/web/test_jobs.py tests/privacy/test_amplification.py tests/allocation/test_two_layers.py tests/allocation/solvers tests/allocation/test_form_terms.py tests/planning/test_best.py tests/planning/test_goal_search.py tests/pilots/test_pilot.py tests/pilots/test_waves.py tests/allocation/proof/test_forms.py tests/planning/forms tests/survey/questionnaires/xlsform/test_any_form.py tests/fielding/intervals tests/fielding/test_neighbours.py tests/fielding/test_departments.py tests/simulation/test_survey.py tests/fielding/covariances tests/collect/test_killed.py tests/collect/test_end_to_end.py
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py tests/fielding/test_repeated_rows.py
 	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/fielding/test_sample.py -k every_subset
 	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/fielding/test_engines.py -k 'very_sample or very_forms'
 	$(MAKE) docs
-	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py tests/fielding/test_publish.py tests/fielding/test_row_interruptions.py -k killed
+	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py tests/fielding/test_publish.py tests/fielding/test_row_interruptions.py tests/collect/test_closing_killed.py -k killed
 
-interop: $(STAMP) ## Hand estimates over to R (installs Debian's r-cran-survey where it may)
+interop: $(STAMP) ## Hand estimates over to R, and design from there (installs Debian's r-cran-survey and r-cran-reticulate where it may)
 	@scripts/r.sh
 	$(BIN)/python -m pytest tests/interop/test_r.py
 
@@ -74,6 +83,7 @@ screenshots: $(STAMP) ## Retake the screenshots of the planner and of the respon
 	@scripts/system.sh
 	$(BIN)/python docs/screenshots.py
 	$(BIN)/python docs/screenshots_respond.py
+	$(BIN)/python docs/screenshots_collect.py
 
 release: $(STAMP) ## Build the wheel and the sdist, and test every command from the wheel alone (a few minutes)
 	rm -rf dist
@@ -81,7 +91,7 @@ release: $(STAMP) ## Build the wheel and the sdist, and test every command from 
 	$(BIN)/python scripts/smoke.py dist/*.whl constraints.txt
 
 bench: $(STAMP) ## Measure speed, as ratios within one run (several minutes)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[all,spark,dev,bench]'
+	@$(INSTALL) '.[all,spark,dev,bench]'
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the environment, caches and builds

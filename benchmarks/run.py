@@ -216,7 +216,9 @@ def fifty_questions() -> dps.Questionnaire:
         more: dict[str, Any] = {"importance": float(rng.integers(1, 11))}
         if kind == "category":
             more["categories"] = [f"answer {c}" for c in range(int(rng.integers(3, 13)))]
-        if kind in ("scale", "number"):
+        if kind in ("yes_no", "category"):
+            more["blank"] = False
+        else:
             more |= {"lower": 0, "upper": int(rng.integers(4, 11))}
         questions.append(dps.Question(f"q{i}", kind, **more))
     return dps.Questionnaire(questions)

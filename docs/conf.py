@@ -47,7 +47,7 @@ napoleon_custom_sections = [("Attributes", "params_style")]
 nitpick_ignore_regex = [
     (
         "py:.*",
-        r"(numpy|np|npt|pathlib|collections|typing|narwhals|abc|float64|int64|pandas|polars|pyarrow)\b.*",
+        r"(numpy|np|npt|pathlib|datetime|collections|typing|narwhals|abc|float64|int64|pandas|polars|pyarrow)\b.*",
     ),
     (
         "py:.*",
@@ -56,7 +56,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(Engine|FrameLibrary|Sift|Told|Forms)"),  # aliases of a few strings, records or a callable
     (
         "py:.*",
-        r"dpstrata\.(allocation\.terms\.Terms|allocation\.form_terms\.FormTerms|survey\.questionnaires\.kinds\.base\.QuestionKind|privacy\.rows\.Quadratic|allocation\.figures\.Family|survey\.goals\.\w+|survey\.releases\.base\.Release|words\.tables\.TextTable|fielding\.covariances\.covariance\.Errors|designs\.neyman_equivalent\.\w+)|Match|Release",
+        r"dpstrata\.(allocation\.terms\.Terms|allocation\.form_terms\.FormTerms|survey\.questionnaires\.kinds\.base\.QuestionKind|privacy\.rows\.Quadratic|allocation\.figures\.Family|survey\.goals\.\w+|survey\.releases\.base\.Release|words\.tables\.TextTable|fielding\.covariances\.covariance\.Errors|fielding\.questionnaires\.counts\.FormCounts|fielding\.intervals\.parts\.StratumMeans|designs\.neyman_equivalent\.\w+|allocation\.minimums\.DefaultMinimum)|Match|Release",
     ),  # inner parts
 ]
 

@@ -1,6 +1,7 @@
 """Takes the pictures of the planner and of the report in the documentation: ``make screenshots``."""
 
 import re
+import runpy
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from playwright.sync_api import Page, sync_playwright
 import dpstrata as dps
 
 IMAGES = Path(__file__).parent / "images"
+TOWN = Path(__file__).parents[1] / "examples" / "questionnaire.py"
 EXAMPLE = Path(dps.__file__).parent / "examples" / "four-strata.csv"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 PICTURES = {
@@ -54,6 +56,15 @@ def find_chromium() -> str:
     )
 
 
+def results(folder: Path) -> Path:
+    """Carry a survey out, and write the report of its results."""
+    example = runpy.run_path(str(TOWN))
+    plan, found = example["carry_out"](example["make_people"](), folder)
+    published = dps.find_published(plan, folder / "published.csv", folder / "design.json")
+    dps.write_results(plan, found, folder / "results.html", published)
+    return folder / "results.html"
+
+
 def main() -> None:
     """Take every picture."""
     with serving() as address, sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
@@ -73,6 +84,9 @@ def main() -> None:
         page = browser.new_page(viewport={"width": 900, "height": 1200})
         page.goto(report.as_uri())
         page.screenshot(path=IMAGES / "report.png")
+        page.goto(results(Path(folder)).as_uri())
+        page.get_by_role("heading", name="Results", exact=True).evaluate("part => part.scrollIntoView()")
+        page.screenshot(path=IMAGES / "results.png")
         browser.close()
 
 

@@ -32,10 +32,11 @@ def question(name: str, kind: str, **more: object) -> dps.Question:
 
 QUESTIONS = dps.Questionnaire(
     [
-        question("smokes", "yes_no", text="Do you smoke?"),
+        question("smokes", "yes_no", blank=False, text="Do you smoke?"),
         question(
             "home",
             "category",
+            blank=False,
             categories=["rent", "own", "other"],
             labels=["Rented", "Owned", "Other"],
             text="How do you live?",

@@ -15,14 +15,12 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import dpstrata as dps
-from dpstrata.collect.closing import close_survey
-from dpstrata.collect.invitations import invite
 
 FILE = Path(dps.__file__).parent / "examples" / "fair1978.csv"
 QUESTIONS = dps.Questionnaire(
     [
-        dps.Question("affair", "yes_no", text="Have you had an affair?"),
-        dps.Question("religious", "yes_no", text="Would you call yourself religious?"),
+        dps.Question("affair", "yes_no", blank=False, text="Have you had an affair?"),
+        dps.Question("religious", "yes_no", blank=False, text="Would you call yourself religious?"),
     ]
 )
 
@@ -74,12 +72,14 @@ def main() -> None:
             "sample": folder / "sample.csv", "key_file": folder / "draw.key", "id": "person",
             "stratum": "occupation", "office_key": folder / "office.key",
         }  # fmt: skip
-        invite(
+        dps.invite(
             folder / "design.json", survey=folder / "survey", address="http://127.0.0.1",
             out=folder / "invitations.csv", **office,
         )  # fmt: skip
         collected(plan, folder)
-        close_survey(folder / "survey", design=folder / "design.json", out=folder / "results.csv", **office)
+        dps.close_survey(
+            folder / "survey", design=folder / "design.json", out=folder / "results.csv", **office
+        )
         show(dps.estimate(folder / "design.json", folder / "results.csv"), plan)
 
 

@@ -1,10 +1,12 @@
-"""A questionnaire from the workbook to a table of results, beside the truth of a made-up town.
+"""A questionnaire from the workbook to a table of results and a chart, beside the truth of a made-up town.
 
-Run it with ``python examples/questionnaire.py``. Everything happens in a folder that is removed afterwards.
+Run it with ``python examples/questionnaire.py``. Everything happens in a folder that is removed afterwards;
+``python examples/questionnaire.py results`` writes the table and the chart to the folder ``results``.
 """
 
 import csv
 import random
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -40,44 +42,59 @@ def write(path: Path, header: list[str], rows: list[list[object]]) -> None:
         csv.writer(file).writerows([header, *rows])
 
 
-def main() -> None:
+def carry_out(
+    people: dict[str, dict[str, str]], folder: Path
+) -> tuple[dps.Design, dps.QuestionnaireEstimation]:
     """Design, draw, randomise on devices, publish, estimate."""
-    people = make_people()
     questionnaire = dps.Questionnaire.from_xlsform(
         Path(dps.__file__).parent / "examples" / "how-are-you.xlsx"
     )
+    write(folder / "town.csv", ["id", "district"], [[who, who.rpartition("-")[0]] for who in people])
+    frame = dps.open_frame(folder / "town.csv", id="id", stratum="district")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dps.DpstrataWarning)  # no spread is known: the worst case is planned
+        strata = dps.frame_strata(frame)
+    plan = dps.design(
+        strata, questionnaire=questionnaire, epsilon=1, device_epsilon=3, release="sums", total=1500
+    )
+    plan.save(folder / "design.json")
+    dps.draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
+    rows = []
+    with open(folder / "sample.csv", newline="", encoding="utf-8") as file:
+        for drawn in csv.DictReader(file):
+            form = int(drawn["form"])
+            answers = {each: people[drawn["id"]][each] for each in plan.forms[form - 1].questions}
+            sent = dps.noise_row(plan, drawn["district"], form, answers)  # on the respondent's device
+            rows.append([drawn["id"], drawn["district"], sent.cell])
+    write(folder / "rows.csv", ["id", "district", "cell"], rows)
+    dps.publish(
+        folder / "design.json",
+        folder / "rows.csv",
+        sample=folder / "sample.csv",
+        id="id",
+        stratum="district",
+        out=folder / "published.csv",
+        key_file=folder / "draw.key",
+    )
+    return plan, dps.estimate(folder / "design.json", folder / "published.csv")
+
+
+def write_results(result: dps.QuestionnaireEstimation, folder: Path) -> None:
+    """Write a table of all figures, those of districts too, and a chart of the shares in the town."""
+    folder.mkdir(parents=True, exist_ok=True)
+    header = ["question", "answer", "column", "group", "estimate", "standard_error", "lower", "upper"]
+    rows = [[getattr(row, name) for name in header] for row in result.rows]
+    write(folder / "results.csv", header, rows)
+    dps.plot(result).save(folder / "results.svg")
+    print(f"Written to {folder / 'results.csv'} and {folder / 'results.svg'}")
+
+
+def main() -> None:
+    """Carry it out, and show the results beside the truth."""
+    people = make_people()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write(folder / "town.csv", ["id", "district"], [[who, who.rpartition("-")[0]] for who in people])
-        frame = dps.open_frame(folder / "town.csv", id="id", stratum="district")
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", dps.DpstrataWarning
-            )  # no spread is known: the worst case is planned
-            strata = dps.frame_strata(frame)
-        plan = dps.design(
-            strata, questionnaire=questionnaire, epsilon=1, device_epsilon=3, release="sums", total=1500
-        )
-        plan.save(folder / "design.json")
-        dps.draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
-        rows = []
-        with open(folder / "sample.csv", newline="", encoding="utf-8") as file:
-            for drawn in csv.DictReader(file):
-                form = int(drawn["form"])
-                answers = {each: people[drawn["id"]][each] for each in plan.forms[form - 1].questions}
-                sent = dps.noise_row(plan, drawn["district"], form, answers)  # on the respondent's device
-                rows.append([drawn["id"], drawn["district"], sent.cell])
-        write(folder / "rows.csv", ["id", "district", "cell"], rows)
-        dps.publish(
-            folder / "design.json",
-            folder / "rows.csv",
-            sample=folder / "sample.csv",
-            id="id",
-            stratum="district",
-            out=folder / "published.csv",
-            key_file=folder / "draw.key",
-        )
-        result = dps.estimate(folder / "design.json", folder / "published.csv")
+        plan, result = carry_out(people, Path(name))
+        write_results(result, Path(sys.argv[1] if len(sys.argv) > 1 else name))
     print(
         f"{plan.total:,} of {len(people):,} people on {len(plan.forms)} forms, devices at 3, published at 1"
     )

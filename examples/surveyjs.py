@@ -20,8 +20,10 @@ import dpstrata as dps
 
 QUESTIONS = dps.Questionnaire(
     [
-        dps.Question("smokes", "yes_no", text="Do you smoke?"),
-        dps.Question("home", "category", categories=["rent", "own", "other"], text="How do you live?"),
+        dps.Question("smokes", "yes_no", blank=False, text="Do you smoke?"),
+        dps.Question(
+            "home", "category", blank=False, categories=["rent", "own", "other"], text="How do you live?"
+        ),
         dps.Question("trust", "scale", lower=1, upper=5, text="How much do you trust your doctor?"),
         dps.Question("sleep", "number", lower=0, upper=12, text="How many hours do you sleep?"),
     ],

@@ -1,18 +1,23 @@
 #!/bin/sh
-# Finds or installs R with its package survey, for `make interop`; says what to install where it may not.
+# Finds or installs R with its packages survey and reticulate, for `make interop`; says what to install where it may not.
 set -eu
 
-has_survey() {
-  command -v Rscript >/dev/null 2>&1 && Rscript -e 'library(survey)' >/dev/null 2>&1
+packages="r-cran-survey r-cran-reticulate"
+
+has_packages() {
+  command -v Rscript >/dev/null 2>&1 && Rscript -e 'library(survey); library(reticulate)' >/dev/null 2>&1
 }
 
-has_survey && exit 0
+install() {
+  # shellcheck disable=SC2086
+  apt-get install -y -qq --no-install-recommends $packages >/dev/null 2>&1
+}
+
+has_packages && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  echo "Installing r-cran-survey ..."
-  apt-get install -y -qq --no-install-recommends r-cran-survey >/dev/null 2>&1 ||
-    { apt-get update -qq >/dev/null 2>&1 &&
-      apt-get install -y -qq --no-install-recommends r-cran-survey >/dev/null 2>&1; } || true
+  echo "Installing $packages ..."
+  install || { apt-get update -qq >/dev/null 2>&1 && install; } || true
 fi
-has_survey && exit 0
-echo "R with its package survey is missing. Install it: apt-get install r-cran-survey" >&2
+has_packages && exit 0
+echo "R with its packages survey and reticulate is missing. Install them: apt-get install $packages" >&2
 exit 1

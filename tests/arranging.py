@@ -4,15 +4,19 @@ from itertools import islice
 
 # Seconds that a module or a folder takes on two cores, roughly. Its tests share what is costly to start.
 SECONDS = {
-    "tests/web/": 190,
-    "tests/collect/": 150,
+    "tests/web/test_page.py": 130,
+    "tests/web/test_hostile.py": 125,
+    "tests/web/test_page_states.py": 120,
+    "tests/web/": 115,
+    "tests/collect/": 175,
     "tests/fielding/test_engines.py": 130,
-    "tests/docs/test_commands.py": 60,
+    "tests/docs/test_commands.py": 75,
     "tests/fielding/test_interruptions.py": 55,
     "tests/fielding/test_end_to_end.py": 55,
     "tests/docs/test_site.py": 50,
     "tests/fielding/test_privatize.py": 35,
     "tests/pilots/test_pilot.py": 35,
+    "tests/fielding/test_repeated_rows.py": 30,
     "tests/allocation/test_form_terms.py": 30,
     "tests/planning/forms/test_question_targets.py": 30,
     "tests/fielding/test_sample.py": 25,

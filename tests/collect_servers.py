@@ -43,18 +43,23 @@ async def post(port, path, body, *, seconds=30):
 class Server:
     """A collector, and what it said."""
 
-    def __init__(self, made, command):
-        self.made, self.command, self.said = made, command, []
+    def __init__(self, made, command, folder=None):
+        self.made, self.command, self.folder, self.said = made, command, folder, []
         self.start()
 
     def start(self):
         environment = {name: value for name, value in os.environ.items() if name != "DPSTRATA_DATABASE"}
         self.process = subprocess.Popen(
-            self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+            self.command,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
         )
         for line in self.process.stdout:
             self.said.append(line.rstrip())
-            if found := re.search(r"is at http://127\.0\.0\.1:(\d+)/", line):
+            if found := re.search(r"is at https?://127\.0\.0\.1:(\d+)/", line):
                 self.port = int(found[1])
                 break
         else:

@@ -21,8 +21,10 @@ from dpstrata.fielding.keys import read_key
 
 QUESTIONS = dps.Questionnaire(
     [
-        dps.Question("smokes", "yes_no", text="Do you smoke?"),
-        dps.Question("home", "category", categories=["rent", "own", "other"], text="Where do you live?"),
+        dps.Question("smokes", "yes_no", blank=False, text="Do you smoke?"),
+        dps.Question(
+            "home", "category", blank=False, categories=["rent", "own", "other"], text="Where do you live?"
+        ),
         dps.Question("trust", "scale", lower=1, upper=5, text="How much do you trust your doctor?"),
     ]
 )

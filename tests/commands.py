@@ -37,6 +37,15 @@ def run(folder, *arguments, input=None, environment=None, **more):
     return subprocess.CompletedProcess(["dpstrata", *words], code, out, err)
 
 
+def run_line(folder, line):
+    """Run a command as it is written; the words of the line are what a shell makes of them."""
+    program, words = line.split(" ", 1)
+    assert program == "dpstrata"
+    split = ["/bin/sh", "-c", f"printf '%s\\0' {words}"]
+    found = subprocess.run(split, capture_output=True, text=True, check=True, cwd=folder).stdout
+    return run(folder, *found.removesuffix("\0").split("\0"))
+
+
 @cache
 def _server():
     """Start the server, once for each process of the tests."""

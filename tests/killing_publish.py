@@ -1,6 +1,7 @@
 """Publishes sums, a mean or tables again and again, killed a little later each time.
 
-``fielding/test_publish.py`` and ``fielding/test_row_interruptions.py`` start it.
+``fielding/test_publish.py``, ``fielding/test_row_interruptions.py`` and ``collect/test_closing_killed.py``
+start it.
 
 Whatever was kept of the office's noise when a run was killed must be the noise in what is published at last:
 the run that follows is killed as well, somewhere else, and the third one runs to its end.
@@ -10,16 +11,26 @@ import csv
 import json
 import os
 import shutil
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import cryptography.hazmat.primitives.hpke  # noqa: F401 - loaded once, before the children
+
+import dpstrata.cli.cmd_collect
+import dpstrata.collect.closing  # noqa: F401
 import killing
 from dpstrata.fielding.questionnaires.files import Row
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.planning.load import load_design
 
-killing.WATCHED += tuple(f"{name}.py" for name in ("releasing", "publish", "office_noise"))
+killing.WATCHED += tuple(
+    f"{name}.py"
+    for name in ("releasing", "publish", "office_noise", "closing", "collect/tables", "sqlite_store")
+)
 NOISE = "office.noise"
+SUFFIXES = {".json", ".lock", ".pub", ".sqlite"}
 
 
 def kept(folder):
@@ -47,6 +58,12 @@ def check(folder, reports, noise, table, place):
     written = read_columns(folder / "sums.csv")
     if table is not None:
         assert written == as_written(table), f"another table, {place}"
+    if (folder / "survey").exists():
+        with closing(sqlite3.connect(folder / "survey" / "collected.sqlite")) as tables:
+            assert not tables.execute(
+                "SELECT * FROM counters UNION ALL SELECT id, 0, 0, 0 FROM sealed"
+            ).fetchall()
+        assert {path.suffix for path in (folder / "survey").iterdir()} <= SUFFIXES, place
     if noise is not None and reports:  # raw answers are put on the grid, or replaced, at random
         plan = load_design(folder / "design.json")
         made = fielding_of(plan).published(plan, reports, noise, lambda number: None)
@@ -82,13 +99,17 @@ def read_reports(path):
 def main():
     start, step, reports = Path(sys.argv[1]), int(sys.argv[2]), read_reports(Path(sys.argv[3]))
     arguments, folder, kills, with_noise = sys.argv[4:], start.with_name("killed"), 0, 0
+    between = iter((step // 2, step // 4, 3 * step // 4))  # until the moments are met in which noise is kept
+    first = 1
     while True:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(start, folder)
         os.chdir(folder)
-        first, second = 1 + kills * step, 1 + (kills * 7 * step) % 400
+        second = 1 + (kills * 7 * step) % 400
         code = killing.run(arguments, kill_at=first)
         noise, table = kept(folder)
+        if code == 0 and not with_noise and (first := next(between, 0)):
+            continue
         if code == 0:
             break
         assert code == 137, code
@@ -104,6 +125,7 @@ def main():
         assert killing.run(arguments, kill_at=10**9) == 2  # it is not published twice
         check(folder, reports, noise, table, (first, second))
         kills += 1
+        first += step
         with_noise += noise is not None
     sys.stdout.write(f"{kills} {with_noise}")
 

@@ -18,7 +18,14 @@ _SETTINGS = {
     "fsync": "off",
     "max_connections": "40",
     "logging_collector": "off",
+    # as docs/how-to/collect.md has them
+    "log_statement": "none",
+    "log_parameter_max_length": "0",
+    "log_min_error_statement": "panic",
 }
+
+
+LOG = "log"
 
 
 @cache
@@ -39,7 +46,8 @@ def server():
     port = _free_port()
     options = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     command = [programs / "postgres", "-D", data, "-p", str(port), "-k", "", *options]
-    process = subprocess.Popen(command, **quiet)
+    with open(folder / LOG, "wb") as log:
+        process = subprocess.Popen(command, **{**quiet, "stderr": log})
     atexit.register(_end, process, folder)
     ready = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-U", "tests", "-t", "1"]
     for _ in range(100):
@@ -49,6 +57,18 @@ def server():
             break
         subprocess.run(["sleep", "0.1"], check=True)
     pytest.fail("PostgreSQL does not start on this machine.")
+
+
+def files(connection):
+    """Everything that PostgreSQL has on its disk, by kind: tables, write-ahead log, the rest, and its own log."""
+    connection.execute("CHECKPOINT")
+    data = Path(connection.execute("SHOW data_directory").fetchone()[0])
+    kinds = {"base": [], "pg_wal": [], "rest": [], LOG: [(data.parent / LOG).read_bytes()]}
+    for path in sorted(data.rglob("*")):
+        kind = path.relative_to(data).parts[0]
+        if path.is_file():
+            kinds[kind if kind in kinds else "rest"].append(path.read_bytes())
+    return {kind: b"".join(contents) for kind, contents in kinds.items()}
 
 
 def _programs(folder, person):

@@ -12,10 +12,10 @@ import dpstrata as dps
 
 
 def question(name, kind, **fields):
-    """A question of any kind, with something in every field that its kind needs."""
+    """A question of any kind, with something in every field that its kind needs; it must be answered."""
     needed = {
-        "yes_no": {},
-        "category": {"categories": ["red", "green", "blue"]},
+        "yes_no": {"blank": False},
+        "category": {"categories": ["red", "green", "blue"], "blank": False},
         "scale": {"lower": 1, "upper": 5},
         "number": {"lower": 0, "upper": 100},
     }

@@ -12,11 +12,11 @@ from dpstrata.fielding.releases.tables import TablesFielding
 
 QUESTIONS = dps.Questionnaire(
     [
-        dps.Question("home", "category", categories=["rent", "own", "other"], together="living"),
-        dps.Question("smokes", "yes_no", together="living"),
+        dps.Question("home", "category", blank=False, categories=["rent", "own", "other"], together="living"),
+        dps.Question("smokes", "yes_no", blank=False, together="living"),
         dps.Question("trust", "scale", lower=1, upper=5),
         dps.Question("income", "number", lower=0, upper=90_000),
-        dps.Question("ill", "yes_no", everyone=True),
+        dps.Question("ill", "yes_no", blank=False, everyone=True),
     ]
 )
 FORMS = [["home", "smokes"], ["trust", "income"]]

@@ -6,9 +6,11 @@ import dpstrata as dps
 
 QUESTIONS = dps.Questionnaire(
     [
-        dps.Question("smokes", "yes_no", importance=2, text="Do you smoke?"),
-        dps.Question("drinks", "yes_no", text="Do you drink alcohol every week?"),
-        dps.Question("home", "category", categories=["rent", "own", "other"], text="Where do you live?"),
+        dps.Question("smokes", "yes_no", blank=False, importance=2, text="Do you smoke?"),
+        dps.Question("drinks", "yes_no", blank=False, text="Do you drink alcohol every week?"),
+        dps.Question(
+            "home", "category", blank=False, categories=["rent", "own", "other"], text="Where do you live?"
+        ),
         dps.Question("trust", "scale", lower=1, upper=5, text="How much do you trust your doctor?"),
         dps.Question("income", "number", lower=0, upper=8000, text="What do you earn in a month?"),
     ]

@@ -1,11 +1,15 @@
 """One real local Spark session for all tests, with an event log that the tests read."""
 
 import atexit
+import os
 import tempfile
 from functools import cache
 from pathlib import Path
 
 from dpstrata.fielding.frames.spark_session import spark_session
+
+# A Java that lives for a minute spends more on optimising its code than that saves.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @cache

@@ -251,3 +251,36 @@ def test_a_sentence_is_the_same_in_a_process_that_has_other_marks():
         check=True,
     ).stdout.decode()
     assert told.strip() == f"{error} {error.sentence.mentions}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ({"total": 2}, "total"),
+        ({"total": 40_000}, "total"),
+        ({"at_most": 3}, "at_most"),
+        ({"budget": 2.5}, "budget"),
+        ({"target_se": 1e-5}, "target_se"),
+        ({"target_margin": 1e-4}, "target_margin"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*exceeds the best total")
+def test_the_nearest_value_that_a_design_can_meet_is_one(asked, name):
+    """It is met, and what lies a little on the side of what was asked for is not."""
+    strata = dps.Strata([7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064], costs=[1.0] * 4)
+    with pytest.raises(dps.InfeasibleError) as caught:
+        dps.design(strata, epsilon=1, **asked)
+    assert caught.value.argument == name
+    nearest = caught.value.nearest
+    dps.design(strata, epsilon=1, **{name: nearest})
+    step = 1 if name in ("total", "at_most") else 0.01 * nearest
+    closer = nearest + (step if asked[name] > nearest else -step)
+    with pytest.raises(dps.InfeasibleError):
+        dps.design(strata, epsilon=1, **{name: closer})
+
+
+def test_a_target_of_one_group_has_no_nearest_value():
+    strata = dps.Strata([700, 800], [0.3, 0.3], extra={"region": ["N", "S"]})
+    with pytest.raises(dps.InfeasibleError) as caught:
+        dps.design(strata, epsilon=1, target_se=0.2, domains={"region": 1e-6})
+    assert caught.value.nearest is None

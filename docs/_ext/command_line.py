@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from md_table import table
 
 from dpstrata.cli import app
 
-_KINDS = {int: "whole number", float: "number", str: "text", Path: "path"}
+_KINDS = {int: "whole number", float: "number", str: "text", Path: "path", datetime: "date"}
 _CODE_OR_FLAG = re.compile(r"`[^`]*`|(?<![\w-])--[a-z][a-z-]*")
 
 

@@ -6,6 +6,7 @@ A record lives in a module of its own (``dpstrata.survey.strata.Strata``) and is
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy.typing as npt
@@ -46,6 +47,21 @@ def public_name(target: str) -> str | None:
     return None
 
 
+def readable_defaults(signature: str) -> str:
+    """Write defaults that are no code as what can be read; a signature with one would not be laid out at all.
+
+    Examples
+    --------
+    >>> readable_defaults("(a: int = <factory>, say = <function <lambda>>, source = <function token_bytes>)")
+    '(a: int = ..., say = ..., source = token_bytes)'
+    """
+    return re.sub(r"<(?:function )?(?:(\w+)|<lambda>)>", _default, signature)
+
+
+def _default(found: re.Match[str]) -> str:
+    return found[1] if found[1] and "function" in found[0] else "..."
+
+
 def _resolve(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
 ) -> nodes.Node | None:
@@ -76,7 +92,7 @@ def _shorten(
     def short(text: str | None) -> str | None:
         for long, alias in _ALIASES.items():
             text = text and text.replace(long, alias)
-        return text
+        return text and readable_defaults(text)
 
     return short(given), short(returned)
 

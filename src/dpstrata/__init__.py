@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from dpstrata.allocation.proof.bound import Bound
     from dpstrata.allocation.proof.certificate import Certificate, certify
     from dpstrata.allocation.solvers.solve import solve
+    from dpstrata.collect.closing import close_survey
+    from dpstrata.collect.invitations import invite
     from dpstrata.collect.kit import Kit, respondent_kit
+    from dpstrata.collect.letters import Letters
+    from dpstrata.collect.overseeing import back_up, remind, survey_status
+    from dpstrata.collect.serving import collect_survey
     from dpstrata.designs.record import Design
     from dpstrata.errors import (
         DpstrataError,
@@ -39,7 +44,8 @@ if TYPE_CHECKING:
     from dpstrata.fielding.questionnaires.rows import noise_row
     from dpstrata.fielding.releases.microdata import estimate_means
     from dpstrata.fielding.sample import draw_sample
-    from dpstrata.pilots.pilot import combine_waves, main_design, pilot
+    from dpstrata.pilots.pilot import main_design, pilot
+    from dpstrata.pilots.waves import combine_waves
     from dpstrata.planning.choose_range import choose_range
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.design import design
@@ -73,6 +79,7 @@ _HOMES = {
     "InfeasibleError": "errors",
     "InputError": "errors",
     "Kit": "collect.kit",
+    "Letters": "collect.letters",
     "MissingExtraError": "errors",
     "NotAvailableError": "errors",
     "PrecisionError": "errors",
@@ -87,10 +94,13 @@ _HOMES = {
     "Strata": "survey.strata",
     "StrataError": "errors",
     "Translation": "survey.questionnaires.translation",
+    "back_up": "collect.overseeing",
     "central_epsilon": "privacy.amplification",
     "certify": "allocation.proof.certificate",
     "choose_range": "planning.choose_range",
-    "combine_waves": "pilots.pilot",
+    "close_survey": "collect.closing",
+    "collect_survey": "collect.serving",
+    "combine_waves": "pilots.waves",
     "compare_releases": "planning.compare_releases",
     "design": "planning.design",
     "draw": "fielding.draw",
@@ -100,6 +110,7 @@ _HOMES = {
     "evaluate": "planning.evaluate",
     "find_published": "present.report.results",
     "frame_strata": "fielding.frames",
+    "invite": "collect.invitations",
     "load_design": "planning.load",
     "local_epsilon": "privacy.amplification",
     "main_design": "pilots.pilot",
@@ -111,6 +122,7 @@ _HOMES = {
     "plot": "present.charts.plot",
     "privatize": "fielding.privatize",
     "publish": "fielding.publish",
+    "remind": "collect.overseeing",
     "report_html": "present.report.report",
     "respondent_kit": "collect.kit",
     "results_html": "present.report.report",
@@ -119,6 +131,7 @@ _HOMES = {
     "simulate_pilot": "simulation.pilot",
     "solve": "allocation.solvers.solve",
     "solve_epsilon": "planning.solve_epsilon",
+    "survey_status": "collect.overseeing",
     "sweep": "planning.sweep",
     "synthetic_population": "simulation.survey",
     "verify_draw": "fielding.draw",
@@ -140,6 +153,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "Kit",
+    "Letters",
     "MissingExtraError",
     "NotAvailableError",
     "PrecisionError",
@@ -155,9 +169,12 @@ __all__ = [
     "StrataError",
     "Translation",
     "__version__",
+    "back_up",
     "central_epsilon",
     "certify",
     "choose_range",
+    "close_survey",
+    "collect_survey",
     "combine_waves",
     "compare_releases",
     "design",
@@ -168,6 +185,7 @@ __all__ = [
     "evaluate",
     "find_published",
     "frame_strata",
+    "invite",
     "load_design",
     "local_epsilon",
     "main_design",
@@ -179,6 +197,7 @@ __all__ = [
     "plot",
     "privatize",
     "publish",
+    "remind",
     "report_html",
     "respondent_kit",
     "results_html",
@@ -187,6 +206,7 @@ __all__ = [
     "simulate_pilot",
     "solve",
     "solve_epsilon",
+    "survey_status",
     "sweep",
     "synthetic_population",
     "verify_draw",

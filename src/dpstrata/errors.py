@@ -183,6 +183,15 @@ class DpstrataError(Exception):
         The value that was given for it, where it is kept.
     where : str or None
         The stratum, row or file in which it was found.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> try:
+    ...     dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=5000)
+    ... except dps.DpstrataError as error:
+    ...     print(error.argument, error.value)
+    total 5000
     """
 
     def __init__(
@@ -201,7 +210,16 @@ class DpstrataError(Exception):
 
 
 class InputError(DpstrataError, ValueError):
-    """Input that cannot be used; the message states what must hold and what was given."""
+    """Input that cannot be used; the message states what must hold and what was given.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=-1, total=40)
+    Traceback (most recent call last):
+        ...
+    dpstrata.errors.InputError: epsilon must lie between 1e-06 and 100, got epsilon=-1.
+    """
 
     @classmethod
     def must(
@@ -294,13 +312,35 @@ class MistakesError(InputError):
 
 
 class StrataError(MistakesError):
-    """One or more mistakes in the strata."""
+    """One or more mistakes in the strata.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> try:
+    ...     dps.Strata([700, 0, 900], [0.3, 0.1, -1])
+    ... except dps.StrataError as error:
+    ...     for mistake in error.mistakes:
+    ...         print(mistake)
+    size must be a whole number from 1 to 10^12, got 0 in stratum '2'.
+    sd must be a number >= 0, got -1 in stratum '3'.
+    """
 
     SOURCE = "the strata"
 
 
 class QuestionnaireError(MistakesError):
-    """One or more mistakes in a questionnaire, or in what is known of the answers to it."""
+    """One or more mistakes in a questionnaire, or in what is known of the answers to it.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> try:
+    ...     dps.Question("health", "scale", lower=1)
+    ... except dps.QuestionnaireError as error:
+    ...     print(error)
+    question 'health': upper must be a number for a scale question, got nothing.
+    """
 
     SOURCE = "the questionnaire"
 
@@ -313,23 +353,71 @@ class InfeasibleError(InputError):
     misses : tuple of (bool, float) or None
         How far the best possible design misses the request: whether the precision is out of reach (and not
         only its cost), and by what factor. ``None`` where there is no such measure.
+    nearest : int, float or None
+        The value of ``argument`` nearest to the one asked for that a design can meet, where it is known.
+    cell : CellMistake or None
+        Where a table of questions asks for it.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> try:
+    ...     dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, target_se=0.001)
+    ... except dps.InfeasibleError as error:
+    ...     print(error.argument, "can be", error.nearest)
+    target_se can be 0.0273
     """
 
-    def __init__(self, message: str, *, misses: tuple[bool, float] | None = None, **about: Any) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        misses: tuple[bool, float] | None = None,
+        nearest: float | None = None,
+        cell: CellMistake | None = None,
+        **about: Any,
+    ) -> None:
         super().__init__(message, **about)
+        self.cell = cell
         self.misses = misses
+        self.nearest = nearest
 
 
 class PrecisionError(DpstrataError, ArithmeticError):
-    """A result that could not be proven with the available arithmetic."""
+    """A result that could not be proven with the available arithmetic.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> issubclass(dps.PrecisionError, ArithmeticError)  # so it is caught where arithmetic goes wrong
+    True
+    """
 
 
 class NotAvailableError(DpstrataError, NotImplementedError):
-    """A request that dpstrata understands but this version does not support."""
+    """A request that dpstrata understands but this version does not support.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata([700, 900])
+    >>> dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=20, answers="a|b|c")
+    Traceback (most recent call last):
+        ...
+    dpstrata.errors.NotAvailableError: a pilot supports numbers only, got 3 categories of answers.
+    """
 
 
 class MissingExtraError(DpstrataError, ImportError):
-    """An optional dependency that is not installed."""
+    """An optional dependency that is not installed.
+
+    Examples
+    --------
+    >>> raise MissingExtraError("Spark frames need", "spark")
+    Traceback (most recent call last):
+        ...
+    dpstrata.errors.MissingExtraError: Spark frames need an extra: pip install 'dpstrata[spark]'.
+    """
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} an extra: pip install 'dpstrata[{extra}]'.")
@@ -342,6 +430,16 @@ class DpstrataWarning(UserWarning):
     ----------
     sentence : Sentence
         What it is, with the options that it mentions.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import dpstrata as dps
+    >>> with warnings.catch_warnings(record=True) as raised:
+    ...     warnings.simplefilter("always", dps.DpstrataWarning)
+    ...     plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=1500)
+    >>> str(raised[0].message).partition(";")[0]
+    'total=1,500 exceeds the best total'
     """
 
     def __init__(self, message: str) -> None:

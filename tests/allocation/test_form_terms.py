@@ -12,6 +12,7 @@ from dpstrata.allocation.form_terms import FormVariances, deal
 from dpstrata.allocation.variances import dealt_to_forms
 from extent import few
 from form_surveys import random_survey
+from questionnaires import form, question
 
 
 def designed(seed, release, *, total=None, **more):
@@ -226,3 +227,70 @@ def test_people_are_dealt_for_the_least_variance(seed, release):
     forms = len(dealt)
     every = [m for m in itertools.product(range(2, int(sizes[0]) + 1), repeat=forms) if sum(m) == sizes[0]]
     assert value(dealt) == pytest.approx(min(map(value, every)), rel=1e-10)
+
+
+# --- numbers of which nothing is known -------------------------------------------------------------
+
+PLACES = [0, 1 / 6, 1 / 4, 1 / 2, 3 / 4, 5 / 6, 1]  # levels, and half-way between two of them
+
+
+def reported(place, levels, replaced):
+    """Chances of every level of someone whose answer lies there: rounded up or down, kept or replaced."""
+    low = min(int(place * (levels - 1)), levels - 2)
+    up = place * (levels - 1) - low
+    chances = np.full(levels, replaced / levels)
+    chances[[low, low + 1]] += (1 - replaced) * np.array([1 - up, up])
+    return chances
+
+
+def enumerated(people, n, levels, replaced):
+    """Variance of the estimated mean over every sample of n of these people, and everything they may report."""
+    stretch, means, squares = 1 / (1 - replaced), [], []
+    for sample in itertools.combinations(people, n):
+        sums = np.ones(1)
+        for place in sample:
+            sums = np.convolve(sums, reported(place, levels, replaced))
+        found = (np.arange(len(sums)) / (levels - 1) / n - 0.5) * stretch + 0.5
+        means.append(sums @ found)
+        squares.append(sums @ found**2)
+    assert np.mean(means) == pytest.approx(np.mean(people))
+    return np.mean(squares) - np.mean(means) ** 2
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 30.0])
+@pytest.mark.parametrize("levels", [2, 3, 4])
+@pytest.mark.parametrize("people", [3, 4])
+def test_no_numbers_have_a_larger_variance_than_planned_where_nothing_is_known(people, levels, epsilon):
+    """Rounding stays if everyone is asked; two levels reach the plan, and so do more where all of it is rounding."""
+    questionnaire = dps.Questionnaire([question("q", "number", lower=0, upper=1)])
+    for n in range(2, people + 1):
+        [row] = dps.sweep(
+            dps.Strata([people]),
+            questionnaire=questionnaire,
+            forms=[form(["q"], [levels])],
+            epsilon=[epsilon],
+            total=n,
+        )
+        replaced = levels / (levels + math.expm1(epsilon) * people / n)
+        worst = max(
+            enumerated(each, n, levels, replaced)
+            for each in itertools.combinations_with_replacement(PLACES, people)
+        )
+        planned, most = row["variance"], 1 / (4 * (levels - 1) ** 2)
+        assert worst <= planned * (1 + 1e-9)
+        if n == people and (levels == 2 or epsilon == 30.0):
+            even = 1 / (4 * people**2 * n) if people % 2 else 0.0  # an odd number is not at both ends alike
+            assert planned - worst <= most / (n * (people - 1)) + even + 1e-9
+
+
+def test_a_known_spread_is_no_rounding():
+    """Nearly everyone is asked: a number without noise whose spread is known has what sampling leaves of it."""
+    questionnaire = dps.Questionnaire([question("q", "number", lower=0, upper=1)])
+    strata = dps.Strata([1000, 1000])
+    asked = {"questionnaire": questionnaire, "forms": [form(["q"], [2])], "epsilon": 30, "total": 1900}
+    largest = 0.25 * 1000 / 999
+    known = dps.Spreads(strata, questionnaire, sds={"q": math.sqrt(largest)}, means={"q": 0.5})
+    told, unknown = (dps.design(strata, spreads=each, **asked) for each in (known, None))
+    assert told.variance == pytest.approx((largest / 950 - largest / 1000) / 2, rel=1e-6)
+    # two levels: it can be all rounding
+    assert unknown.variance == pytest.approx((largest / 950 - (largest - 0.25) / 1000) / 2, rel=1e-6)

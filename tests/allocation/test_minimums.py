@@ -1,6 +1,7 @@
 """The minimum per stratum that holds by default where not everyone answers."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -92,13 +93,34 @@ def test_small_strata_are_asked_up_to_their_maximum_and_own_minimums_are_kept(mi
     assert least(strata, total=500) == found
 
 
+def test_own_minimums_in_every_stratum_beyond_the_total_are_refused():
+    strata = dps.Strata([20] * 3, [0.3] * 3, response_rates=[1, 1, 0.5], mins=[1, 1, 2])
+    with pytest.raises(dps.InputError, match="minimum"):
+        dps.design(strata, epsilon=1, total=3)
+
+
 def test_a_design_says_that_it_has_only_part_of_it():
     with pytest.warns(dps.DpstrataWarning, match="takes 180 invitations; every stratum gets the same share"):
         plan = dps.design(departments(), epsilon=1, total=90)
-    assert plan.needed_for_default_minimum == 180
+    assert plan.default_minimum == (180, False, False)
     whole = dps.design(departments(), epsilon=1, total=180)
-    assert whole.needed_for_default_minimum is None
+    assert whole.default_minimum == (180, True, False)
     assert "default minimum" not in whole.response_in_words
+
+
+@pytest.mark.parametrize("most", [100, 170, 1000])
+def test_a_design_says_that_fewer_people_may_be_more_precise(most):
+    """Nearly everyone of a small stratum is known to be asked, so that more people mean more noise."""
+    strata = dps.Strata([60] * 12, response_rates=[0.5] * 12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dps.DpstrataWarning)
+        plan = dps.design(strata, epsilon=0.1, at_most=most)
+        free = dps.design(strata, epsilon=0.1, at_most=most, min_per_stratum=1)
+    assert plan.default_minimum.binds
+    assert plan.response_in_words.endswith("fewer may be more precise, with min_per_stratum=1.")
+    assert free.standard_error < plan.standard_error
+    assert free.total < plan.total
+    assert free.default_minimum is None
 
 
 def test_the_document_and_the_digest(tmp_path):

@@ -1,15 +1,23 @@
 """What leaked from a prototype: copies of the file and its journal, transaction numbers, dead tuples."""
 
+import asyncio
 import os
+import random
 import shutil
 import sqlite3
+from base64 import urlsafe_b64decode
 from collections import Counter
 from itertools import pairwise
 
 import psycopg
 import pytest
 
+import postgresql
+from collect_servers import send_over, served
 from collecting import collecting, invited, random_cells, send_all
+from dpstrata.collect.closing import close_survey
+from dpstrata.collect.invitations import hash_of
+from dpstrata.collect.postgresql_store import PostgresqlTables
 from dpstrata.collect.sqlite_store import SqliteTables
 from dpstrata.fielding.keys import read_key
 from heap_files import tuples
@@ -29,12 +37,22 @@ def read(path):
 
 
 def linked(copies):
-    """How many tokens someone links to fewer than a batch of cells who has copies from one moment to the next."""
+    """How many cells someone sees in fewer than a batch, or beside their tokens, who has copies from one moment to the next."""
     found = 0
     for (used, counted), (used_next, counted_next) in pairwise(copies):
-        tokens, cells = used_next - used, (counted_next - counted).total()
-        found += len(tokens) if cells and (tokens or cells < BATCH) else 0
+        groups = Counter()
+        for (stratum, form, _), number in (counted_next - counted).items():
+            groups[stratum, form] += number
+        beside = used_next - used
+        found += sum(number for number in groups.values() if beside or number < BATCH)
     return found
+
+
+def close(made):
+    close_survey(
+        made.survey, design=made.design, **made.office, office_key=made.base / "office.key",
+        out=made.base / "results.csv", database=made.database, accept_response=True,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -65,12 +83,17 @@ def copies(tmp_path, monkeypatch):
 
 def test_no_copy_of_the_file_and_its_journal_links_a_token_to_a_cell(tmp_path, copies):
     made = invited(tmp_path)
-    cells = list(random_cells(made).items())
-    with collecting(made) as collector:
-        send_all(collector, cells[:120], at_once=1)
-    assert len(copies) > 200
-    assert len(copies[-1][0]) == 120
-    assert copies[-1][1].total() >= BATCH
+    cells = random.sample(list(random_cells(made).items()), 189)
+    for some in (cells[:150], cells[150:]):  # too few for a batch of every stratum and form
+        with collecting(made) as collector:
+            send_all(collector, some, at_once=1)
+    assert len(copies) > 300
+    assert len(copies[-1][0]) == 189
+    assert BATCH <= copies[-1][1].total() < 189
+    close(made)
+    copies.append(read(made.survey / "collected.sqlite"))
+    assert len(copies[-1][0]) == 189
+    assert not copies[-1][1]
     assert linked(copies) == 0
 
 
@@ -82,6 +105,15 @@ def test_the_attack_finds_what_counts_at_once(tmp_path, copies):
                 tables.use([hashed], {os.urandom(16): b"sealed"})
                 tables.count([(stratum, form, 0)])
     assert linked(copies) == 10
+
+
+def test_the_attack_finds_what_is_counted_in_small_groups_at_closing(tmp_path, copies):
+    made = invited(tmp_path)
+    with collecting(made) as collector:
+        send_all(collector, list(random_cells(made).items())[:15])
+    with made.folder.connected() as tables, tables.transaction():
+        tables.count([(0, 0, 0)] * 15)
+    assert linked(copies) == 15
 
 
 @pytest.fixture
@@ -110,7 +142,8 @@ def joined_in_files(connection):
     return len(written[0] & written[1])
 
 
-def test_neither_transaction_numbers_nor_dead_tuples_link_a_token_to_a_cell(postgres):
+def test_neither_transaction_numbers_nor_dead_tuples_link_a_token_to_a_cell(postgres, monkeypatch):
+    """Neither while it is collected nor at closing, before the tables are written anew and after."""
     made, connection = postgres
     cells = list(random_cells(made).items())
     created = {each.xmin for each in tuples(connection, "tokens")}
@@ -121,8 +154,20 @@ def test_neither_transaction_numbers_nor_dead_tuples_link_a_token_to_a_cell(post
     live = connection.execute("SELECT COUNT(*) FROM tokens WHERE used = 1").fetchone()[0]
     dead = [each for each in tuples(connection, "tokens") if each.xmax and each.xmin in created]
     assert live == len(dead) == 150  # the files have them
-    assert tuples(connection, "counters")
+    moved = {each.xmin for each in tuples(connection, "counters")}
+    assert moved
     assert joined_in_files(connection) == 0
+    compact = PostgresqlTables.compact
+
+    def watched(tables):
+        assert {each.xmin for each in tuples(connection, "counters")} == moved  # nothing more was counted
+        assert joined_in_files(connection) == 0
+        compact(tables)
+
+    monkeypatch.setattr(PostgresqlTables, "compact", watched)
+    close(made)
+    assert not tuples(connection, "counters")
+    assert joined(connection) == 0
 
 
 def test_the_attacks_find_what_counts_at_once(postgres):
@@ -136,17 +181,34 @@ def test_the_attacks_find_what_counts_at_once(postgres):
     assert joined_in_files(connection) == 10
 
 
-def test_no_token_and_no_key_is_in_any_file_of_the_database(postgres):
-    made, connection = postgres
-    cells = random_cells(made)
-    with collecting(made) as collector:
-        send_all(collector, cells.items())
-    content = b"".join(
-        each.content for table in ("tokens", "sealed", "counters") for each in tuples(connection, table)
-    )
-    assert content
-    assert not any(token.encode() in content for token in cells)
-    assert read_key(made.base / "office.key") not in content
+def test_no_token_answer_or_key_is_in_any_file_or_log_of_the_database(tmp_path):
+    """Neither in tables nor in the write-ahead log, also where connections broke and after closing."""
+    made = invited(tmp_path, database="postgresql")
+    cells = list(random_cells(made).items())
+    with psycopg.connect(made.database, autocommit=True) as connection:
+        with served(made) as server:
+            asyncio.run(send_over(server, cells[:100]))
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query <> ''"
+            )
+            asyncio.run(send_over(server, cells))
+            said = "\n".join(server.said)
+        with pytest.raises(psycopg.Error):  # which the database notes
+            connection.execute("INSERT INTO nowhere VALUES (%s)", (cells[0][0],))
+        close(made)
+        kept = postgresql.files(connection)
+    assert b"terminating connection" in kept["log"]
+    canaries = {token for token, _ in cells[::25]}
+    secrets = [read_key(tmp_path / name) for name in ("office.key", "draw.key", "ledger.key")]
+    secrets += [urlsafe_b64decode(f"{token}==") for token in canaries]
+    sought = [form for each in secrets for form in (each, each.hex().encode())]
+    sought += [text.encode() for text in (*canaries, *list(made.people)[::25], '"cell"', "smokes")]
+    for kind, content in {**kept, "said": said.encode()}.items():
+        assert not [each for each in sought if each in content], kind
+    hashes = [hash_of(token) for token in canaries]  # the search finds what is there
+    for kind in ("base", "pg_wal"):
+        assert all(each in kept[kind] for each in hashes), kind
+    assert not any(each.hex().encode() in kept["log"] for each in hashes)
 
 
 def test_equal_cells_are_sealed_differently_and_at_one_length(tmp_path):

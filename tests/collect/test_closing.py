@@ -9,12 +9,20 @@ import stat
 
 import psycopg
 import pytest
+from typer.testing import CliRunner
 
 import dpstrata as dps
-from collecting import DATABASES, collecting, invited, plan_for, random_cells, send_all, sent
+import postgresql
+from collecting import DATABASES, collecting, drawn, invited, opened, plan_for, random_cells, send_all, sent
+from dpstrata.cli import app
 from dpstrata.collect.closing import close_survey
 from dpstrata.collect.invitations import hash_of
-from dpstrata.collect.overseeing import back_up, remind, survey_status
+from dpstrata.collect.overseeing import _shown, back_up, remind, survey_status
+from dpstrata.collect.postgresql_store import PostgresqlTables
+from dpstrata.collect.sqlite_store import SqliteTables
+from dpstrata.collect.tables import Tables
+from dpstrata.fielding.ledger import Ledger
+from dpstrata.fielding.office_noise import NoiseKept
 from dpstrata.fielding.questionnaires.counts import counts_of_cells
 from dpstrata.fielding.releases.tables import TablesFielding
 
@@ -71,8 +79,13 @@ def test_the_ledger_has_the_release_and_those_who_answered(made):
     )
     assert released.from_devices
     assert not (made.survey / "ledger.json").exists()
-    with pytest.raises(dps.InputError):
-        close(made, out=made.base / "more.csv", accept_response=True)  # the same answers again
+    for out in ("results.csv", "more.csv"):
+        with pytest.raises(
+            dps.InputError, match=r"was closed before: its results were published, and its answers"
+        ):
+            close(made, out=made.base / out, accept_response=True, again=True)
+    assert len(json.loads((made.base / "ledger.json").read_text())["entries"]) == 1
+    assert not (made.base / "more.csv").exists()
 
 
 def test_rows_are_published_in_no_order_where_every_row_is(tmp_path):
@@ -101,6 +114,65 @@ def test_too_few_answers_leave_the_survey_open(made):
     assert survey_status(made.survey, database=made.database).state == "closed"
 
 
+def test_a_release_that_would_be_refused_leaves_the_survey_open(tmp_path):
+    made = invited(tmp_path)
+    collected(made, random_cells(made).items())
+    ledger, start = tmp_path / "ledger.json", (made.survey / "collected.sqlite").read_bytes()
+
+    def refused(match, **more):
+        with pytest.raises(dps.InputError, match=match):
+            close(made, **more)
+        assert survey_status(made.survey).state == "open"
+
+    refused("cannot be written: No such file", out=tmp_path / "nowhere" / "results.csv")
+    ledger.mkdir()
+    refused("cannot be read: Is a directory")
+    ledger.rmdir()
+    ledger.write_text("{}")
+    refused("is not a ledger of dpstrata")
+    ledger.unlink()
+    assert close(made).answers == 200
+    (made.survey / "collected.sqlite").write_bytes(start)
+    known = ledger.read_bytes()
+    refused("exists and is not replaced")
+    refused("this design was released before, as results.csv", out=tmp_path / "more.csv")
+    assert ledger.read_bytes() == known
+    assert not (tmp_path / "more.csv").exists()
+    assert close(made, out=tmp_path / "more.csv", again=True).answers == 200
+
+
+def test_a_report_that_cannot_be_written_leaves_the_survey_open(tmp_path):
+    made = invited(tmp_path)
+    collected(made, random_cells(made).items())
+    words = [
+        "collect", "close", made.survey, "--design", made.design, "--office-key", tmp_path / "office.key", "--sample",
+        tmp_path / "sample.csv", "--key-file", tmp_path / "draw.key", "--out", tmp_path / "results.csv", "--report",
+        tmp_path / "nowhere" / "results.html",
+    ]  # fmt: skip
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert "results.html cannot be written: No such file" in str(result.exception)
+    assert survey_status(made.survey).state == "open"
+
+
+def test_a_report_has_the_title_of_the_survey_unless_it_is_given_another(tmp_path):
+    for number, given in enumerate([(), ("--title", "Spring")]):
+        (tmp_path / str(number)).mkdir()
+        made = invited(tmp_path / str(number), title="Health & work")
+        collected(made, random_cells(made).items())
+        words = [
+            "collect", "close", made.survey, "--design", made.design, "--office-key", made.base / "office.key",
+            "--sample", made.base / "sample.csv", "--key-file", made.base / "draw.key", "--out",
+            made.base / "results.csv", "--report", made.base / "r.html", *given,
+        ]  # fmt: skip
+        refused = CliRunner().invoke(app, [str(word) for word in (*words, "--language", "Elvish")])
+        assert "language must be" in str(refused.exception).replace("`", "")
+        assert survey_status(made.survey).state == "open"
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code == 0, result.output
+        title = "Spring" if given else "Health &amp; work"
+        assert f"<h1>{title}</h1>" in (made.base / "r.html").read_text()
+
+
 def test_a_running_collector_is_closed_through_it(made):
     cells = list(random_cells(made).items())
     with made.folder.alone() as alone, collecting(made) as collector:
@@ -119,7 +191,71 @@ def test_a_run_that_was_killed_is_taken_up(made, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         close(made)
     monkeypatch.undo()
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells)
     assert close(made).answers == len(cells)
+    with made.folder.connected() as tables:
+        assert not tables.counted()
+        assert not tables.sealed()
+        assert tables.turnout().total() == len(cells)
+
+
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [
+        (Tables, "mark_closed"),
+        (NoiseKept, "make"),
+        (Ledger, "expect"),
+        (NoiseKept, "forget"),
+        (Tables, "unwritten"),
+        (Tables, "forget"),
+        (Ledger, "finish"),
+    ],
+)
+def test_closing_goes_on_after_every_step_and_draws_noise_once(made, monkeypatch, owner, step):
+    """In both databases; test_closing_killed.py kills the command itself."""
+    cells, drawn = list(random_cells(made).items()), []
+    collected(made, cells)
+    draw = TablesFielding.draw_office_noise
+    monkeypatch.setattr(
+        TablesFielding, "draw_office_noise", lambda *given: drawn.append(draw(*given)) or drawn[-1]
+    )
+    if step == "unwritten":  # all is deleted, and not yet written anew
+        owner, step = (PostgresqlTables if made.database else SqliteTables), "compact"
+    original, stopped = getattr(owner, step), []
+
+    def until(*given, **more):
+        result = None if step == "compact" and not stopped else original(*given, **more)
+        if not stopped:
+            stopped.append(step)
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(owner, step, until)
+    with pytest.raises(KeyboardInterrupt):
+        close(made)
+    if step != "finish":
+        assert close(made).answers == len(cells)
+    (entry,) = json.loads((made.base / "ledger.json").read_text())["entries"]
+    assert (entry["status"], len(drawn)) == ("released", 1)
+    assert entry["output_digest"] == hashlib.sha256((made.base / "results.csv").read_bytes()).hexdigest()
+    with made.folder.connected() as tables:
+        assert (tables.fact("state"), tables.counted(), tables.sealed()) == ("closed", {}, {})
+    with pytest.raises(dps.InputError, match="was closed before"):
+        close(made)
+
+
+def test_a_request_that_a_killed_run_left_closes_nothing(tmp_path):
+    """The survey stays open: closing it takes another run, which goes on from there."""
+    made = invited(tmp_path)
+    cells = list(random_cells(made).items())
+    (made.survey / "collect.closing").touch()
+    collected(made, cells)
+    assert not (made.survey / "collect.closing").exists()
+    (made.survey / "collect.closing").touch()
+    assert survey_status(made.survey).state == "open"
+    assert close(made).answers == len(cells)
+    assert survey_status(made.survey).state == "closed"
 
 
 def test_another_key_or_design_changes_nothing(made, tmp_path):
@@ -140,6 +276,33 @@ def test_a_database_that_something_else_changed_is_not_released(made, change):
     with pytest.raises(dps.InputError, match="one answer for every link that was used"):
         close(made)
     assert not (made.base / "ledger.json").exists()
+    assert survey_status(made.survey, database=made.database).state == "open"
+
+
+def test_a_sealed_answer_that_does_not_open_leaves_the_survey_open(made):
+    cells = list(random_cells(made).items())
+    collected(made, cells[:5])  # which stay sealed
+    collected(made, cells[5:-1])
+    with made.folder.connected() as tables:
+        ((key, kept), *_) = tables.sealed().items()
+        tables.execute("UPDATE sealed SET content = ? WHERE id = ?", (bytes(len(kept)), key))
+    with pytest.raises(dps.InputError, match="every sealed answer must open with the office's key"):
+        close(made, accept_response=True)
+    assert survey_status(made.survey, database=made.database).state == "open"
+    collected(made, cells[-1:])
+    with made.folder.connected() as tables:
+        tables.execute("UPDATE sealed SET content = ? WHERE id = ?", (kept, key))
+    assert close(made).answers == len(cells)
+
+
+def test_answers_that_something_else_deleted_leave_the_survey_open(made):
+    collected(made, random_cells(made).items())
+    with made.folder.connected() as tables:
+        tables.execute("DELETE FROM counters")
+        tables.execute("DELETE FROM sealed")
+    with pytest.raises(dps.InputError, match="one answer for every link that was used"):
+        close(made)
+    assert survey_status(made.survey, database=made.database).state == "open"
 
 
 def test_two_orders_leave_the_same_bytes_in_sqlite(tmp_path):
@@ -187,6 +350,31 @@ def test_two_orders_leave_the_same_dump_in_postgresql(tmp_path):
     assert dumps[0][2] == []
 
 
+def test_late_respondents_are_told_so_whoever_closed_the_survey(tmp_path):
+    """Tables that are written anew stay with the role of the collector, and with whom it let in."""
+    made, office = drawn(tmp_path, plan_for()), postgresql.server()
+    schema = f"dpstrata_{plan_for().digest[:16]}"
+    with psycopg.connect(office, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+        connection.execute("DROP ROLE IF EXISTS asking")
+        connection.execute("CREATE ROLE asking LOGIN")
+        connection.execute("GRANT CREATE ON DATABASE postgres TO asking")
+    try:
+        made.database = office.replace("tests@", "asking@")
+        made.invite()
+        cells = list(random_cells(made).items())
+        with collecting(made) as collector:
+            send_all(collector, cells[:-1])
+            close(made, database=office, accept_response=True)
+            assert send_all(collector, cells[-1:]) == ["closed"]
+            assert send_all(collector, cells[:1]) == ["used"]
+    finally:
+        with psycopg.connect(office, autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+            connection.execute("DROP OWNED BY asking")
+            connection.execute("DROP ROLE asking")
+
+
 def test_the_status_says_totals_and_strata_from_a_batch_on(made):
     names, people, links = made.folder.plan.strata.names, made.people, made.links
     few = [person for person, (stratum, _) in people.items() if stratum == "north"][:19]
@@ -194,9 +382,45 @@ def test_the_status_says_totals_and_strata_from_a_batch_on(made):
     collected(made, [(links[person], 0) for person in few + many])
     status = survey_status(made.survey, database=made.database)
     assert (status.answered, status.invited, status.batch) == (44, 200, 20)
+    # 19 would follow from 25 and the total
+    assert [answered for _, _, answered in status.strata] == [None, None]
+    more = [person for person, (stratum, _) in people.items() if stratum == "north"][19:20]
+    collected(made, [(links[person], 0) for person in more])
+    status = survey_status(made.survey, database=made.database)
     assert [answered for _, _, answered in status.strata] == [
-        {"north": None, "south": 25}[name] for name in names
+        {"north": 20, "south": 25}[name] for name in names
     ]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shown"),
+    [
+        ([30, 40, 50], [30, 40, 50]),
+        ([50, 7, 40, 30], [50, None, 40, None]),
+        ([50, 7, 40, 19], [50, None, 40, None]),
+        ([50, 3, 40, 5], [50, None, None, None]),
+        ([50, 0, 40, 0], [50, None, None, None]),
+        ([50, 15, 40, 5], [50, None, 40, None]),
+        ([7, 30], [None, None]),
+        ([7], [None]),
+        ([25], [25]),
+        ([0, 0], [None, None]),
+    ],
+)
+def test_no_small_number_follows_from_the_others_and_the_total(numbers, shown):
+    assert _shown(numbers, [100] * len(numbers), 20) == shown
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shown"),
+    [
+        ([39, 60, 100], [None, None, None]),  # 99 of 100: 39 or 40, and 59 or 60
+        ([39, 20, 100], [None, None, 100]),
+        ([40, 60, 100], [40, 60, 100]),
+    ],
+)
+def test_no_number_follows_from_how_many_were_invited(numbers, shown):
+    assert _shown(numbers, [40, 60, 100], 40) == shown
 
 
 def test_reminders_go_to_everyone_or_to_those_who_are_missing(made):
@@ -224,3 +448,39 @@ def test_a_copy_is_whole_and_for_its_owner_alone(tmp_path):
     assert used == {hash_of(token) for token, _ in cells[:50]}
     with pytest.raises(dps.InputError, match="cannot be made: File exists"):
         back_up(made.survey, tmp_path / "copy.sqlite")
+
+
+def test_a_copy_that_fails_leaves_no_file(tmp_path, monkeypatch):
+    made = invited(tmp_path)
+    monkeypatch.setattr(SqliteTables, "copy", lambda self, path: self.execute("no SQL"))
+    with pytest.raises(dps.InputError, match="the database could not be used"):
+        back_up(made.survey, tmp_path / "copy.sqlite")
+    with pytest.raises(dps.InputError, match="must be a folder that invite made"):
+        back_up(tmp_path, tmp_path / "copy.sqlite")
+    assert not (tmp_path / "copy.sqlite").exists()
+
+
+def test_reminders_stay_out_of_the_folder_of_the_collector(tmp_path):
+    made = invited(tmp_path)
+    with pytest.raises(dps.InputError, match="the collector must not know it"):
+        remind(made.survey, **made.office, address="https://x.org", out=made.survey / "reminders.csv")
+    assert not (made.survey / "reminders.csv").exists()
+
+
+@pytest.mark.parametrize(("allowed", "mode"), [(True, 0o640), (False, 0o600)])
+def test_a_database_that_is_written_anew_belongs_to_whom_it_belonged(tmp_path, monkeypatch, allowed, mode):
+    """Also where another user closes the survey, such as root; rights are not given to another group."""
+    made = invited(tmp_path)
+    path, asked = made.survey / "collected.sqlite", []
+    path.chmod(0o640)
+
+    def fchown(file, owner, group):
+        asked.append((owner, group))
+        if not allowed:
+            raise PermissionError
+
+    monkeypatch.setattr("os.fchown", fchown)
+    with made.folder.connected() as tables:
+        tables.compact()
+    assert asked == [(-1, path.stat().st_gid), (path.stat().st_uid, -1)]
+    assert stat.S_IMODE(path.stat().st_mode) == mode

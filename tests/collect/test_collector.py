@@ -147,6 +147,33 @@ def test_postgresql_that_drops_the_connection_is_connected_anew(tmp_path):
         assert opened(made, tables) == sent(made, cells)
 
 
+def test_postgresql_that_stops_answering_is_connected_anew(tmp_path, monkeypatch):
+    """A process that was stopped neither answers nor ends the connection; its network goes on to confirm."""
+    monkeypatch.setattr("dpstrata.collect.postgresql_store._PATIENCE", 2)
+    made = invited(tmp_path, database="postgresql")
+    cells = list(random_cells(made).items())
+    with collecting(made) as collector:
+        send_all(collector, cells[:30])
+        stopped = collector._tables._connection.info.backend_pid
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            assert set(send_all(collector, cells[30:])) == {"counted"}
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells)
+
+
+def test_a_lock_of_postgresql_that_nobody_gives_back_makes_others_busy(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpstrata.collect.postgresql_store._SECONDS", 1)
+    made = invited(tmp_path, database="postgresql")
+    cells = list(random_cells(made).items())
+    with made.folder.connected() as tables, collecting(made) as collector:
+        with tables.transaction(alone=True):
+            assert [type(each) for each in send_all(collector, cells[:1])] == [BusyError]
+        assert send_all(collector, cells[:1]) == ["counted"]
+
+
 def test_postgresql_that_is_killed_loses_nothing(tmp_path):
     """A backend that is killed takes all others with it; PostgreSQL recovers, and so does the collector."""
     made = invited(tmp_path, database="postgresql")
@@ -156,9 +183,10 @@ def test_postgresql_that_is_killed_loses_nothing(tmp_path):
     with collecting(made) as collector:
         for killed in (True, True, False):
             some = list(left.items())[:80] if killed else list(left.items())
-            threading.Timer(
-                0.02 * random.random(), kill_postgresql, [made.database]
-            ).start() if killed else None
+            killing = threading.Timer(
+                0.02 * random.random(), kill_postgresql if killed else str, [made.database]
+            )
+            killing.start()
             while some:
                 assert time.monotonic() < end
                 outcomes = send_all(collector, some)
@@ -169,14 +197,28 @@ def test_postgresql_that_is_killed_loses_nothing(tmp_path):
                         del left[token]
                 some = [pair for pair in some if pair[0] in left]
                 time.sleep(0.1 * bool(some))
+            killing.join()  # which may come last of all
+    connected_again(made.database).close()
     with made.folder.connected() as tables:
         assert opened(made, tables) == sent(made, cells)
     assert states["counted"] + states["used"] == len(cells)
 
 
 def kill_postgresql(address):
-    with psycopg.connect(address, autocommit=True) as connection:
+    with connected_again(address) as connection:
         os.kill(connection.info.backend_pid, signal.SIGKILL)
+
+
+def connected_again(address):
+    """Connect as soon as PostgreSQL has recovered from the kill before."""
+    end = time.monotonic() + 30
+    while True:
+        try:
+            return psycopg.connect(address, autocommit=True)
+        except psycopg.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 def test_two_collectors_share_a_postgresql_database(tmp_path):

@@ -9,9 +9,15 @@ import warnings
 
 import pytest
 import segno
+from typer.testing import CliRunner
 
 import dpstrata as dps
 from collecting import drawn, invited, plan_for
+from dpstrata.cli import app
+from dpstrata.collect.folder import open_folder
+from dpstrata.collect.invitations import links_at
+from dpstrata.collect.letters import Letters
+from dpstrata.collect.overseeing import back_up, remind, survey_status
 from dpstrata.collect.store import TOKEN
 from dpstrata.fielding.keys import read_key
 
@@ -92,13 +98,150 @@ def test_what_the_collector_must_not_know_stays_out_of_its_folder(tmp_path, name
     assert not made.survey.exists()
 
 
-@pytest.mark.parametrize(
-    "address", ["survey.example.org", "ftp://x.org", "https://x.org/#a", "https://x.org/?a=1", ""]
-)
-def test_an_address_that_no_link_could_begin_with(tmp_path, address):
+def test_invitations_replace_neither_the_frame_nor_the_addresses(tmp_path):
     made = drawn(tmp_path, plan_for())
-    with pytest.raises(dps.InputError, match=r"address must be like https://survey\.example\.org, got"):
-        made.invite(address=address)
+    frame = tmp_path / "frame.csv"
+    content = frame.read_bytes()
+    letters = Letters(tmp_path / "letters", addresses=frame, address_line=["id"])
+    for name in ("out", "office_key"):
+        with pytest.raises(dps.InputError, match=r"frame\.csv is given for two different files"):
+            made.invite(**{name: frame}, letters=letters)
+    words = ["invite", made.design, frame, "--address", "https://survey.example.org", "--out", frame]
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert "frame.csv is given for two different files" in str(result.exception)
+    assert frame.read_bytes() == content
+
+
+def test_a_key_that_was_moved_away_is_asked_for_and_not_replaced(tmp_path):
+    made = invited(tmp_path)
+    (tmp_path / "office.key").rename(tmp_path / "moved.key")
+    with pytest.raises(dps.InputError, match=r"got another office\.pub\. Give the key that it was made with"):
+        made.invite()
+    assert not (tmp_path / "office.key").exists()
+    made.invite(office_key=tmp_path / "moved.key")
+
+
+def test_a_survey_in_a_file_gets_no_second_database(tmp_path, monkeypatch):
+    """Neither where the address is given nor where it is in the environment."""
+    made = invited(tmp_path)
+    said = (
+        r"this survey is in the SQLite file .*collected\.sqlite: remove database, or unset DPSTRATA_DATABASE"
+    )
+    address = "postgresql://nobody@127.0.0.1:1/none"
+    for refused in (
+        lambda: made.invite(database=address),
+        lambda: survey_status(made.survey, database=address),
+    ):
+        with pytest.raises(dps.InputError, match=said):
+            refused()
+    monkeypatch.setenv("DPSTRATA_DATABASE", address)
+    result = CliRunner().invoke(app, ["collect", "status", str(made.survey)])
+    assert "unset DPSTRATA_DATABASE" in str(result.exception)
+    assert not (made.survey / "collected.postgresql").exists()
+    back_up(made.survey, tmp_path / "copy.sqlite")
+    assert (tmp_path / "copy.sqlite").stat().st_size
+
+
+def test_a_survey_in_postgresql_gets_no_second_database(tmp_path):
+    made = invited(tmp_path, database="postgresql")
+    said = "this survey is in a PostgreSQL database: give"
+    for refused in (lambda: made.invite(database=None), lambda: survey_status(made.survey)):
+        with pytest.raises(dps.InputError, match=said):
+            refused()
+    with pytest.raises(dps.InputError, match="copy it with pg_dump"):
+        back_up(made.survey, tmp_path / "copy.sqlite")
+    assert not (made.survey / "collected.sqlite").exists()
+    content = b"".join(path.read_bytes() for path in made.survey.iterdir())
+    assert made.database.encode() not in content
+    (made.survey / "collected.postgresql").unlink()  # as before there was such a file
+    assert survey_status(made.survey, database=made.database).state == "open"
+    with pytest.raises(dps.InputError, match="if the survey is in a PostgreSQL database"):
+        survey_status(made.survey)
+    made.invite()
+    assert (made.survey / "collected.postgresql").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [({"title": "Other"}, r"kit\.json"), ({"office_key": "other.key"}, r"office\.pub\. Give the key")],
+)
+def test_a_second_folder_of_a_database_has_the_same_kit_and_key(tmp_path, more, name):
+    """What the one seals could otherwise never be opened with what the other seals."""
+    made = invited(tmp_path, database="postgresql")
+    more = {key: tmp_path / value if key == "office_key" else value for key, value in more.items()}
+    second = {"survey": tmp_path / "second", "out": tmp_path / "second.csv"}
+    said = f"the database must be a new one or one of this survey, got another {name}"
+    with pytest.raises(dps.InputError, match=said):
+        made.invite(**second, **more)
+    assert not any((tmp_path / each).exists() for each in ("second", "second.csv", "other.key"))
+    made.invite(**second)
+    assert survey_status(second["survey"], database=made.database).state == "open"
+    with made.folder.connected() as tables:
+        tables.execute(
+            "UPDATE survey SET value = 'x' WHERE name = ?", ("kit" if "title" in more else "office",)
+        )
+    with pytest.raises(dps.InputError, match=said):
+        made.folder.tables()
+
+
+def test_a_database_that_does_not_say_its_kit_and_key_is_taken(tmp_path):
+    made = invited(tmp_path, database="postgresql")
+    with made.folder.connected() as tables:
+        tables.execute("DELETE FROM survey WHERE name IN ('kit', 'office')")  # as before it had them
+    made.invite()
+    assert survey_status(made.survey, database=made.database).state == "open"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "survey.example.org",
+        "ftp://x.org",
+        "https://x.org/#a",
+        "https://x.org/?a=1",
+        "",
+        "https://x.org/#",
+        "https://x.org/?",
+        "https://x .org",
+        "https://x.org/a\nb",
+        "https://ann:hunter2@x.org",
+        "https://x.org:70000",
+        "https://x.org:0",
+        "https://x.org:",
+        "https://:80",
+        "https://...",
+        "https://.",
+        "https://x..org",
+        "https://[abc",
+        "https://abc]",
+        "https://x.org\\a",
+    ],
+)
+def test_an_address_that_no_link_could_begin_with(address):
+    said = r"address must be like https://survey\.example\.org, got"
+    with pytest.raises(dps.InputError, match=said) as caught:
+        links_at(address)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_an_address_is_checked_before_anything_is_written(tmp_path):
+    made = drawn(tmp_path, plan_for())
+    with pytest.raises(dps.InputError, match="address must be like"):
+        made.invite(address="https://[abc")
+    assert not made.survey.exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "begins"),
+    [
+        (" https://x.org/\n", "https://x.org/#"),
+        ("https://x.org./a/", "https://x.org./a/#"),
+        ("http://[::1]:8000", "http://[::1]:8000/#"),
+        ("https://umfrage.müller.de", "https://umfrage.müller.de/#"),
+    ],
+)
+def test_links_begin_with_the_address(address, begins):
+    assert links_at(address) == begins
 
 
 def test_codes_are_of_the_links(tmp_path):
@@ -150,3 +293,77 @@ def test_a_database_that_is_no_database(tmp_path):
     (made.survey / "collected.sqlite").write_bytes(b"something else" * 1000)
     with pytest.raises(dps.InputError, match="is not the database of a survey"):
         made.folder.tables()
+
+
+def test_a_folder_in_place_of_the_database_is_named(tmp_path):
+    made = invited(tmp_path)
+    (made.survey / "collected.sqlite").unlink()
+    (made.survey / "collected.sqlite").mkdir()
+    with pytest.raises(dps.InputError, match=r"collected\.sqlite cannot be opened: Is a directory\."):
+        made.folder.tables()
+
+
+def test_a_survey_of_another_account_is_named(tmp_path, monkeypatch):
+    made = invited(tmp_path)
+    folder = made.folder
+
+    def refuse(*given, **more):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(dps.InputError, match=r"collected\.sqlite cannot be opened: Permission denied\."):
+        folder.tables()
+    with (
+        pytest.raises(dps.InputError, match=r"collect\.lock cannot be written: Permission denied\."),
+        folder.alone(),
+    ):
+        pass
+    monkeypatch.undo()
+    monkeypatch.setattr("pathlib.Path.stat", refuse)
+    with pytest.raises(dps.InputError, match=r"survey cannot be read: Permission denied\."):
+        open_folder(made.survey)
+
+
+@pytest.mark.parametrize("batch", [1, 201, 10**9, True, 2.5])
+def test_a_batch_whose_loss_cannot_be_worked_out_is_refused(tmp_path, batch):
+    made = drawn(tmp_path, plan_for(40))
+    with pytest.raises(dps.InputError, match="batch must be a whole number from 2 to 200, got"):
+        made.invite(batch=batch)
+
+
+@pytest.mark.parametrize(("batch", "said"), [(2, False), (100, True)])
+def test_a_batch_that_never_comes_together_is_told(tmp_path, batch, said):
+    made = drawn(tmp_path, plan_for(40))
+    given = {
+        "--survey": made.survey, "--sample": tmp_path / "sample.csv", "--key-file": tmp_path / "draw.key",
+        "--office-key": tmp_path / "office.key", "--out": tmp_path / "invitations.csv", "--batch": batch,
+        "--address": "https://survey.example.org",
+    }  # fmt: skip
+    result = CliRunner().invoke(
+        app, ["invite", str(made.design), *(str(word) for each in given.items() for word in each)]
+    )
+    assert result.exit_code == 0
+    assert (
+        "A batch of 100 never comes together, since no stratum and form has more than" in result.output
+    ) is said
+
+
+@pytest.mark.parametrize("content", ["id,stratum\nann,north\n", "stratum,sum,answers\nnorth,3,9\n"])
+def test_invitations_replace_nothing_but_invitations(tmp_path, content):
+    made, there = invited(tmp_path), tmp_path / "staff.csv"
+    there.write_text(content)
+    with pytest.raises(dps.InputError, match=r"staff\.csv exists and holds something else"):
+        made.invite(out=there)
+    given = {**made.office, "address": "https://survey.example.org"}
+    with pytest.raises(dps.InputError, match=r"staff\.csv exists and holds something else"):
+        remind(made.survey, **given, out=there)
+    assert there.read_text() == content
+    assert remind(made.survey, **given, out=tmp_path / "invitations.csv") == 200
+
+
+def test_nobody_is_invited_to_a_survey_that_is_closed(tmp_path):
+    made = invited(tmp_path)
+    with made.folder.connected() as tables:
+        tables.mark_closed()
+    with pytest.raises(dps.InputError, match="to a survey that is open, got one that is closed"):
+        made.invite()

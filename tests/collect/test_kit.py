@@ -186,3 +186,17 @@ def test_respondents_are_told_what_the_design_says_in_every_language():
         assert title == consent.title
         assert parts == [f"{heading}\n{' '.join(said)}" for heading, said in consent.parts]
         assert "89" in text  # e²/(1 + e²) = 88.08%, rounded up
+
+
+def test_respondents_with_a_form_are_told_what_holds_for_it():
+    plan = small_plan()
+    data = dps.respondent_kit(plan).to_dict()
+    assert len(data["forms"]) > 1
+    for number, form in enumerate(data["forms"], start=1):
+        for language, text in data["consent"].items():
+            own = form["consent"][language]
+            parts = [own.get(str(place), part) for place, part in enumerate(text.split("\n\n"))]
+            assert "\n\n".join(parts) == str(plan.consent(language, form=number)).rstrip("\n")
+            assert 0 < len(own) < len(parts)
+    (only,) = dps.respondent_kit(small_plan(forms="one")).to_dict()["forms"]
+    assert "consent" not in only

@@ -1,6 +1,7 @@
 """The respondents' page in Chromium: the whole path, in three languages, by keyboard, and for everyone."""
 
 import json
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,11 +14,11 @@ from small_questionnaire import small_plan
 SPOKEN = dps.Questionnaire(
     [
         dps.Question(
-            "smokes", "yes_no", text="Do you smoke?",
+            "smokes", "yes_no", blank=False, text="Do you smoke?",
             translations=[dps.Translation("de", "Rauchen Sie?"), dps.Translation("ar", "هل تدخن؟")],
         ),
         dps.Question(
-            "work", "category", categories=[f"w{i}" for i in range(14)], labels=[f"work {i}" for i in range(14)],
+            "work", "category", blank=False, categories=[f"w{i}" for i in range(14)], labels=[f"work {i}" for i in range(14)],
             text="Where do you work?",
             translations=[
                 dps.Translation("de", "Wo arbeiten Sie?", labels=[f"Arbeit {i}" for i in range(14)]),
@@ -62,6 +63,41 @@ def test_a_question_that_may_be_left_blank_has_words_for_it(browser):
         visit.chooses("Keine Antwort").press("Weiter").without_barriers().chooses("Keine Antwort")
 
 
+def test_yes_comes_first_and_the_first_page_speaks_of_the_own_form(browser, small_kit):
+    questions = dps.Questionnaire(
+        [
+            dps.Question("smokes", "yes_no", labels=["Nein", "Ja"], text="Rauchen Sie?"),
+            dps.Question("drinks", "yes_no", labels=["Nein", "Ja"], text="Trinken Sie?", no_first=True),
+        ],
+        language="de",
+    )
+    kit = dps.respondent_kit(small_plan(questionnaire=questions, forms="one"), title="Rauchen")
+    with serving(kit) as served, responding(browser, served) as visit:
+        visit.open(served.link(0)).press("Beginnen")
+        assert visit.page.locator(".choice").all_inner_texts() == ["Ja", "Nein", "Keine Antwort"]
+        visit.chooses("Ja").press("Weiter")
+        assert visit.page.locator(".choice").all_inner_texts() == ["Nein", "Ja", "Keine Antwort"]
+    asked = kit.to_dict()["forms"][0]["questions"]
+    assert [each["values"] for each in asked] == [["no", "yes", "no answer"]] * 2
+    before = small_kit.to_dict()
+    own = [form.pop("consent")["en"]["1"].split("\n")[1] for form in before["forms"]]
+    assert len(set(own)) == len(own)
+    older = replace(small_kit, content=json.dumps(before).encode())  # as kits were made before
+    for each, told in ((small_kit, own), (older, [before["consent"]["en"].split("\n")[3]] * len(own))):
+        with serving(each) as served, responding(browser, served) as visit:
+            for form, text in enumerate(told):
+                visit.open("about:blank").open(served.link(form)).sees("What happens to your answers")
+                expect(visit.page.locator("main p").first).to_have_text(text)
+
+
+@pytest.mark.parametrize(("locale", "press", "first"), [("fr", "Commencer", "Oui"), ("es", "Empezar", "Sí")])
+def test_the_page_speaks_every_language_of_the_words_for_respondents(browser, survey, locale, press, first):
+    with responding(browser, survey, locale=locale) as visit:
+        visit.open(survey.link(0))
+        heading = survey.kit.to_dict()["consent"][locale].partition("\n")[0]
+        visit.sees(heading).press(press).chooses(first)
+
+
 # --- the whole path ------------------------------------------------------------------------------
 
 
@@ -76,9 +112,9 @@ def test_yes_no_category_and_number_one_after_another(visit, survey):
     assert visit.page.locator("dd").all_inner_texts() == ["Yes", "own", "3,000.5"]
     assert survey.store.counted == []
     visit.press("Change answers").press("Next").press("Continue").sees("What will be sent").without_barriers()
-    expect(visit.page.locator("main")).to_contain_text(
-        "at least 18 by random ones"
-    )  # 12/(12 + e⁴ − 1) is 0.183
+    # 11/(12 + e⁴ − 1) is 0.168; the words for respondents say the same
+    expect(visit.page.locator("main")).to_contain_text("change at least 16 at random")
+    assert "changes about 16 of every 100" in str(small_plan().consent(form=1))
     assert visit.page.locator(".rows dl:not([translate=no])").count() == 0
     shown = visit.row()
     visit.press("Send").sees("Thank you").without_barriers()
@@ -147,7 +183,7 @@ def test_by_keyboard_alone(visit, survey):
     keyboard.type("1500")
     keyboard.press("Enter")
     visit.sees("Check your answers")
-    assert visit.page.locator("dd").all_inner_texts() == ["Yes", "other", "1,500"]
+    assert visit.page.locator("dd").all_inner_texts() == ["No", "other", "1,500"]
     keyboard.press("Tab")
     keyboard.press("Enter")
     visit.sees("What will be sent")
@@ -175,7 +211,7 @@ def test_scales_and_lists_by_keyboard_alone(browser, survey, spoken):
         ):
             visit.page.keyboard.press(key)
         visit.sees("Check your answers")
-        assert visit.page.locator("dd").all_inner_texts() == ["No", "3"]
+        assert visit.page.locator("dd").all_inner_texts() == ["Yes", "3"]
     with responding(browser, spoken, locale="ar") as visit:
         visit.open(spoken.link(0)).sees("ماذا يحدث لإجاباتك")
         for key in (
@@ -195,7 +231,7 @@ def test_scales_and_lists_by_keyboard_alone(browser, survey, spoken):
         visit.page.keyboard.type("7")
         visit.page.keyboard.press("Enter")
         visit.sees("راجع إجاباتك")
-        assert visit.page.locator("dd").all_inner_texts() == ["لا", "عمل 1", "7"]
+        assert visit.page.locator("dd").all_inner_texts() == ["نعم", "عمل 1", "7"]
 
 
 # --- languages -----------------------------------------------------------------------------------
@@ -261,12 +297,12 @@ def test_texts_in_an_unknown_language_are_offered_with_words_in_all(browser, sur
 
 
 def test_a_language_without_words_of_its_own_has_english_ones(browser):
-    question = dps.Question("q", "yes_no", text="Fumez-vous ?", labels=["Non", "Oui"])
-    questions = dps.Questionnaire([question], language="fr")
+    question = dps.Question("q", "yes_no", blank=False, text="Fuma?", labels=["Não", "Sim"])
+    questions = dps.Questionnaire([question], language="pt")
     with serving(dps.respondent_kit(small_plan(questionnaire=questions))) as survey, responding(browser, survey) as visit:  # fmt: skip
-        visit.open(survey.link(0)).press("Start").sees("Question 1 of 1").chooses("Oui")
+        visit.open(survey.link(0)).press("Start").sees("Question 1 of 1").chooses("Sim")
         expect(visit.page.locator("html")).to_have_attribute("lang", "en")
-        expect(visit.page.locator("legend")).to_have_attribute("lang", "fr")
+        expect(visit.page.locator("legend")).to_have_attribute("lang", "pt")
         expect(visit.page.locator("#language")).to_have_count(0)
 
 
@@ -275,7 +311,7 @@ def test_words_of_a_questionnaire_are_text_and_never_markup(browser):
         "text": "<b>Bold</b> & <img src=x onerror=alert(1)>",
         "labels": ["<i>no</i>", "<script>alert(1)</script>"],
     }
-    questions = dps.Questionnaire([dps.Question("<u>q</u>", "yes_no", **texts)])
+    questions = dps.Questionnaire([dps.Question("<u>q</u>", "yes_no", blank=False, **texts)])
     kit = dps.respondent_kit(small_plan(questionnaire=questions), title="<h1>T</h1>")
     with serving(kit) as survey, responding(browser, survey) as visit:
         visit.open(survey.link(0)).press("Start").sees("Question 1 of 1")

@@ -3,14 +3,18 @@
 import asyncio
 import json
 import re
+import ssl
+from http.client import HTTPSConnection
 
 import pytest
 from typer.testing import CliRunner
 
 import dpstrata as dps
-from collect_servers import send_over, served
+from certificates import self_signed
+from collect_servers import Unreachable, send_over, served
 from collecting import DATABASES, drawn, invited, plan_for
 from dpstrata.cli import app
+from dpstrata.collect.serving import collect_survey
 
 ANSWERS = {"smokes": "yes", "home": "rent", "trust": 1}
 
@@ -69,8 +73,33 @@ def test_a_collector_says_what_it_promises_and_where_it_is(tmp_path):
     with served(made) as server:
         said = "\n".join(server.said)
     assert "learns at most E = 4: that is promised." in said
-    assert re.search(r"sees batches of 20 answers: at most (E, too|\d\.\d, with δ = 1e-05)\.", said)
+    assert re.search(r"sees batches of 20 answers: at most (E, too|\d\.\d\d, with δ = 1e-05)\.", said)
+    assert "closed" not in said
     assert "The collector is at http://127.0.0.1:" in said
+
+
+def test_a_collector_of_a_closed_survey_says_so(tmp_path):
+    made = invited(tmp_path, plan_for(180))
+    with made.folder.connected() as tables:
+        tables.mark_closed()
+    with served(made) as server:
+        assert server.look(next(iter(made.links.values()))) == {"state": "closed"}
+    assert server.said[0] == "The survey is closed: respondents are told so, and no more answers are counted."
+    assert not any("promised" in line for line in server.said)
+
+
+@pytest.mark.parametrize(
+    "name", ["https://x.org", "x.org:443", "x.org/survey", "x.org/", "x.org?a", "me@x.org", "[::1", ""]
+)
+def test_a_public_host_that_no_browser_would_ask_for(tmp_path, name):
+    with pytest.raises(dps.InputError, match=r"public_host must be a name like survey\.example\.org"):
+        collect_survey(tmp_path, public_host=name)
+
+
+@pytest.mark.parametrize("name", ["survey.example.org", "Survey.Example.org", "192.0.2.7", "[2001:db8::1]"])
+def test_a_public_host_may_be_a_name_or_a_number(tmp_path, name):
+    with pytest.raises(dps.InputError, match="must be a folder that invite made"):
+        collect_survey(tmp_path, public_host=name)
 
 
 def test_two_collectors_do_not_share_a_file(tmp_path):
@@ -85,3 +114,24 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
     drawn(tmp_path, plan_for(180))
     result = CliRunner().invoke(app, ["collect", str(tmp_path)])
     assert "must be a folder that invite made, got none with kit.json" in str(result.exception)
+
+
+def test_a_collector_encrypts_by_itself(tmp_path):
+    """Over TLS a respondent is answered who trusts the certificate; in plain text nobody is."""
+    made = invited(tmp_path, plan_for(180))
+    certificate, key = self_signed(tmp_path / "tls")
+    person, (stratum, form) = next(iter(made.people.items()))
+    token = made.links[person]
+    body = json.dumps({"token": token, "cell": cell_of(made.folder.plan, stratum, form)}).ljust(128)
+    with served(made, "--certificate", str(certificate), "--private-key", str(key)) as server:
+        ready = f"The collector is at https://127.0.0.1:{server.port}/ (Ctrl-C stops it)."
+        trusting = ssl.create_default_context(cafile=certificate)
+        connection = HTTPSConnection("127.0.0.1", server.port, context=trusting, timeout=30)
+        connection.request("POST", "/send", body, {"content-type": "application/json"})
+        assert json.loads(connection.getresponse().read())["state"] == "counted"
+        connection.close()
+        with pytest.raises(ssl.SSLCertVerificationError):
+            HTTPSConnection("127.0.0.1", server.port, timeout=30).request("GET", "/")
+        with pytest.raises(Unreachable):
+            server.look(token)
+    assert server.said[server.said.index(ready) + 1 :] == ["The collector has stopped."]  # nobody's address

@@ -9,11 +9,12 @@ import pytest
 
 import commands
 import dpstrata as dps
+from small_questionnaire import small_plan
 
 SIZES = [7000, 8000, 9000, 10000]
 PEOPLE = dps.Strata(sizes=SIZES)
 QUESTIONS = [
-    dps.Question("smokes", "yes_no"),
+    dps.Question("smokes", "yes_no", blank=False),
     dps.Question("trust", "scale", lower=1, upper=5),
     dps.Question("income", "number", lower=0, upper=10_000),
 ]
@@ -49,7 +50,7 @@ def test_yes_and_no_on_devices(epsilon, device_epsilon):
     told = plan.consent("en")
     flipped = 1 / (1 + math.exp(device_epsilon))
     assert numbers(told, 0) == [ceiling(sure(device_epsilon)), math.floor(100 * flipped)]
-    assert numbers(told, 1) == [ceiling(sure(epsilon))]
+    assert numbers(told, 1) == [ceiling(sure(min(epsilon, device_epsilon)))]
     assert plan.inputs.release_form.device.name == "randomized_response"
 
 
@@ -65,6 +66,30 @@ def test_published_answers_of_yes_and_no(epsilon):
     assert "sees your answers as you give them" in str(office)
     assert numbers(office, 0) == []
     assert numbers(office, 1) == [math.floor(100 * min(flipped)), ceiling(sure(epsilon))]
+
+
+@pytest.mark.parametrize(("total", "everyone"), [(sum(SIZES), True), (sum(SIZES) - 1, False)])
+def test_who_was_asked_is_no_secret_where_everyone_is(total, everyone):
+    plan = dps.design(PEOPLE, epsilon=1.0, device_epsilon=3.0, release="sums", answers="binary", total=total)
+    told = plan.consent()
+    assert told.figures.everyone is everyone
+    assert ("who was asked" in str(told)) is not everyone
+    assert numbers(told, 1) == [ceiling(sure(1.0))]
+
+
+@pytest.mark.filterwarnings("ignore:total.*exceeds the best total")
+@pytest.mark.parametrize("release", ["sums", "microdata"])
+@pytest.mark.parametrize(("total", "everyone"), [(3000, True), (2999, False)])
+def test_nor_is_who_got_which_form(total, everyone, release):
+    """Every form then has the whole of epsilon, whoever got it."""
+    more = {} if release == "sums" else {"device_epsilon": None}
+    plan = small_plan(at_most=None, total=total, release=release, **more)
+    assert len(plan.forms) > 1
+    assert np.all(plan.local_epsilons == pytest.approx(1.0, rel=1e-12)) == everyone
+    for form in (None, 1):
+        told = plan.consent(form=form)
+        assert told.figures.everyone is everyone
+        assert ("who was asked" in str(told)) is not everyone
 
 
 def test_published_categories():
@@ -213,6 +238,23 @@ def test_rows_of_each_form():
             plan.consent("en", form=bad)
 
 
+def test_respondents_are_told_that_taking_part_tells_that_a_form_is_complete():
+    """Unless every question of the form may be left blank: a blank is then as well protected as an answer."""
+    plan = dps.design(
+        PEOPLE,
+        epsilon=1.0,
+        total=2000,
+        device_epsilon=3.0,
+        release="sums",
+        questionnaire=dps.Questionnaire([dps.Question("sick", "yes_no", blank=True), QUESTIONS[0]]),
+        forms=[["sick"], ["smokes"]],
+    )
+    said = "Your answers count only if you answer every question that may not be left blank; "
+    assert [said in str(plan.consent(form=form)) for form in (None, 1, 2)] == [True, False, True]
+    alone = dps.design(PEOPLE, epsilon=1.0, total=2000, answers="binary")
+    assert said not in str(alone.consent())
+
+
 def test_shares_of_changed_rows_are_what_devices_do():
     """Rows drawn by the device itself; a false alarm is that of 6 standard errors."""
     plan = dps.design(
@@ -236,7 +278,7 @@ def test_shares_of_changed_rows_are_what_devices_do():
 def test_the_language_is_that_of_the_questionnaire():
     german = dps.Translation("fr", "Fumez-vous ?")
     asked = dps.Questionnaire(
-        [dps.Question("smokes", "yes_no", translations=[german])], language="Deutsch (de)"
+        [dps.Question("smokes", "yes_no", blank=False, translations=[german])], language="Deutsch (de)"
     )
     options = {"epsilon": 1.0, "total": 2000, "device_epsilon": 3.0, "release": "sums"}
     plan = dps.design(PEOPLE, **options, questionnaire=asked)
@@ -247,7 +289,7 @@ def test_the_language_is_that_of_the_questionnaire():
     assert '<article lang="de" dir="ltr"><h3>Was mit Ihren Antworten geschieht</h3>' in page
     assert '<article lang="fr" dir="ltr">' in page
     assert '<article lang="en"' not in page
-    foreign = dps.Questionnaire([dps.Question("smokes", "yes_no")], language="Português (pt)")
+    foreign = dps.Questionnaire([dps.Question("smokes", "yes_no", blank=False)], language="Português (pt)")
     plan = dps.design(PEOPLE, **options, questionnaire=foreign)
     with pytest.raises(
         dps.InputError, match=r"^language must have texts for respondents; there are ar \(Arabic\)"

@@ -58,6 +58,38 @@ def test_what_pages_import_is_in_the_reference():
     assert [each for each in imported if f":: {each[1]}\n" not in reference] == []
 
 
+def without_example(docstrings, reference):
+    """Return the names that have no example in their docstring, nor right below it in the reference."""
+    parts = re.split(r"^\.\. auto\w+:: dpstrata\.([\w.]+)", reference, flags=re.MULTILINE)
+    below = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return [
+        name
+        for name, text in docstrings.items()
+        if ">>> " not in text and "```pycon\n>>> " not in below.get(name, "")
+    ]
+
+
+def test_every_public_name_has_an_example():
+    pages = sorted((DOCS / "reference" / "api").glob("*.md"))
+    reference = "".join(page.read_text(encoding="utf-8") for page in pages)
+    docstrings = {name: getattr(dps, name).__doc__ for name in dps.__all__ if name != "__version__"}
+    assert without_example(docstrings, reference) == []
+
+
+def test_an_example_of_another_name_is_none():
+    page = ".. autofunction:: dpstrata.one\n```\n.. autoclass:: dpstrata.Two\n```\n```pycon\n>>> Two()\n```\n"
+    assert without_example({"one": "It.", "Two": "It.", "Three": ">>> Three()", "Four": ""}, page) == [
+        "one",
+        "Four",
+    ]
+
+
+def test_every_shipped_example_can_be_downloaded_from_the_site():
+    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
+    shipped = [path.name for path in (DOCS.parent / "src" / "dpstrata" / "examples").iterdir()]
+    assert [name for name in shipped if name != "README.md" and f"examples/{name}>`" not in pages] == []
+
+
 def test_no_letter_has_two_meanings():
     text = (DOCS / "explanation" / "notation.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (\$.*?) \|", text, re.MULTILINE)
@@ -76,6 +108,54 @@ def test_every_path_in_the_pages_for_maintainers_exists(page):
     assert len(named) > 20
     missing = [path for path in named if not any((folder / path).exists() for folder in folders)]
     assert [path for path in missing if "NAME" not in path] == []
+
+
+def test_every_module_that_a_decision_names_exists():
+    """Folders that a decision turned down are named too, so only files count."""
+    text = "".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "decisions").glob("*.md")))
+    named = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|js|json))`", text)
+    source = DOCS.parent / "src" / "dpstrata"
+    assert len(named) > 10
+    assert [
+        path for path in named if not (source / path).exists() and not (DOCS.parent / path).exists()
+    ] == []
+
+
+def test_every_folder_is_in_the_table_for_maintainers():
+    text = (DOCS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
+    folders = {path.parent.name for path in (DOCS.parent / "src" / "dpstrata").glob("*/__init__.py")}
+    assert folders == listed
+
+
+def assumptions():
+    return (DOCS / "explanation" / "assumptions.md").read_text(encoding="utf-8")
+
+
+def missing_tests(text):
+    """Return the tests that a page names, as path and function, and that are not there."""
+    named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", text)
+    files = {path: DOCS.parent / "tests" / path for path, _ in named}
+    held = {path: file.read_text(encoding="utf-8") if file.exists() else "" for path, file in files.items()}
+    return [f"{path}::{name}" for path, name in named if f"def {name}(" not in held[path]]
+
+
+def test_every_test_that_an_assumption_names_exists():
+    assert missing_tests(assumptions()) == []
+    assert missing_tests("`fielding/test_sample.py::test_of_nothing`, `no/such.py::test_it`") == [
+        "fielding/test_sample.py::test_of_nothing",
+        "no/such.py::test_it",
+    ]
+
+
+def test_every_assumption_and_every_number_has_a_test_or_says_why_not():
+    rows = [line for line in assumptions().splitlines() if line.startswith("| ")]
+    heads = ("| assumption ", "| number ", "| --- ")
+    untested = [
+        row for row in rows if not row.startswith(heads) and "::test_" not in row and "| none: " not in row
+    ]
+    assert len(rows) > 40
+    assert untested == []
 
 
 def test_the_diagram_knows_every_part_of_the_package():

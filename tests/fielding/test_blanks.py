@@ -88,7 +88,7 @@ def test_other_blanks_do_not_count(tmp_path):
 
 def test_devices_take_a_missing_answer_for_a_blank():
     strata = dps.Strata([500, 900], names=["a", "b"])
-    questions = dps.Questionnaire([WITH_BLANKS[4], dps.Question("drinks", "yes_no")])
+    questions = dps.Questionnaire([WITH_BLANKS[4], dps.Question("drinks", "yes_no", blank=False)])
     plan = dps.design(
         strata, questionnaire=questions, epsilon=1, device_epsilon=30, release="sums", total=200, forms="one"
     )
@@ -100,7 +100,7 @@ def test_devices_take_a_missing_answer_for_a_blank():
 
 def test_what_is_known_of_blanks_makes_a_design_more_precise():
     strata = dps.Strata([500, 900], names=["a", "b"])
-    questions = dps.Questionnaire([WITH_BLANKS[4], dps.Question("drinks", "yes_no")])
+    questions = dps.Questionnaire([WITH_BLANKS[4], dps.Question("drinks", "yes_no", blank=False)])
     known = dps.Spreads(strata, questions, proportions={"ill": [[0.9, 0.05, 0.05]] * 2})
     given = {"epsilon": 1, "device_epsilon": 4, "release": "sums", "total": 200}
     worst, better = (dps.design(strata, questionnaire=questions, spreads=s, **given) for s in (None, known))
@@ -120,7 +120,7 @@ def test_the_statement_says_what_becomes_of_blanks():
         plan = dps.design(strata, questionnaire=dps.Questionnaire(questions), **given)
         return [each for each in plan.privacy["assumptions"] if "blank" in each]
 
-    blank, plain = dps.Question("a", "yes_no", blank=True), dps.Question("b", "yes_no")
+    blank, plain = dps.Question("a", "yes_no", blank=True), dps.Question("b", "yes_no", blank=False)
     (none,), (every,), (some, others) = assumed(plain), assumed(blank), assumed(blank, plain)
     assert none.startswith("a row counts only if every question of its form is answered")
     assert (

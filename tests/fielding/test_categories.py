@@ -145,6 +145,7 @@ def test_the_commands_speak_of_shares(survey):
         (column, name) for column in ("all", "total") for name in TENURES
     ]
     assert len(rows) == 12
+    assert [row["of"] for row in rows[:6]] == ["share"] * 3 + ["number of people"] * 3
     found = json.loads(run(folder, "estimate", "design.json", "noised.csv", "--json").stdout)
     assert found["of"] == "share"
     assert [row["category"] for row in found["estimates"][:3]] == TENURES
@@ -254,21 +255,3 @@ def test_one_report_uses_the_stated_spread_and_few_are_named():
     assert rare.by_category["other"].strata[0].estimate < 0
     assert "In 1 stratum, a category is reported so rarely or so often" in repr(rare)
     assert all(math.isfinite(row.standard_error) and row.standard_error > 0 for row in result.rows)
-
-
-def test_spark_counts_the_same_shares(tmp_path):
-    from sparked import session
-
-    spark, _ = session()
-    reports = [("north", name) for name in TENURES for _ in range(20)]
-    reports += [("south", name) for name in TENURES for _ in range(30)]
-
-    def on_spark(rows, name):
-        (tmp_path / name).write_text("".join(f"{','.join(row)}\n" for row in [("stratum", "answer"), *rows]))
-        return dps.estimate(PLAN, spark.read.csv(str(tmp_path / name), header=True))
-
-    here = fielding_of(PLAN).estimate(PLAN, *zip(*reports, strict=True))
-    assert on_spark(reports, "noised.csv").rows == here.rows
-    with pytest.raises(dps.InputError, match="must be one of rent, own, other") as caught:
-        on_spark([*reports, ("south", "castle-4321")], "strange.csv")
-    assert "4321" not in str(caught.value)

@@ -95,7 +95,9 @@ def test_every_engine_deals_the_very_forms(people, id):
     """To the same people: from a file, from a data frame in another order, and on Spark in other parts."""
     spark, _ = session()
     names = {"id": id, "stratum": "region"}
-    questions = [dps.Question(name, "category", categories=list("abcdef")) for name in ("x", "y", "z")]
+    questions = [
+        dps.Question(name, "category", blank=False, categories=list("abcdef")) for name in ("x", "y", "z")
+    ]
     here = open_frame(people, **names)
     frames = [
         open_frame(pq.read_table(people).to_pandas()[::-1], **names),
@@ -390,6 +392,22 @@ def test_the_java_of_pypi_runs_where_spark_asks_for_more(monkeypatch):
     shown = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert shown.returncode == 0, shown.stderr
     assert "word = two words" in shown.stderr
+
+
+def test_spark_counts_the_same_shares(tmp_path):
+    tenures = ["rent", "own", "other"]
+    plan = dps.design(dps.Strata([400, 600], names=["north", "south"]), answers=tenures, epsilon=1, total=200)
+    reports = [("north", name) for name in tenures for _ in range(20)]
+    reports += [("south", name) for name in tenures for _ in range(30)]
+
+    def estimated(rows, name, **engine):
+        (tmp_path / name).write_text("".join(f"{','.join(row)}\n" for row in [("stratum", "answer"), *rows]))
+        return estimate(plan, tmp_path / name, **engine)
+
+    assert estimated(reports, "noised.csv", engine="spark").rows == estimated(reports, "noised.csv").rows
+    with pytest.raises(dps.InputError, match="must be one of rent, own, other") as caught:
+        estimated([*reports, ("south", "castle-4321")], "strange.csv", engine="spark")
+    assert "4321" not in str(caught.value)
 
 
 ONE_AFTER_ANOTHER = """

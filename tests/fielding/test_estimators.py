@@ -50,11 +50,15 @@ def limits_by_hand(plan, told, noised, rows):
     estimate, inside = W @ means, np.clip(means, 0, 1)
     guess = (m.sum() * np.clip(estimate, 0, 1) + 1) / (m.sum() + 2)
     largest = guess * (1 - guess)
-    seen = []
+    seen, spreads = [], []
     for i, each, mean in zip(rows, values, inside, strict=True):
         spread = max(each.var(ddof=1) - plan.noise_sds[i] ** 2, 0.0) if len(each) > 1 else plan.sds[i] ** 2
+        spreads.append(spread)
         seen.append(1.0 if mean in (0, 1) else min(spread / (mean * (1 - mean)), 1.0))
-    known = m * largest / (largest + v)
+    centre = W @ inside
+    spread = W @ spreads + W @ (inside - centre) ** 2  # of everyone, within strata and between them
+    end = min(centre, 1 - centre)
+    known = m * largest / (largest + v) * end**2 / (end**2 + spread)
     middle = (known @ seen + 10) / (known.sum() + 10)
     fraction = (known * seen + 5 * middle) / (known + 5)
 

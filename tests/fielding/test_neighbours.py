@@ -9,6 +9,7 @@ import dpstrata as dps
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.questionnaires.counts import count_rows
 from dpstrata.fielding.questionnaires.estimates import estimate_questions
+from dpstrata.fielding.releases.categories import estimate_shares
 from dpstrata.fielding.releases.mean import MeanFielding
 from dpstrata.fielding.releases.microdata import Moments, estimate_from_moments
 from dpstrata.fielding.releases.sums import SumsFielding
@@ -58,6 +59,39 @@ def test_sums_of_a_stratum_without_an_answer_are_noise_alone():
     assert result.largest_bias == pytest.approx(0.4)
 
 
+def test_every_row_says_how_far_a_neighbour_can_shift_it():
+    """A domain is wrong by at most the share of its own people who are in empty strata, times the range."""
+    strata = dps.Strata([400, 600, 500, 300], names=list("abcd"), extra={"half": ["x", "x", "y", "y"]})
+    plan = dps.design(strata, epsilon=1, total=90, answers=(0, 10), release="sums", domains=["half"])
+    m = np.array([5, 0, 6, 7])
+    result = SumsFielding().estimate(plan, strata.names, [2.0, 0.0, 3.0, 4.0], m)
+    assert [row.largest_bias for row in result.rows] == pytest.approx([10 / 3, 6, 0, 0, 10, 0, 0])
+    assert result.largest_bias == pytest.approx(10 / 3)
+    assert result.total.largest_bias == pytest.approx(6000)
+    assert result.strata[-3].largest_bias == 10.0
+    last = tuple(line[-1] for line in result.table.rows)
+    assert (result.table.header[-1], last) == ("bias at most", ("3.333", "6", "", "", "10", "", ""))
+    full = SumsFielding().estimate(plan, strata.names, [2.0, 1.0, 3.0, 4.0], [5, 5, 6, 7])
+    assert {row.largest_bias for row in full.rows} == {0.0}
+    assert full.table.header[-1] == "invited"
+
+
+def test_reported_strata_of_classes_say_what_their_cells_borrow():
+    names = [f"{region} | {sex}" for region in ("north", "south") for sex in "fm"]
+    extra = {"region": ["north", "north", "south", "south"], "sex": list("fmfm")}
+    strata = dps.Strata([300, 100, 200, 200], names=names, extra=extra)
+    plan = dps.design(strata, epsilon=1, total=90, answers=["p", "q", "r"], classes="sex")
+    counts = np.array([[4, 2, 3], [0, 0, 0], [3, 3, 3], [5, 2, 1]])
+    result = estimate_shares(plan, counts)
+    found = {(row.group, row.category): row.largest_bias for row in result.rows}
+    assert found == pytest.approx(
+        {("all", "p"): 0.125, ("all", "q"): 0.125, ("all", "r"): 0.125}
+        | {("north", name): 0.25 for name in "pqr"}
+        | {("south", name): 0.0 for name in "pqr"}
+    )
+    assert [line[-1] for line in result.table.rows] == ["0.125"] * 3 + ["0.25"] * 3 + [""] * 3
+
+
 @pytest.mark.parametrize("domains", [(), ("half",)])
 def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
     strata = dps.Strata([400, 600, 500, 300], extra={"half": ["a", "a", "b", "b"]})
@@ -85,12 +119,87 @@ def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
     assert result.whole.estimate == pytest.approx(1300 / 1800, abs=1e-4)
 
 
+def figures_published(plan, m, seed):
+    """Publish means without noise of made-up answers, so many in each stratum, and estimate from them."""
+    rng = np.random.default_rng(seed)
+    reports = {
+        name: rng.integers(0, 2, count).astype(float).tolist()
+        for name, count in zip(plan.strata.names, m, strict=True)
+    }
+    noise = {f"{grid.column}={grid.group}": 0 for grid in figure_grids(plan, m)}
+    columns = MeanFielding().published(plan, reports, noise, lambda number: None)
+    return columns, {name: np.mean(values or [0]) for name, values in reports.items()}
+
+
+def test_a_group_in_which_nobody_answered_takes_the_figure_of_another():
+    strata = dps.Strata([400, 600, 500, 300], extra={"part": ["a", "b", "b", "c"]})
+    plan = dps.design(strata, epsilon=1, total=90, answers="binary", release="mean", domains=["part"])
+    m = np.array([5, 8, 4, 0])
+    columns, means = figures_published(plan, m, 3)
+    by_group = dict(zip(columns["group"], zip(columns["mean"], columns["answers"], strict=True), strict=True))
+    assert by_group["c"] == (None, 0)
+    result = MeanFielding().estimate(plan, *columns.values())
+    a, b, c = result.domains
+    assert (c.taken_from, c.answers, a.taken_from) == ("b", 0, "")
+    assert (c.estimate, c.standard_error, c.lower, c.upper) == (
+        b.estimate,
+        b.standard_error,
+        b.lower,
+        b.upper,
+    )
+    assert b.estimate == pytest.approx((600 * means["2"] + 500 * means["3"]) / 1100, abs=1e-4)
+    assert result.whole.estimate == pytest.approx((400 * a.estimate + 1400 * b.estimate) / 1800)
+    assert result.whole.standard_error == pytest.approx(
+        np.hypot(400 * a.standard_error, 1400 * b.standard_error) / 1800
+    )
+    assert result.largest_bias == pytest.approx(300 / 1800)
+    assert [row.largest_bias for row in result.domains] == [0.0, 0.0, 1.0]
+    assert "part: c (as b)" in repr(result)
+    matrix = result.covariance.matrix
+    assert np.diag(matrix) == pytest.approx([row.standard_error**2 for row in result.listed])
+    assert matrix[3, 4] == pytest.approx(matrix[3, 3])  # b and c are one figure
+
+
+@pytest.mark.parametrize("m", [[5, 0, 4, 7, 0, 6], [5, 0, 0, 7, 3, 6], [0, 0, 4, 7, 3, 6]])
+def test_groups_of_several_columns_each_look_for_their_own_neighbours(m):
+    """A stratum without an answer may be alone in one column and have neighbours in the other."""
+    strata = dps.Strata(
+        [400, 600, 500, 300, 200, 350], extra={"half": list("aaabbb"), "third": list("xyzxyz")}
+    )
+    plan = dps.design(
+        strata, epsilon=1, total=120, answers="binary", release="mean", domains=["half", "third"]
+    )
+    m = np.array(m)
+    columns, means = figures_published(plan, m, 5)
+    spent, K = np.zeros(6), report_steps(plan)
+    for grid in figure_grids(plan, m):
+        spent[grid.strata] += np.array(grid.weights) * K / grid.scale
+    allowed = np.log1p(np.expm1(1) * strata.sizes / np.maximum(m, 1))
+    assert np.all(spent <= allowed * (1 + 1e-12))
+    assert spent.max() > 0
+    assert plan.budgets_given(m) == pytest.approx(spent, rel=1e-4)
+    result = MeanFielding().estimate(plan, *columns.values())
+    sizes = strata.sizes
+    for row in result.domains:
+        members = [i for i, label in enumerate(strata.extra[row.column]) if label == row.group]
+        full = [i for i in members if m[i]]
+        if not full:
+            assert row.taken_from
+            continue
+        nearest = [min(full, key=lambda j: (abs(j - i), j)) for i in members]
+        expected = sum(sizes[i] * means[strata.name(j)] for i, j in zip(members, nearest, strict=True))
+        assert row.estimate == pytest.approx(expected / sizes[members].sum(), abs=1e-3)
+    assert np.diag(result.covariance.matrix) == pytest.approx(
+        [row.standard_error**2 for row in result.listed]
+    )
+
+
 def test_a_question_that_nobody_answered_in_a_stratum():
     questions = dps.Questionnaire(
         [
-            dps.Question("a", "category", categories=list("abcdef")),
+            dps.Question("a", "category", blank=False, categories=list("abcdef")),
             dps.Question("b", "scale", lower=1, upper=5),
-            dps.Question("all", "yes_no", everyone=True),
+            dps.Question("all", "yes_no", blank=False, everyone=True),
         ]
     )
     strata = dps.Strata([400, 500, 600], names=["x", "y", "z"])
@@ -111,6 +220,22 @@ def test_a_question_that_nobody_answered_in_a_stratum():
     assert set(result.stand_ins) == {"a"}
     assert "a: nobody answered in 1 stratum; it takes the result" in repr(result)
     assert "by at most 0.2667." in repr(result)
+    assert by_place["a", "c", "all"].largest_bias == pytest.approx(400 / 1500)
+    assert (taken.largest_bias, own.largest_bias, by_place["b", "mean", "x"].largest_bias) == (1, 0, 0)
     for row in result.rows:
         low, high = (1, 5) if row.question == "b" else (0, 1)
         assert low <= row.lower <= row.upper <= high
+
+
+@pytest.mark.parametrize("release", ["microdata", "sums"])
+def test_a_domain_without_an_answer_says_whose_result_it_has(release):
+    strata = dps.Strata([400, 600, 500], names=list("abc"), extra={"half": ["x", "x", "y"]})
+    plan = dps.design(strata, epsilon=1, total=90, answers=(0, 10), domains=["half"], release=release)
+    if release == "sums":
+        result = SumsFielding().estimate(plan, list("abc"), [3.0, 4.0, 0.0], [5, 6, 0])
+    else:
+        names = list("aaaabbbb")
+        result = dps.estimate_means(plan, names, [dps.noise_answer(plan, name, 5) for name in names])
+    assert [(row.group, row.taken_from) for row in result.domains] == [("x", ""), ("y", "x")]
+    assert [row.taken_from for row in result.strata] == ["", "", "b"]
+    assert result.whole.taken_from == ""

@@ -9,6 +9,8 @@ import pytest
 
 import dpstrata as dps
 from commands import run
+from dpstrata.fielding.intervals.shares import Reports
+from dpstrata.fielding.questionnaires.figures import _reported_variances
 from dpstrata.fielding.questionnaires.files import RawRow
 from dpstrata.fielding.releases.rows import RowsFielding
 from dpstrata.fielding.releases.tables import TablesFielding
@@ -21,8 +23,10 @@ def test_every_published_number_has_noise_of_its_own():
     """Answers that read alike once they are joined are still two entries."""
     questions = dps.Questionnaire(
         [
-            dps.Question("a", "category", categories=["bread", "bread and butter"], together="t"),
-            dps.Question("b", "category", categories=["butter and jam", "jam"], together="t"),
+            dps.Question(
+                "a", "category", blank=False, categories=["bread", "bread and butter"], together="t"
+            ),
+            dps.Question("b", "category", blank=False, categories=["butter and jam", "jam"], together="t"),
         ]
     )
     strata = dps.Strata([3000, 3000])
@@ -45,7 +49,9 @@ def test_every_published_number_has_noise_of_its_own():
 def test_standard_errors_know_the_noise_of_replaced_rows():
     """Even where all reported answers agree, or a stratum has one."""
     strata = dps.Strata([60, 60])
-    questions = dps.Questionnaire([dps.Question("a", "yes_no"), dps.Question("b", "scale", lower=1, upper=5)])
+    questions = dps.Questionnaire(
+        [dps.Question("a", "yes_no", blank=False), dps.Question("b", "scale", lower=1, upper=5)]
+    )
     plan = dps.design(strata, questionnaire=questions, epsilon=1, total=24)
     cells = [0] * plan.total
     forms = [
@@ -58,13 +64,31 @@ def test_standard_errors_know_the_noise_of_replaced_rows():
     assert any("too few for a reliable standard error" in note for note in result.notes)
 
 
+def test_one_answer_under_the_office_s_noise_does_not_decide_on_the_variance_of_others():
+    """Of 110 answers beside one: without bias, and within what 110 answers tell."""
+    rng = np.random.default_rng(19)
+    m, noise, ones = np.array([110.0, 1.0]), 8.0, np.ones(2)
+    q, d = 0.1 / 1.2 * ones, ones / 1.2
+    seen = q + 0.3 * d
+    true = seen * (1.0 - seen) / m
+    found = []
+    for _ in range(1000):
+        counts = rng.binomial(m.astype(int), seen) + rng.normal(0.0, math.sqrt(noise), 2)
+        known = Reports(counts, m, ones, q, d, noise * ones)
+        found.append(_reported_variances(known, np.array([1000, 60])))
+    north, alone = np.transpose(found)
+    assert north.mean() == pytest.approx(true[0], rel=0.02)
+    assert np.quantile(north, [0.05, 0.95]) == pytest.approx(true[0], rel=0.2)
+    assert true[1] < alone.mean() <= 0.25
+
+
 def test_a_census_has_no_sampling_error_however_many_forms_a_question_is_on():
     strata = dps.Strata([400, 400])
     questions = dps.Questionnaire(
         [
-            dps.Question("a", "category", categories=list("abcdef")),
-            dps.Question("b", "category", categories=list("abcdef")),
-            dps.Question("all", "yes_no", everyone=True),
+            dps.Question("a", "category", blank=False, categories=list("abcdef")),
+            dps.Question("b", "category", blank=False, categories=list("abcdef")),
+            dps.Question("all", "yes_no", blank=False, everyone=True),
         ]
     )
     plan = dps.design(

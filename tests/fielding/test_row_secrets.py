@@ -150,6 +150,77 @@ def test_no_answer_in_refusals(tmp_path, step, devices, changes, caplog, capfd):
     assert not CANARIES.search(done.stdout + done.stderr + caplog.text + "".join(capfd.readouterr()))
 
 
+@pytest.mark.parametrize("first", ["canary-4321,parrot,0,0,43210", "anna,parrot,rent,rent,43210"])
+@pytest.mark.parametrize("step", STEPS)
+def test_no_answer_in_refusals_of_a_file_without_a_header(tmp_path, step, first):
+    """Two answers alike look like two columns of the same name."""
+    survey(tmp_path, step, devices=False)
+    below = "canary-1,parrot,rent,1,43211\ncanary-2,south,own,0,43212\n"
+    (tmp_path / "answers.csv").write_text(f"{first}\n{below}")
+    with pytest.raises(dps.InputError, match="first row looks like data") as caught:
+        release(tmp_path, step)
+    said = said_by(caught.value)
+    assert not CANARIES.search(said)
+    assert not re.search(r"'0'|anna|rent", said)
+    assert not (tmp_path / "ledger.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        ("Anna,Parrot,Castle,Teapot,Sofa", "it has 5 other columns, and may lack a header"),
+        ("Anna,Parrot,Castle,Castle,Sofa", "columns 3 and 4 have the same name"),
+        ("person,region,home,Teapot,Sofa", "it has 'home' and 4 other columns"),
+        ("person, REGION,Castle,Teapot,Sofa", "column 2 differs from it in case or space only"),
+    ],
+)
+@pytest.mark.parametrize("step", STEPS)
+def test_only_names_that_were_asked_for_are_in_refusals_of_a_header(tmp_path, step, first, words):
+    """Nothing about this first row says that it is somebody's."""
+    survey(tmp_path, step, devices=False)
+    (tmp_path / "answers.csv").write_text(f"{first}\nb,north,rent,coffee,none\nc,south,rent,coffee,none\n")
+    with pytest.raises(dps.InputError, match=re.escape(words)) as caught:
+        release(tmp_path, step)
+    said = said_by(caught.value)
+    assert not re.search("anna|parrot|castle|teapot|sofa", said, re.IGNORECASE)
+    assert not (tmp_path / "ledger.json").exists()
+
+
+@pytest.mark.parametrize("people", ["canary-4321,a\ncanary-4322,b\n", "parrot,a\nben,b\nanna,a\n"])
+def test_no_id_in_refusals_of_a_frame_without_a_header(tmp_path, people):
+    survey(tmp_path, "publish", devices=False)
+    (tmp_path / "people.csv").write_text(people)
+    frame = ["people.csv", "--id", "person", "--stratum", "region", "--out", "new.csv"]
+    for arguments in (["frame"], ["draw", "design.json"]):
+        done = run(tmp_path, *arguments, *frame)
+        assert done.returncode == 2
+        assert "first row looks like data" in " ".join(done.stderr.split())
+        assert not CANARIES.search(done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("devices", [False, True])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_form_that_was_not_dealt_is_refused_before_anything_is_spent(tmp_path, step, devices):
+    survey(tmp_path, step, devices=devices)
+    with open(tmp_path / "sample.csv", newline="") as file:
+        dealt = {row["person"]: row["form"] for row in csv.DictReader(file)}
+    rows = [row | {"form": dealt[row["person"]]} for row in read(tmp_path)]
+    rows[0]["form"] = ""
+    rows[1]["form"] = str(3 - int(rows[1]["form"]))
+    rows[2]["form"] = "parrot"
+    write(tmp_path / "answers.csv", rows)
+    words = "column 'form', lines 3 and 4: the form must be the one that this person was dealt"
+    with pytest.raises(dps.InputError, match=words) as caught:
+        release(tmp_path, step)
+    assert not CANARIES.search(said_by(caught.value))
+    assert not (tmp_path / "ledger.json").exists()
+    assert not (tmp_path / "out.csv").exists()
+    for row in rows[1:3]:
+        row["form"] = dealt[row["person"]]
+    write(tmp_path / "answers.csv", rows)
+    assert release(tmp_path, step).answers == len(rows)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

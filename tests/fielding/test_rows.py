@@ -1,8 +1,10 @@
 """A questionnaire in the field: forms are dealt, rows randomised, tables published once, estimates unbiased."""
 
 import csv
+import html
 import json
 import runpy
+import sys
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -16,16 +18,17 @@ from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.privatize import privatize
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.questionnaires.files import RawRow
+from dpstrata.fielding.questionnaires.rows import share_in
 from row_surveys import estimate_once
 
 QUESTIONS = dps.Questionnaire(
     [
-        dps.Question("smokes", "yes_no"),
-        dps.Question("drinks", "yes_no"),
-        dps.Question("home", "category", categories=["rent", "own", "other"], together="living"),
+        dps.Question("smokes", "yes_no", blank=False),
+        dps.Question("drinks", "yes_no", blank=False),
+        dps.Question("home", "category", blank=False, categories=["rent", "own", "other"], together="living"),
         dps.Question("trust", "scale", lower=1, upper=5, together="living"),
         dps.Question("income", "number", lower=0, upper=100),
-        dps.Question("ill", "yes_no", everyone=True),
+        dps.Question("ill", "yes_no", blank=False, everyone=True),
     ]
 )
 SIZES = {"north": 800, "south": 1500}
@@ -226,6 +229,11 @@ def test_from_rows_to_estimates(survey, devices):
             assert abs(row.estimate - truth()[row.question, row.answer]) < 6 * row.standard_error
     ledger = json.loads((folder / "ledger.json").read_text())
     assert [entry["question"] for entry in ledger["entries"]] == ["questionnaire"]
+    assert [entry.get("raw") for entry in ledger["entries"]] == [None if devices else True]
+    published = dps.find_published(plan, folder / "published.csv", folder / "design.json")
+    page = html.unescape(dps.results_html(plan, result, published))
+    assert ("nothing protects them against the office" in page) is not devices
+    assert (" ".join(plan.privacy["sentences"][1:]) in page) is devices
     with pytest.raises(dps.InputError):  # once only
         released(folder, plan)
     ids = {row["person"] for row in read(folder / "sample.csv")}
@@ -243,7 +251,7 @@ def _blank(rows):
     [
         ("smokes", "perhaps-canary", "column 'smokes', lines .*: the answer must be yes or no"),
         ("home", "castle-canary", "column 'home', lines .*: the answer must be rent, own, other"),
-        ("trust", "2.5", "column 'trust', lines .*: the answer must be 1 to 5"),
+        ("trust", "2.5", "column 'trust', lines .*: the answer must be 1 to 5 in whole steps"),
         ("income", "100.5", "column 'income', lines .*: the answer must be 0 to 100"),
         ("ill", "7331", "column 'ill', lines .*: the answer must be yes or no"),
     ],
@@ -267,6 +275,8 @@ def test_what_is_no_answer_is_refused_with_its_place_alone(survey, column, value
 def test_a_row_with_a_blank_does_not_count(survey):
     plan, folder, _ = survey
     write_answers(folder, devices=False, plan=plan, change=_blank)
+    with pytest.raises(dps.InputError, match=r"\. 1 row was incomplete and left out\. Wait for more answers"):
+        released(folder, plan)
     done = released(folder, plan, accept_response=True)
     assert (done.answers, done.blank) == (plan.total - 1, 1)
 
@@ -313,10 +323,20 @@ def test_the_same_bytes_make_the_same_row():
     assert len({row.cell for row in rows}) > 1 or form.replaced < 0.2
 
 
-def test_the_example_runs(capsys):
+def test_the_example_runs(capsys, tmp_path, monkeypatch):
+    """To a table with a figure for every answer, and a chart of those that are shares."""
     script = Path(__file__).parents[2] / "examples" / "questionnaire.py"
+    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path / "results")])
     runpy.run_path(str(script), run_name="__main__")
-    lines = capsys.readouterr().out.splitlines()
+    written, *lines = capsys.readouterr().out.splitlines()
+    assert written.endswith("results.svg")
+    with open(tmp_path / "results" / "results.csv", newline="", encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    assert [row["group"] for row in table].count("all") == 9
+    assert {row["column"] for row in table} == {"all", "stratum"}
+    chart = (tmp_path / "results" / "results.svg").read_text(encoding="utf-8")
+    for line in ("smokes: yes", "help: nobody", "help: family", "help: professional"):
+        assert line in chart
     assert "1,500 of 6,800 people" in lines[0]
     assert len(lines) == 2 + 9
     for line in lines[2:]:
@@ -330,9 +350,9 @@ def test_the_example_runs(capsys):
 def test_names_of_columns_of_the_field_are_no_questions():
     for name in ("cell", "Form", " stratum "):
         with pytest.raises(dps.QuestionnaireError, match="must be none of cell, form, stratum"):
-            dps.Question(name, "yes_no")
+            dps.Question(name, "yes_no", blank=False)
     with pytest.raises(dps.QuestionnaireError, match="must not contain"):
-        dps.Question("a|b", "yes_no")
+        dps.Question("a|b", "yes_no", blank=False)
 
 
 @pytest.mark.parametrize("survey", ["sums"], indirect=True)
@@ -357,9 +377,31 @@ def test_rows_from_data_frames_and_odd_values():
     assert dps.noise_row(plan, "north", np.int64(1), answers).form == 1
     with pytest.raises(dps.InputError, match="answers must be a mapping"):
         dps.noise_row(plan, "north", 1, list(answers.values()))
-    for odd in ([1, 2], np.array([1, 2]), {"a": 1}):
+    with pytest.raises(dps.InputError, match=r"no stratum \['north'\]"):
+        dps.noise_row(plan, ["north"], 1, answers)
+    for odd in ([1, 2], np.array([1, 2]), {"a": 1}, 10**5000):
         with pytest.raises(dps.InputError, match="the answer must be"):
             dps.noise_row(plan, "north", 1, dict.fromkeys(answers, odd))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "words"),
+    [
+        pytest.param(dps.Question("q", "yes_no", blank=False), 10**5000, "yes or no", id="endless"),
+        (dps.Question("q", "scale", lower=1, upper=5), 2.5, "1 to 5 in whole steps"),
+        (dps.Question("q", "scale", lower=0, upper=1, step=0.25), 0.3, "0 to 1 in steps of 0.25"),
+        (
+            dps.Question("q", "number", lower=0, upper=8000),
+            "1,500",
+            "0 to 8,000, written without thousands separators",
+        ),
+        (dps.Question("q", "number", lower=0, upper=100), 101, "0 to 100"),
+    ],
+)
+def test_a_refusal_says_how_an_answer_must_be_written(question, answer, words):
+    with pytest.raises(dps.InputError) as caught:
+        share_in(question, answer, "here")
+    assert str(caught.value) == f"here: the answer must be {words}."
 
 
 def test_options_that_would_be_ignored_are_refused():

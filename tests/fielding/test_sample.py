@@ -3,9 +3,7 @@
 import hashlib
 import json
 import os
-import sqlite3
 import stat
-from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 
@@ -381,35 +379,6 @@ def test_a_digest_of_a_frame_is_that_of_its_people_in_any_kind_of_file(survey):
     ]
     digests = {draw_sample(plan, each, bytes(range(32))).frame_digest for each in (frame, *frames)}
     assert len(digests) == 1
-
-
-def test_databases_that_cannot_be_a_frame_say_what_to_do(tmp_path):
-    for name in ("p.db", "p.sqlite"):
-        with closing(sqlite3.connect(tmp_path / name)) as connection:
-            connection.execute("CREATE TABLE people (person, region TEXT)")
-            connection.execute("INSERT INTO people VALUES ('canary', 'a'), (7, 'a'), (x'00', 'b')")
-            connection.commit()
-    (tmp_path / "junk.db").write_text("canary " * 1000)
-    (tmp_path / "broken.db").write_bytes((tmp_path / "p.db").read_bytes()[:1500])
-    (tmp_path / "folder.db").mkdir()
-    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
-        connection.execute("CREATE TABLE folk AS SELECT 1 AS person, 'a' AS region")
-    for name, table, words in (
-        ("p.db", "people", "got blob in column 'person' of"),
-        ("p.sqlite", None, r"is a database: name the table .* \(table\); it has 'people'\."),
-        ("p.sqlite", "folk", "p.sqlite has no table 'folk'; it has 'people'."),
-        ("broken.db", "people", "broken.db cannot be read"),
-        ("junk.db", "people", "junk.db cannot be read as a frame: it is not a DuckDB database."),
-        ("folder.db", "people", "folder.db cannot be read as a frame"),
-        ("d.duckdb", "people", "d.duckdb has no table 'people'; it has 'folk'."),
-        ("d.duckdb", None, r"name the table that lists the people \(table\); it has 'folk'."),
-    ):
-        with pytest.raises(dps.InputError, match=words) as caught:
-            frame_strata(open_frame(tmp_path / name, id="person", stratum="region", table=table))
-        assert "canary" not in str(caught.value)
-    assert frame_strata(
-        open_frame(tmp_path / "d.duckdb", id="person", stratum="region", table="Folk")
-    ).names == ("a",)
 
 
 @pytest.mark.parametrize("changed", ["frame_digest", "frame_digest_of"])

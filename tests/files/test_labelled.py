@@ -46,6 +46,16 @@ def test_labels_are_shown_where_every_value_has_one(tmp_path, ending):
     assert (strata.names, strata.sizes.tolist()) == (("north", "söuth"), [2, 2])
 
 
+@pytest.mark.parametrize("ending", [".dta", ".sav"])
+def test_codes_with_the_same_label_are_not_taken_for_one(tmp_path, ending):
+    path = tmp_path / f"people{ending}"
+    write = pyreadstat.write_dta if ending == ".dta" else pyreadstat.write_sav
+    data = pd.DataFrame({"person": [1, 2, 3], "region": [1, 8, 9]})
+    write(data, str(path), variable_value_labels={"region": {1: "north", 8: "other", 9: "other"}})
+    strata = frame_strata(open_frame(path, id="person", stratum="region"))
+    assert (strata.names, strata.sizes.tolist()) == (("north", "other (8)", "other (9)"), [1, 1, 1])
+
+
 def test_portable_files_have_codes(tmp_path):
     table = read_table(written(tmp_path, ".por"))
     assert table.columns["REGION"] == [1, 2, 1, 2]

@@ -1,4 +1,4 @@
-"""Estimates in R: the lines of the documentation, and R's own survey package as a second opinion."""
+"""Estimates and designs in R: the lines of the documentation, and R's own survey package as a second opinion."""
 
 import csv
 import importlib.util
@@ -33,7 +33,9 @@ def of_page():
 
 def in_r(folder, script):
     """Run R, which must be there."""
-    assert shutil.which("Rscript"), "R is missing. Install it: apt-get install r-cran-survey"
+    assert shutil.which("Rscript"), (
+        "R is missing. Install it: apt-get install r-cran-survey r-cran-reticulate"
+    )
     (folder / "run.R").write_text(script, encoding="utf-8")
     done = subprocess.run(["Rscript", "run.R"], capture_output=True, text=True, cwd=folder, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -144,7 +146,10 @@ def test_without_the_finite_population_r_finds_the_same_covariances(tmp_path, an
 
 def test_what_is_not_known_is_not_zero_in_r(tmp_path):
     questions = dps.Questionnaire(
-        [dps.Question("home", "category", categories=TENURES), dps.Question("ill", "yes_no")]
+        [
+            dps.Question("home", "category", blank=False, categories=TENURES),
+            dps.Question("ill", "yes_no", blank=False),
+        ]
     )
     plan = dps.design(STRATA, questionnaire=questions, epsilon=2, total=300, forms=[["home", "ill"]])
     plan.save(tmp_path / "design.json")
@@ -171,4 +176,52 @@ def test_what_is_not_known_is_not_zero_in_r(tmp_path):
         + lines_of_page()
         + "known <- svycontrast(result, c('home=rent, all' = 1, 'home=own, all' = -1))\n"
         "stopifnot(is.finite(SE(known)), is.na(vcov(result)['home=rent, all', 'ill=yes, all']))\n",
+    )
+
+
+@pytest.fixture
+def reticulate(tmp_path, monkeypatch):
+    """Give R this Python, and the files of the page."""
+    monkeypatch.setenv("RETICULATE_PYTHON", sys.executable)
+    for kind, name, text in of_page()[0]:
+        if kind == "file":
+            (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_design_made_in_r_is_the_one_made_here(reticulate):
+    shown = in_r(reticulate, 'source("plan.R")\nwrite.csv(sizes, "sizes.csv")')
+    here = dps.design(
+        dps.Strata([900, 600], names=["north", "south"]), epsilon=1, total=300, answers="binary"
+    )
+    assert dps.load_design(reticulate / "from-r.json").digest == here.digest
+    assert "Proven optimal" in shown
+    with open(reticulate / "sizes.csv", newline="") as file:
+        found = {name: int(size) for name, size in list(csv.reader(file))[1:]}
+    assert found == dict(zip(here.strata.names, here.sample_sizes.tolist(), strict=True))
+
+
+def test_estimates_made_in_r_are_those_made_here(reticulate):
+    in_r(
+        reticulate,
+        'source("try.R")\nwrite.csv(answers[c("stratum", "sent")], "sent.csv", row.names = FALSE)\n'
+        'write.csv(estimates, "found.csv", row.names = FALSE)\n'
+        'write.csv(covariance, "matrix.csv", row.names = FALSE)',
+    )
+    with open(reticulate / "sent.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    plan = dps.load_design(reticulate / "from-r.json")
+    result = dps.estimate_means(plan, [row["stratum"] for row in rows], [float(row["sent"]) for row in rows])
+    known = [(row.estimate, row.lower, row.upper) for row in result.listed]
+    assert numbers_in(reticulate / "found.csv") == pytest.approx(np.array(known), rel=1e-6)
+    assert numbers_in(reticulate / "matrix.csv") == pytest.approx(result.covariance.matrix, rel=1e-6)
+
+
+def test_mistakes_and_single_strata_are_as_the_page_says(reticulate):
+    in_r(
+        reticulate,
+        'library(reticulate)\ndps <- import("dpstrata")\n'
+        'strata <- dps$Strata(sizes = list(900), names = list("north"))\n'
+        "said <- tryCatch(dps$design(strata, epsilon = -1, total = 30), error = conditionMessage)\n"
+        'stopifnot(length(strata$names) == 1, grepl("epsilon must lie between", said))',
     )

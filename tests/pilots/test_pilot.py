@@ -4,15 +4,15 @@ import csv
 import json
 import math
 import secrets
-import subprocess
-import sys
 import warnings
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
+import commands
 import dpstrata as dps
 from dpstrata.fielding.answer_files import read_noised
 from dpstrata.fielding.draw import draw
@@ -25,6 +25,7 @@ from dpstrata.fielding.sample import draw_sample
 from dpstrata.pilots.pilot import pilot_weight
 from extent import few
 from listed import Listed
+from report_reader import Reader, require_closed
 
 OPTIONS = {"epsilon": 1.0, "pilot_epsilon": 0.3, "total": 400, "pilot_total": 120}
 COLUMNS = {"id": "person", "stratum": "region", "answer": "yes"}
@@ -326,10 +327,7 @@ def test_the_weight_is_fixed_before_any_answer():
 def test_the_commands(survey):
     folder, frame, _ = survey
 
-    def run(*arguments):
-        command = [sys.executable, "-m", "dpstrata", *arguments]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
-
+    run = partial(commands.run, folder)
     (folder / "strata.csv").write_text("stratum,size\nnorth,1500\nsouth,1500\n")
     budgets = ["--epsilon", "1", "--pilot-epsilon", "0.3", "--total", "400", "--pilot-total", "120"]
     kind = ["--answers", "binary", "--mechanism", "randomized_response"]
@@ -353,6 +351,9 @@ def test_the_commands(survey):
     both = run("estimate", "design.json", "second/noised.csv", *waves, "--json")
     assert both.returncode == 0, both.stderr
     assert json.loads(both.stdout)["estimates"][0]["answers"] == 400
+    written = run("estimate", "design.json", "second/noised.csv", *waves, "--report", "results.html")
+    assert written.returncode == 0, written.stderr
+    require_report_of_two_waves((folder / "results.html").read_text())
     for arguments, words in (
         (["pilot", "strata.csv", *budgets[2:]], "needs --epsilon and --total"),
         (
@@ -364,6 +365,37 @@ def test_the_commands(survey):
     ):
         wrong = run(*arguments)
         assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
+
+
+def require_report_of_two_waves(page):
+    """Require that a report of results says what each wave was, and that both kept one promise."""
+    require_closed(page)
+    report = Reader(page)
+    text = " ".join(report.text.split())
+    assert "two waves, epsilon = 1 in both together" in text
+    assert "from 400 answers from 400 invitations in two waves" in text
+    assert "There were two waves" in text
+    assert "More was spent" not in text
+    assert (
+        "First wave: The ledger lists noised.csv, unchanged, as released under this design; it added" in text
+    )
+    assert "Second wave: The ledger lists noised.csv, unchanged" in text
+    assert "by a factor of at most 2.72 (epsilon = 1), beyond" in text
+    assert "both waves together, which spend epsilon = 0.3 and 0.7." in text
+    assert "nothing protects them against the office" in text  # a batch at the office, in both waves
+    assert "local epsilon at most" not in text
+    waves = report.table("The two waves")
+    assert [(wave["promise"], wave["invited"]) for wave in waves] == [
+        ("epsilon = 0.3", "120"),
+        ("epsilon = 0.7", "280"),
+    ]
+    *_, everyone = report.table("People, invitations and answers")
+    assert (everyone["invited"], everyone["answered"]) == ("400", "400")
+    again = "estimate design.json second/noised.csv --pilot pilot.json --pilot-answers first/noised.csv"
+    assert f"dpstrata {again} --report results.html" in text
+    planned, estimated = report.table("Standard errors")
+    assert (planned["variance"], estimated["variance"]) == ("planned", "estimated")
+    assert float(planned["standard error"]) == pytest.approx(float(estimated["standard error"]), rel=0.5)
 
 
 def test_a_pilot_has_one_main_wave_and_is_what_it_says(survey):

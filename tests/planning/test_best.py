@@ -10,7 +10,8 @@ import pytest
 import dpstrata as dps
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.variances import planned_variance
-from dpstrata.designs.choice import better_mechanism, valid_mechanisms
+from dpstrata.designs.choice import better_mechanism, better_releases, valid_mechanisms
+from dpstrata.survey.releases import kind_of
 from earlier import design_of_document
 from extent import few
 
@@ -234,6 +235,16 @@ def test_the_comparison_does_not_depend_on_the_release_that_was_designed():
     assert "sums, of answers noised on devices at 3" in repr(compared)
     with pytest.raises(dps.InputError, match="device_epsilon must be at least 1e-6, got device_epsilon=0"):
         dps.compare_releases(dps.design(PAPER, **options), device_epsilon=0)
+
+
+@pytest.mark.parametrize("epsilon", [97, 100])
+def test_a_release_with_devices_is_compared_and_suggested_at_no_more_than_the_largest_budget(epsilon):
+    plan = dps.design(PAPER, epsilon=epsilon, total=200)
+    assert plan.local_epsilons.min() > 100
+    assert dps.compare_releases(plan).table()["device_epsilon"] == [None, 100, 100, None, None]
+    offered = [inputs.device_epsilon for inputs in kind_of("sums").alternatives(plan)]
+    assert offered == [100, None]
+    better_releases(plan)
 
 
 def test_a_promise_that_two_layers_cannot_keep_is_compared_without_them():

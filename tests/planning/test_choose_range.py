@@ -160,7 +160,7 @@ def test_a_design_says_it_all_or_nothing_does():
         ({"prior": "excess:3"}, "prior must say how amounts are distributed "),
         (
             {"prior": "uniform:0:1"},
-            "prior must be lognormal:MU:SIGMA, gamma:SHAPE:SCALE or excess:AMOUNT, got",
+            "prior must be lognormal:MU:SIGMA, gamma:SHAPE:SCALE or a file of reference values, got",
         ),
     ],
 )
@@ -280,3 +280,14 @@ def test_both_waves_of_a_pilot_say_it_once():
     estimates = dps.estimate_means(first, *answers), dps.estimate_means(main, *field(main))
     both = dps.combine_waves(first, main, *estimates)
     assert both.notes.count(SAID) == 1
+
+
+def test_the_command_names_its_prior_as_its_help_does(tmp_path):
+    done = commands.run(tmp_path, "choose-range", "lognormal:0", "--sample-size", 1000, "--local-epsilon", 4)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "Error: PRIOR must be lognormal:MU:SIGMA, gamma:SHAPE:SCALE or a file of reference values, got "
+        "'lognormal:0'.\n",
+    )
+    done = commands.run(tmp_path, "choose-range", "lognormal:0:1", "--sample-size", 0, "--local-epsilon", 4)
+    assert done.stderr.startswith("Error: --sample-size must be at least 1")

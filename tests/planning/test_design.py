@@ -343,6 +343,7 @@ def test_the_signature_is_pinned():
         "prior",
         "response_rate",
         "proportion",
+        "classes",
         "gone",
     ]
     options = [each for name, each in parameters.items() if name not in ("strata", "gone")]

@@ -190,9 +190,8 @@ def test_commands(tmp_path, strata):
     assert [row["device_epsilon"] for row in swept] == [1, 3]
     assert run(tmp_path, "design", *asked, "--total", "300", "--out", "design.json").returncode == 0
     assert "all larger" in run(tmp_path, "sensitivity", "design.json").stdout
-    refused = run(tmp_path, "compare-releases", "design.json")
-    assert refused.returncode != 0
-    assert "supports one question only" in " ".join(refused.stderr.split())
+    compared = json.loads(run(tmp_path, "compare-releases", "design.json", "--json").stdout)
+    assert (compared["release"], compared["device_epsilon"]) == (["microdata", "sums"], [None, 3.0])
 
 
 # --- every pair of kinds ---------------------------------------------------------------------------
@@ -226,6 +225,23 @@ def test_questions_of_two_kinds(first, second, release):
         if questionnaire is together:
             assert [set(form.questions) for form in plan.forms] == [{"a", "b"}]
             assert published in ([], [{"a", "b"}])
+
+
+def test_some_may_get_the_questions_for_everyone_alone(tmp_path):
+    """Where another question makes rows much noisier: nobody gave such a form, and none is refused."""
+    categories = [str(case) for case in range(8)]
+    questionnaire = dps.Questionnaire(
+        [question("a", "category", categories=categories, everyone=True), question("b", "scale")]
+    )
+    strata = dps.Strata([400, 600])
+    plan = dps.design(strata, questionnaire=questionnaire, epsilon=2, total=100, **SUMS)
+    assert [form.questions for form in plan.forms] == [("a", "b"), ("a",)]
+    assert plan.certificate.optimal
+    assert plan.forms_bound.relative_gap < 0.01
+    one = dps.design(strata, questionnaire=questionnaire, forms=[["a", "b"]], epsilon=2, total=100, **SUMS)
+    assert plan.standard_error <= one.standard_error
+    plan.save(tmp_path / "design.json")
+    assert dps.load_design(tmp_path / "design.json") == plan
 
 
 # --- refused ---------------------------------------------------------------------------------------
@@ -355,5 +371,24 @@ def test_single_answers_are_not_noised(release):
     plan = dps.design(dps.Strata([400, 600]), questionnaire=three(), epsilon=1, total=60, **release)
     with pytest.raises(dps.InputError, match="randomises whole rows; use noise_row"):
         dps.noise_answer(plan, "1", 1.0)
-    with pytest.raises(dps.NotAvailableError, match="compare_releases supports one question only"):
-        dps.compare_releases(plan)
+
+
+def test_every_release_of_a_questionnaire_is_compared(strata):
+    """Either way round the rows are the designs that someone would get who asked for that release."""
+    asked = {"questionnaire": three(), "epsilon": 1, "total": 60}
+    rows, tables = dps.design(strata, **asked), dps.design(strata, **asked, **SUMS)
+    for plan in (rows, tables):
+        compared = dps.compare_releases(plan, device_epsilon=SUMS["device_epsilon"])
+        assert [(each.release, each.device_epsilon) for each in compared.options] == [
+            ("microdata", None),
+            ("sums", SUMS["device_epsilon"]),
+        ]
+        assert [each.design.variance for each in compared.options] == [rows.variance, tables.variance]
+        assert not any(compared.table()["office_sees_raw_answers"])
+        assert compared.table()["office_epsilon"][1] == SUMS["device_epsilon"]
+        assert "typical standard error" in repr(compared)
+        assert [each.design is plan for each in compared.options].count(True) == 1
+    assert dps.compare_releases(tables).options[1].design is tables
+    other = dps.compare_releases(tables, device_epsilon=1.5).options[1].design
+    assert other.inputs.device_epsilon == 1.5
+    assert other.variance > tables.variance

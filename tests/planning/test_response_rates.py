@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
+from dpstrata.fielding.response import check_response
 from problems import PAPER_SDS, PAPER_SIZES, plain_inverses
 
 PAPER = dps.Strata(PAPER_SIZES, PAPER_SDS)
@@ -55,7 +56,7 @@ def test_everyone_answering_changes_nothing():
 @pytest.mark.parametrize(
     ("more", "options", "words"),
     [
-        ({}, {"total": 60}, r"people who would answer allow \(55\), got total=60"),
+        ({}, {"total": 60}, r"people who would answer allow \(55\), got total=60\.$"),
         (
             {"mins": [20, 1]},
             {"total": 30},
@@ -72,6 +73,27 @@ def test_more_invitations_than_would_answer_name_both_sides(more, options, words
     strata = dps.Strata([30, 50], [0.3, 0.3], response_rates=[0.5, 0.8], **more)
     with pytest.raises(dps.InfeasibleError, match=words):
         dps.design(strata, epsilon=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("release", "leave_out"),
+    [
+        ("sums", "leave the response rate out: the"),
+        ("microdata", "leave the response rate out: the"),
+        ("mean", r"leave the response rate out and publish sums \(release='sums'\): the"),
+    ],
+)
+@quietly
+def test_who_wants_to_ask_everyone_is_told_how(release, leave_out):
+    strata = dps.Strata([30, 50], [0.3, 0.3])
+    words = (
+        rf"allow \(48\), got total=80\. To ask everyone, {leave_out} promise then holds whoever answers\.$"
+    )
+    with pytest.raises(dps.InfeasibleError, match=words):
+        dps.design(strata, epsilon=1, total=80, release=release, response_rate=0.6)
+    plan = dps.design(strata, epsilon=1, total=80, release="sums" if release == "mean" else release)
+    for answers in ([0, 1], [18, 30], [30, 50]):
+        assert check_response(plan, np.array(answers)).epsilon == 1.0
 
 
 def test_someone_must_answer():

@@ -88,7 +88,7 @@ def test_a_smaller_one_does_not_reach_domains():
 
 
 def test_a_smaller_one_does_not_reach_questions():
-    asked = dps.Questionnaire([dps.Question("smokes", "yes_no", target_se=0.06)])
+    asked = dps.Questionnaire([dps.Question("smokes", "yes_no", blank=False, target_se=0.06)])
     options = {"questionnaire": asked, "epsilon": 1.0, "release": "sums"}
     found = dps.solve_epsilon(
         dps.Strata([7000, 8000]), solve_for="device_epsilon", at_most=600, digits=2, **options
@@ -179,13 +179,19 @@ def test_where_no_budget_is_enough_the_limit_is_named():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"at_most": 100}, r"^a design needs one of |^solve_epsilon needs a precision to reach"),
+        ({}, r"^solve_epsilon needs a precision to reach: target_se, "),
+        ({"at_most": 100}, r"^solve_epsilon needs a precision to reach: target_se, "),
+        ({"domains": {"region": None}}, r"^solve_epsilon needs a precision to reach: target_se, "),
         ({"budget": 100.0}, r"^solve_epsilon needs a precision to reach: target_se, "),
         (
             {"target_se": 0.1, "epsilon": 1.0},
-            r"^epsilon is what solve_epsilon finds, so it cannot be given\.$",
+            r"^epsilon is the budget to be found, so it cannot be given; to find the other budget, pass "
+            r"solve_for='device_epsilon'\.$",
         ),
-        ({"target_se": 0.1, "total": 9}, r"^total cannot be used with solve_epsilon; give at_most\.$"),
+        (
+            {"target_se": 0.1, "total": 9},
+            r"^total cannot be used where a budget is to be found; give at_most\.$",
+        ),
         ({"target_se": 0.1, "digits": 0}, r"^digits must be a whole number from 1 to 6, got digits=0\.$"),
         (
             {"target_se": 0.1, "digits": 2.5},
@@ -220,7 +226,10 @@ def test_the_command(tmp_path):
     assert f"The next smaller, {found.missed.value:g}, misses it: " in shown
     refused = commands.run(tmp_path, *flags, "--epsilon", 1)
     assert refused.returncode == 2
-    assert refused.stderr == "Error: --epsilon is what solve_epsilon finds, so it cannot be given.\n"
+    assert refused.stderr == (
+        "Error: --epsilon is the budget to be found, so it cannot be given; to find the other budget, pass "
+        "--solve-for device_epsilon.\n"
+    )
 
 
 def _write(path):

@@ -25,10 +25,6 @@ def test_strata_keep_their_order():
     assert places == sorted(places)
 
 
-def test_many_strata_become_points():
-    assert dps.plot(make_plan(60)).spec["mark"]["type"] == "point"
-
-
 @pytest.mark.parametrize(
     ("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("json", b"{")]
 )

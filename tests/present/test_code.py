@@ -1,13 +1,12 @@
 """The generated programs are run, and what they make is compared with the design they came from."""
 
 import json
-import subprocess
-import sys
 import warnings
 
 import pytest
 
 import dpstrata as dps
+from commands import run_line
 from dpstrata.files.writing import write_table
 from dpstrata.present.report.code import (
     command_line,
@@ -89,10 +88,7 @@ def test_the_command_line_gives_the_same_design(plan, tmp_path):
     write_table(strata_columns(plan), tmp_path / "my 'strata'.csv")
     command = command_line(plan, strata="my 'strata'.csv")
     assert command.startswith("dpstrata design ")
-    shell = command.replace("dpstrata", f"'{sys.executable}' -m dpstrata", 1)
-    done = subprocess.run(
-        shell, shell=True, executable="/bin/sh", cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
+    done = run_line(tmp_path, command)
     assert done.returncode == 0, done.stderr
     assert dps.load_design(tmp_path / "design.json") == plan
 
@@ -128,6 +124,16 @@ def test_names_cannot_leave_their_quotes():
     assert run_python(code).strata.names == tuple(wicked)
 
 
+def test_names_in_any_language_can_be_read():
+    """But none that would be shown in another order than it is read."""
+    plain, turned = ["Região", "Zürich", "東京"], ["\u202etxt", "שלום", "a\u200bb"]
+    plan = dps.design(dps.Strata([700] * 6, [0.3] * 6, names=[*plain, *turned]), epsilon=1, total=60)
+    code = python_code_with_strata(plan, out=None)
+    assert all(f'"{name}"' in code for name in plain)
+    assert not any(name in code for name in turned)
+    assert run_python(code).strata.names == (*plain, *turned)
+
+
 def test_many_strata_are_read_from_a_file():
     plan = dps.design(dps.Strata([700] * 50, [0.3] * 50), epsilon=1, total=500)
     assert 'from_file("strata.csv")' in python_code_with_strata(plan)
@@ -148,7 +154,6 @@ def test_both_waves_of_a_pilot_are_made_again(tmp_path, monkeypatch):
     write_table(strata_columns(first), tmp_path / "strata.csv")
     for plan, out in ((first, "pilot.json"), (main, "design.json")):
         (tmp_path / out).unlink()
-        shell = command_line(plan, out=out).replace("dpstrata", f"'{sys.executable}' -m dpstrata", 1)
-        done = subprocess.run(shell, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        done = run_line(tmp_path, command_line(plan, out=out))
         assert done.returncode == 0, done.stderr
         assert dps.load_design(tmp_path / out).digest == plan.digest

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import itertools
 import re
-import subprocess
 import sys
 import warnings
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from commands import run
 from dpstrata.present.report.tables import noise_in_words
 from earlier import design_of_document
 from report_reader import Reader, require_closed
@@ -144,6 +144,11 @@ def test_what_noises_an_answer_is_said(mechanism, words, questions):
     assert noise_in_words(plan).startswith(words)
 
 
+def test_categories_are_listed_as_what_an_answer_can_be():
+    plan = dps.design(dps.Strata([70, 90]), epsilon=1, total=30, answers=["rent", "own"])
+    assert "; answers are one of rent, own. The smaller" in noise_in_words(plan)
+
+
 def test_proof_promise_and_digest_are_those_of_the_design(made):
     plan, _, reader = made
     privacy = plan.privacy
@@ -254,17 +259,25 @@ def test_on_the_command_line(tmp_path):
     plan = dps.design(FOUR, epsilon=1, total=200, mechanism="laplace")
     plan.save(tmp_path / "design.json")
 
-    def run(*words):
-        command = [sys.executable, "-m", "dpstrata", "report", *words]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-
-    done = run("design.json", "--out", "r.html", "--title", "Mine")
+    done = run(tmp_path, "report", "design.json", "--out", "r.html", "--title", "Mine")
     assert done.returncode == 0, done.stderr
     assert "checked. Report written to r.html." in done.stdout
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == dps.report_html(plan, title="Mine")
     changed = (tmp_path / "design.json").read_text().replace('"sample_size": 62', '"sample_size": 61')
     (tmp_path / "changed.json").write_text(changed)
-    refused = run("changed.json", "--out", "c.html")
+    refused = run(tmp_path, "report", "changed.json", "--out", "c.html")
     assert refused.returncode == 2
     assert "Error: " in refused.stderr
     assert not (tmp_path / "c.html").exists()
+
+
+def test_where_everyone_is_asked_nothing_is_compared():
+    strata = dps.Strata([40, 60], names=["north", "south"])
+    options = {"epsilon": 1, "answers": "binary", "release": "sums"}
+    everyone, some = (dps.design(strata, total=total, **options) for total in (100, 99))
+    sentence = "Everyone is asked, so every other allocation is the same as this one."
+    for plan, alone in ((everyone, True), (some, False)):
+        page = dps.report_html(plan)
+        assert (sentence in page) == (sentence in repr(plan)) == alone
+        assert ("Other allocations" not in page) == ("Other allocations" not in repr(plan)) == alone
+        assert ("beside Neyman" not in page) == alone

@@ -1,10 +1,13 @@
 import json
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.planning.curves import epsilon_rows, precision_rows
+from dpstrata.present.charts.allocations import allocations
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
 from earlier import design_of_document
 
@@ -104,17 +107,110 @@ def test_epsilon_is_on_a_log_axis_with_the_plan_marked():
     assert "this design" not in texts(chart)  # one line needs no legend
 
 
-def test_parts_add_up_to_the_variance_of_every_rival():
+def test_parts_are_in_one_unit_and_add_up_to_the_error_of_every_rival():
     plan = dps.design(FOUR, epsilon=1, total=200, mechanism="laplace")
     chart = parts_chart(plan)
-    bars = chart.spec["layer"][0]["data"]["values"]
+    bars = chart.spec["layer"][0]
     sums = {}
-    for row in bars:
+    for row in bars["data"]["values"]:
         sums[row["allocation"]] = sums.get(row["allocation"], 0.0) + row["part"]
-    assert list(sums.values()) == pytest.approx([row.variance for row in plan.compare()])
-    assert bars[1]["part"] == pytest.approx(plan.variance_parts.privacy)
-    assert "standard error 0.0196" in texts(chart)
-    assert "standard error 0.0295" in texts(chart)
+    assert list(sums.values()) == pytest.approx([row.standard_error for row in plan.compare()])
+    assert bars["encoding"]["x"]["title"] == "standard error of the estimated mean"
+    share = plan.variance_parts.privacy / plan.variance
+    assert bars["data"]["values"][1]["part"] == pytest.approx(share * plan.standard_error)
+    assert {"0.0196", "0.0295"} <= set(texts(chart))
+    other = parts_chart(dps.design(FOUR, epsilon=1, total=200, objective="trace"))
+    ends = layers(other, "text")[0]["data"]["values"]
+    assert [float(row["label"]) for row in ends] == pytest.approx([row["part"] for row in ends], rel=0.01)
+    assert other.spec["layer"][0]["encoding"]["x"]["title"] == "objective"
+    questions = dps.Questionnaire([dps.Question("a", "yes_no"), dps.Question("b", "scale", lower=1, upper=5)])
+    several = dps.design(
+        FOUR, questionnaire=questions, epsilon=1, device_epsilon=3, release="sums", total=200
+    )
+    bars = parts_chart(several).spec["layer"][0]
+    assert bars["encoding"]["x"]["title"] == "typical standard error, as a share of the range"
+    first = sum(row["part"] for row in bars["data"]["values"][:2])
+    assert first == pytest.approx(several.standard_error)
+
+
+def test_scales_do_not_jump_while_a_slider_moves():
+    """Ends of axes are round numbers: over small steps of epsilon and of the total they change rarely."""
+    ends = {"parts": [], "budgets": [], "allocation": [], "precision": [], "first": [], "epsilon": []}
+    steps = range(30)
+    for i in steps:
+        plan = dps.design(FOUR, epsilon=1.01**i, total=200 + 2 * i, mechanism="laplace")
+        rows, best = precision_rows(plan, points=4)
+        precise = precision_chart(rows, best=best, total=plan.total, value=plan.precision)
+        curve = epsilon_chart(epsilon_rows(plan, points=4), epsilon=1.01**i, value=plan.precision)
+        (line,) = layers(precise, "line")
+        ends["parts"].append(parts_chart(plan).spec["layer"][0]["encoding"]["x"]["scale"]["domain"][1])
+        ends["budgets"].append(budgets_chart(plan).spec["layer"][0]["encoding"]["y"]["scale"]["domain"][1])
+        ends["allocation"].append(dps.plot(plan).spec["encoding"]["y"]["scale"]["domain"][1])
+        ends["precision"].append(tuple(line["encoding"]["y"]["scale"]["domain"]))
+        ends["first"].append(rows[0]["total"])
+        ends["epsilon"].append(tuple(layers(curve, "line")[0]["encoding"]["y"]["scale"]["domain"]))
+    for name, seen in ends.items():
+        jumps = sum(one != other for one, other in pairwise(seen))
+        assert jumps <= 2, (name, seen)
+
+
+def test_one_colour_has_one_meaning():
+    """What a series is called decides its colour, on every chart; no colour has two meanings."""
+    plan = dps.design(FOUR, epsilon=1, total=200)
+    rows, best = precision_rows(plan, points=3)
+    questions = dps.Questionnaire([dps.Question("smokes", "yes_no"), dps.Question("votes", "yes_no")])
+    asked = dps.design(
+        FOUR, questionnaire=questions, epsilon=1, device_epsilon=4, release="sums", at_most=900
+    )
+    charts = [
+        dps.plot(plan),
+        parts_chart(plan),
+        precision_chart(rows, best=best, total=200),
+        allocations(plan, {"held plan": plan.sample_sizes, "this plan": plan.sample_sizes}, "Two"),
+        dps.plot(asked),
+    ]
+    colours, meanings = {}, {}
+    for chart in charts:
+        for layer in chart.spec.get("layer", [chart.spec]):
+            scale = layer["encoding"].get("color", {}).get("scale")
+            for name, colour in zip(scale["domain"], scale["range"], strict=True) if scale else ():
+                meaning = "this design" if name == "this plan" else name
+                assert colours.setdefault(meaning, colour) == colour
+                assert meanings.setdefault(colour, meaning) == meaning
+    assert len(colours) == 8
+
+
+@pytest.mark.parametrize("k", [13, 40, 41, 401])
+def test_beyond_twelve_strata_the_allocation_is_a_multiple_of_neymans(k):
+    plan = many(k)
+    chart = dps.plot(plan)
+    (points,) = layers(chart, "point")
+    rows = points["data"]["values"]
+    neyman = plan.compare()[1].sample_sizes
+    if k <= 400:
+        assert [row["ratio"] for row in rows] == pytest.approx(plan.sample_sizes / neyman)
+    else:
+        assert sum(row["strata"] for row in rows) == k
+        assert sum(row["people"] * row["strata"] for row in rows) == pytest.approx(plan.total)
+        assert sum(row["beside"] * row["strata"] for row in rows) == pytest.approx(neyman.sum())
+    low, high = points["encoding"]["x" if k <= 40 else "y"]["scale"]["domain"]
+    assert low * high == pytest.approx(1)  # once as many stands in the middle
+    assert low <= min(row["ratio"] for row in rows)
+    assert max(row["ratio"] for row in rows) <= high
+    assert "as a multiple of Neyman" in chart.spec["description"]
+    assert chart.svg().startswith("<svg")
+
+
+def test_every_chart_says_in_words_what_it_shows():
+    plan = dps.design(FOUR, epsilon=1, total=200, local_epsilon_cap=5)
+    assert dps.plot(plan).spec["description"].startswith("People invited in every stratum. D: this design ")
+    assert "% from privacy; Neyman" in parts_chart(plan).spec["description"]
+    assert budgets_chart(plan).spec["description"].endswith("with a cap of 5.")
+    precise = precision_chart(CURVE, best=1000, total=400).spec["description"]
+    assert precise == (
+        "Standard error, from 0.035 at 100 interviews to 0.05 at 9,000 interviews. This plan has 0.03 "
+        "with 400 interviews. Beyond 1,000 interviews, more of them reduce precision (shaded)."
+    )
 
 
 def test_budgets_are_those_of_one_answer_with_the_cap():
@@ -149,12 +245,7 @@ def test_many_strata_are_counted_not_drawn_one_by_one():
     rows = chart.spec["layer"][0]["data"]["values"]
     assert len(rows) <= 30
     assert sum(row["strata"] for row in rows) == 3000
-    points = dps.plot(plan).spec["data"]["values"]
-    assert len(points) <= 90
-    for name, sizes in (("this design", plan.sample_sizes), ("Neyman", plan.compare()[1].sample_sizes)):
-        mine = [row for row in points if row["allocation"] == name]
-        assert sum(row["strata"] for row in mine) == 3000
-        assert sum(row["people"] * row["strata"] for row in mine) == pytest.approx(sizes.sum())
+    assert len(layers(dps.plot(plan), "point")[0]["data"]["values"]) <= 30
     assert len(chart.svg()) + len(dps.plot(plan).svg()) + len(parts_chart(plan).svg()) < 150_000
 
 

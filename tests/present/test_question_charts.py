@@ -46,9 +46,9 @@ def test_questions_are_grouped_by_form_in_the_picture(plan):
 def test_questions_for_everyone_come_first_and_figures_of_nothing_are_left_out():
     questions = dps.Questionnaire(
         [
-            dps.Question("a", "yes_no"),
-            dps.Question("b", "category", categories=[*"uvwxyz"]),
-            dps.Question("c", "yes_no", everyone=True),
+            dps.Question("a", "yes_no", blank=False),
+            dps.Question("b", "category", blank=False, categories=[*"uvwxyz"]),
+            dps.Question("c", "yes_no", blank=False, everyone=True),
         ]
     )
     plan = small_plan(

@@ -1,12 +1,11 @@
 """What a report of a questionnaire says, read back and compared; the code it shows is run."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 
 import dpstrata as dps
+from commands import run_line
 from dpstrata.files.writing import write_table
 from dpstrata.present.report.code import command_line, python_code, python_code_with_strata, strata_columns
 from report_reader import Reader, require_closed
@@ -123,10 +122,7 @@ def test_the_python_of_a_report_gives_the_same_design(plan, tmp_path, monkeypatc
 
 def test_the_command_of_a_report_gives_the_same_design(plan, tmp_path):
     written(plan, tmp_path)
-    shell = command_line(plan).replace("dpstrata", f"'{sys.executable}' -m dpstrata", 1)
-    done = subprocess.run(
-        shell, shell=True, executable="/bin/sh", cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
+    done = run_line(tmp_path, command_line(plan))
     assert done.returncode == 0, done.stderr
     assert dps.load_design(tmp_path / "design.json") == plan
 

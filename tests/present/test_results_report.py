@@ -1,6 +1,7 @@
 """What a report of results says, read back and compared with the estimates and the ledger."""
 
 import csv
+import html
 import json
 
 import numpy as np
@@ -83,14 +84,32 @@ def test_every_estimate_is_in_the_report(tmp_path, kind):
     people = report.table("People, invitations and answers")
     strata = [] if kind == "mean" else plan.sample_sizes.tolist()
     assert [int(row["answered"]) for row in people] == [*strata, plan.total]
-    (error,) = report.table("Standard errors, and the variance")
-    causes = [float(error[name][:-1]) for name in ("who is asked", "devices", "office")]
-    assert sum(causes) == pytest.approx(100, abs=1.5)
-    assert (causes[1] > 0) == (plan.inputs.release == "microdata" or plan.inputs.device_epsilon is not None)
-    assert (causes[2] > 0) == (plan.inputs.release != "microdata")
-    assert "as released under this design, at an epsilon of 2." in page
+    errors = report.table("Standard errors, and the variance")
+    shows_spread = kind != "mean"
+    assert [row["variance"] for row in errors] == ["planned", "estimated"][: 1 + shows_spread]
+    assert ("They have planned figures only." in page) == (not shows_spread)
+    for row in errors:
+        causes = [float(row[name][:-1]) for name in ("who is asked", "devices", "office")]
+        assert sum(causes) == pytest.approx(100, abs=1.5)
+        on_devices = plan.inputs.release == "microdata" or plan.inputs.device_epsilon is not None
+        assert (causes[1] > 0) == on_devices
+        assert (causes[2] > 0) == (plan.inputs.release != "microdata")
+    whole = [row.standard_error for row in result.rows if row.column == "all"]
+    got = np.linalg.norm(whole) * (np.sqrt(0.5) if len(whole) > 1 else 1.0)
+    if shows_spread:
+        assert float(errors[1]["standard error"]) == pytest.approx(got, rel=0.06)
+    assert "as released under this design; it added epsilon = 2 to what was spent." in page
     assert "Nothing else was released" in page
+    raw = plan.inputs.release == "microdata"  # devices could have noised them, and did not
+    assert published.entry.raw is raw
+    assert ("randomised them itself, so nothing protects them against the office." in page) == raw
+    against_the_office = " ".join(plan.privacy["sentences"][1:])
+    assert (against_the_office in html.unescape(page)) == (not raw)
+    assert plan.privacy["sentences"][0] in html.unescape(page)
     assert ("clipped to" in page) == (kind == "clipped")
+    reach = 0.5 * plan.inputs.answers.range
+    wide = sum(row.upper - row.lower > reach for row in result.rows)
+    assert (f"In {wide} of {len(shown)} row" in page) == (wide > 0)
     assert "canary" not in page
     assert published.digest in page
 
@@ -105,6 +124,82 @@ def test_a_file_that_no_ledger_lists_is_said(tmp_path):
         page = dps.results_html(plan, result, given)
         assert "No ledger lists the file of these results" in page
         assert "No ledger beside" in page
+
+
+def test_wide_intervals_of_groups_are_counted(tmp_path):
+    strata = dps.Strata([4000, 8], names=["north", "south"])
+    plan = dps.design(strata, epsilon=2, total=1500, answers="binary")
+    plan.save(tmp_path / "design.json")
+    counted = zip(strata.names, plan.sample_sizes, strict=True)
+    rows = [f"{name},{i % 2}" for name, number in counted for i in range(number)]
+    (tmp_path / "out.csv").write_text("stratum,answer\n" + "\n".join(rows) + "\n")
+    result = dps.estimate(tmp_path / "design.json", tmp_path / "out.csv", stratum="stratum", answer="answer")
+    page = dps.results_html(plan, result)
+    assert "In 1 of 3 rows the interval covers more than half of all possible values: south." in page
+
+
+def test_what_a_neighbour_can_shift_is_in_the_report_and_in_files(tmp_path):
+    """Of the domain that lacks a stratum as well as of the whole, each with its own largest bias."""
+    strata = dps.Strata([400, 600, 500], names=list("abc"), extra={"half": ["x", "x", "y"]})
+    options = {"answers": (0, 10), "release": "sums", "domains": ["half"]}
+    plan = dps.design(strata, epsilon=1, total=90, **options)
+    plan.save(tmp_path / "design.json")
+    (tmp_path / "sums.csv").write_text("stratum,sum,answers\na,30,10\nb,3,0\nc,50,12\n")
+    command = ["estimate", "design.json", "sums.csv", "--out", "estimates.csv", "--report", "r.html"]
+    done = run(tmp_path, *command)
+    assert done.returncode == 0, done.stderr
+    assert "bias at most" in done.stdout
+    with open(tmp_path / "estimates.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["of"] for row in rows] == ["mean", "total", *["mean"] * 5]
+    assert [(row["column"], float(row["largest_bias"])) for row in rows] == [
+        ("all", 4.0),
+        ("total", 6000.0),
+        ("half", 6.0),
+        ("half", 0.0),
+        ("stratum", 0.0),
+        ("stratum", 10.0),
+        ("stratum", 0.0),
+    ]
+    shown = Reader((tmp_path / "r.html").read_text()).table("Estimates")
+    assert [row["bias at most"] for row in shown] == ["4", "6", "", "", "10", ""]
+
+
+def test_a_file_that_was_altered_is_said_first(tmp_path):
+    plan, result = fielded(tmp_path, KINDS["numbers"])
+    released = (tmp_path / "out.csv").read_bytes()
+    (tmp_path / "out.csv").write_bytes(released[:-2] + (b"1" if released[-2:-1] != b"1" else b"2") + b"\n")
+    published = dps.find_published(plan, tmp_path / "out.csv")
+    assert (published.entry, published.others) == (None, ("out.csv",))
+    page = dps.results_html(plan, result, published)
+    header = page[: page.index("<main>")]
+    first = header.index('class="caution"')
+    assert header.index("out.csv differs from what the ledger records as released") - first < 20
+    assert "No ledger" not in page
+    assert "The ledger does not list out.csv as it is now" in page
+    assert "unchanged, as released" not in page
+
+
+def test_a_second_release_is_said_with_what_was_spent_in_all(tmp_path):
+    plan, result = fielded(tmp_path, KINDS["numbers"])
+    dps.privatize(
+        tmp_path / "design.json",
+        tmp_path / "answers.csv",
+        sample=tmp_path / "sample.csv",
+        answer="canary",
+        out=tmp_path / "second.csv",
+        id="person",
+        stratum="region",
+        key_file=tmp_path / "draw.key",
+        again=True,
+    )
+    for name in ("out.csv", "second.csv"):
+        published = dps.find_published(plan, tmp_path / name)
+        assert published.spent.epsilon > 2
+        page = dps.results_html(plan, result, published)
+        header, promise = page[: page.index("<main>")], page[page.index(">The promise that was kept<") :]
+        assert f"More was spent than this design promises: {published.spent.in_words} in all" in header
+        assert f"have spent {published.spent.in_words}. That is more than epsilon = 2," in promise
 
 
 def test_the_noise_of_answers_and_that_of_the_office_add_up():
@@ -125,13 +220,19 @@ def test_the_noise_of_answers_and_that_of_the_office_add_up():
             assert device == pytest.approx(0.0 if "release" in options else privacy)
 
 
-def test_a_questionnaire_on_the_command_line(tmp_path):
+def published_questionnaire(folder):
+    """Write a design and tables that were published with it, and return the design."""
     plan = small_plan()
-    plan.save(tmp_path / "design.json")
+    plan.save(folder / "design.json")
     rows = published_tables(plan)
     text = "stratum,form,table,entry,count,answers\n"
     text += "".join(f'{a},{b},"{c}","{d}",{e},{f}\n' for a, b, c, d, e, f in rows)
-    (tmp_path / "published.csv").write_text(text)
+    (folder / "published.csv").write_text(text)
+    return plan
+
+
+def test_a_questionnaire_on_the_command_line(tmp_path):
+    plan = published_questionnaire(tmp_path)
     done = run(tmp_path, "estimate", "design.json", "published.csv", "--report", "r.html", "--json")
     assert done.returncode == 0, done.stderr
     estimates = json.loads(done.stdout)["estimates"]
@@ -142,15 +243,121 @@ def test_a_questionnaire_on_the_command_line(tmp_path):
     assert page.count("<svg") == len({row["question"] for row in estimates})
     asked = Reader(page).table("What was asked")
     assert [row["question"] for row in asked] == [question.name for question in plan.questions]
+    assert "<h2>Ratios</h2>" not in page
     done = run(tmp_path, "estimate", "design.json", "published.csv", "--report", "r.txt")
     assert done.returncode == 2
     assert "a report file must end in .html or .pdf" in done.stderr
     done = run(tmp_path, "estimate", "design.json", "published.csv", "--report", "r.pdf", "--title", "Pilot")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
-    for more in (["--pilot", "p.json"], ["--engine", "spark"]):
-        done = run(tmp_path, "estimate", "design.json", "published.csv", "--report", "x.html", *more)
-        assert (done.returncode, "--report is not available" in done.stderr) == (2, True), done.stderr
+    command = ["estimate", "design.json", "published.csv", "--report", "x.html"]
+    done = run(tmp_path, *command, "--engine", "spark")
+    assert (done.returncode, "--report is not available" in done.stderr) == (2, True), done.stderr
+    errors = Reader(page).table("Standard errors, and the variance")
+    estimated = [row["estimate"] for row in errors if row["variance"] == "estimated"]
+    assert estimated == ["smokes", "drinks", "home"]  # of the others sums of levels are published
+    assert len(errors) == len(plan.questions) + len(estimated)
+
+
+def labelled_plan():
+    """Design a questionnaire in two languages, two questions of which are kept together."""
+    german = dps.Translation("de", "Wo wohnen Sie?", labels=["zur Miete", "im Eigentum"])
+    same = {"categories": ["a", "b"], "labels": ["alike", "alike"], "blank": False}
+    questions = dps.Questionnaire(
+        [
+            dps.Question("smokes", "yes_no", text="Do you smoke?", labels=["Never", "I do"], together="g"),
+            dps.Question(
+                "home",
+                "category",
+                categories=["rent", "own"],
+                text="Where do you live?",
+                labels=["I rent", "I own"],
+                translations=[german],
+                together="g",
+            ),
+            dps.Question("twins", "category", **same),
+            dps.Question("votes", "yes_no", blank=False, labels=["No, never", "Yes, always"]),
+        ],
+        language="en",
+    )
+    return small_plan(questionnaire=questions)
+
+
+def answers_shown(page):
+    """Collect what answers are called in the tables of estimates."""
+    found = [each["rows"] for each in Reader(page).tables if each["caption"].startswith("Estimates")]
+    return {row[1] for header, *rows in found if header[1] == "answer" for row in rows}
+
+
+def test_answers_are_shown_as_respondents_read_them(tmp_path):
+    plan = labelled_plan()
+    plan.save(tmp_path / "design.json")
+    rows = "".join(f'{a},{b},"{c}","{d}",{e},{f}\n' for a, b, c, d, e, f in published_tables(plan))
+    (tmp_path / "published.csv").write_text(f"stratum,form,table,entry,count,answers\n{rows}")
+    result = dps.estimate(tmp_path / "design.json", tmp_path / "published.csv")
+    codes = [row.answer for row in result.rows]
+    ratio = result.ratio(("home", "rent"), ("home", ["rent", "own"]))
+    page = dps.results_html(plan, result, ratios=[ratio])
+    shown = answers_shown(page)
+    for code, label in {
+        "yes": "I do",
+        "no answer": "no answer",
+        "rent": "I rent",
+        "no and own": "Never and I own",
+        "a": "a",  # two answers that are called alike keep their codes
+        "rent / rent + own": "I rent / I rent + I own",
+    }.items():
+        assert label in shown, (code, shown)
+    assert "Yes, always" in page
+    asked = {row["question"]: row["answers"] for row in Reader(page).table("What was asked")}
+    assert asked["smokes"] == "I do, Never, or blank"
+    assert asked["home"] == "I rent, I own, or blank"
+    assert asked["votes"] == "Yes, always, No, never"
+    assert "rent" not in shown
+    german = dps.results_html(plan, result, ratios=[ratio], language="de")
+    ratios = "zur Miete / zur Miete + im Eigentum"
+    assert {"zur Miete", "Never and im Eigentum", ratios} <= answers_shown(german)
+    assert "Wo wohnen Sie?" in german
+    assert "Where do you live?" not in german
+    assert [row.answer for row in result.rows] == codes
+    with pytest.raises(dps.InputError, match=r"be a language of the questionnaire \(en, de\), got .*fr"):
+        dps.results_html(plan, result, language="fr")
+    with pytest.raises(dps.InputError, match="be left out here"):
+        dps.results_html(small_plan(), result, language="fr")
+
+
+def test_ratios_are_in_the_report(tmp_path):
+    published_questionnaire(tmp_path)
+    asked = [
+        "--ratio",
+        "home=own|other",
+        "--over",
+        "home=rent",
+        "--ratio",
+        "home=rent",
+        "--over",
+        "smokes=yes",
+    ]
+    command = ["estimate", "design.json", "published.csv", "--report", "r.html", "--json"]
+    done = run(tmp_path, *command, *asked)
+    assert done.returncode == 0, done.stderr
+    estimates = json.loads(done.stdout)["estimates"]
+    page = (tmp_path / "r.html").read_text()
+    require_closed(page)
+    of_home = [row for row in estimates if row["question"] == "home / home"]
+    assert of_home
+    ratios = page[page.index(">Ratios<") : page.index(">Where the error comes from<")]
+    assert ratios.count("<svg") == 1
+    assert ratios.count("own + other / rent") == len(of_home)
+    assert "follows from those of the numerator and the denominator" in ratios
+    assert "standard errors to both sides" not in ratios
+    assert "The ratio home / smokes (rent / yes) is left out for the whole" in ratios
+    assert any(row["estimate"] > row["upper"] for row in estimates)
+    assert "Estimates beyond what is possible are drawn at the end of their interval." in page
+    beyond = any(not row["lower"] <= row["estimate"] <= row["upper"] for row in of_home)
+    assert ("Estimates beyond" in ratios) == beyond
+    again = "estimate design.json published.csv --ratio 'home=own|other' --over home=rent"
+    assert f"{again} --ratio home=rent --over smokes=yes --report results.html" in html.unescape(page)
 
 
 def published_tables(plan):

@@ -11,6 +11,7 @@ from dpstrata.present.report.tables import beliefs_table
 from dpstrata.present.report.words import (
     goal_in_words,
     headline,
+    neighbours_in_words,
     neyman_cost_in_words,
     odds_in_words,
     three_digits,
@@ -198,3 +199,13 @@ def test_cautions():
     assert not any("office" in words for words in cautions(quiet(FOUR, **sums, device_epsilon=3)))
     weak = cautions(quiet(FOUR, **sums, device_epsilon=9))
     assert any("A device epsilon of 9 hardly protects anyone from the office" in words for words in weak)
+
+
+def test_the_order_of_neighbours_is_declared():
+    strata = dps.Strata([400, 300, 200, 100], extra={"half": list("aabb"), "reported_stratum": list("xyxy")})
+    plan = dps.design(strata, epsilon=1, total=50, domains=["half", "stratum"])
+    said = neighbours_in_words(plan)
+    assert said.endswith(
+        "in the order of this table, if possible within the same coarser stratum and half."
+    ), said
+    assert said in dps.report_html(plan)

@@ -7,7 +7,7 @@ the probabilities of all that can be published are compared between populations 
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -214,7 +214,7 @@ def _small_plan(levels, device_epsilon):
     names = [f"c{i}" for i in range(levels)]
     return dps.design(
         dps.Strata([50]),
-        questionnaire=dps.Questionnaire([dps.Question("q", "category", categories=names)]),
+        questionnaire=dps.Questionnaire([dps.Question("q", "category", blank=False, categories=names)]),
         epsilon=device_epsilon / 50,
         device_epsilon=device_epsilon,
         release="sums",
@@ -291,13 +291,39 @@ def test_too_large_a_credit_is_noticed(case):
     assert central_loss(forms, N, [math.exp(E)] * len(forms), raised) > epsilon * 1.001
 
 
+def loss_to_those_who_know(form, E, office):
+    """What is lost to someone who knows who got a form: a population of those people alone."""
+    place = {question: i for i, question in enumerate(form.questions)}
+    tables = [replace(table, questions=tuple(place[q] for q in table.questions)) for table in form.tables]
+    alone = replace(form, questions=tuple(place.values()), tables=tuple(tables))
+    return central_loss([alone], form.people, [math.exp(E)], [office])
+
+
+@pytest.mark.parametrize(("epsilon", "E"), BUDGETS)
+def test_where_everyone_is_asked_forms_need_not_be_secret(epsilon, E):
+    """Each form alone has the whole of epsilon, of tables after credit and of rows."""
+    N, forms = TABLES["everyone in the sample"]
+    e = budget_of_sample(forms, N, epsilon)
+    for form in forms:
+        assert loss_to_those_who_know(form, E, credited(e, E, len(form.rows))) <= epsilon * ROUNDING
+    for form in ROWS["everyone in the sample"][1]:
+        assert loss_to_those_who_know(form, e, 0.0) <= epsilon * ROUNDING
+
+
+@pytest.mark.parametrize("case", ["two forms", "five people"])
+def test_where_only_a_sample_is_asked_they_must_be(case):
+    N, forms = TABLES[case]
+    e = budget_of_sample(forms, N, 1.0)
+    assert max(loss_to_those_who_know(form, 8.0, e) for form in forms) > 1.05
+
+
 # --- what the library plans ------------------------------------------------------------------------
 
 
 def _questionnaire(kinds, **more):
     fields = {
-        "yes_no": {},
-        "category": {"categories": ["x", "y", "z"]},
+        "yes_no": {"blank": False},
+        "category": {"categories": ["x", "y", "z"], "blank": False},
         "scale": {"lower": 0, "upper": 2},
     }
     return dps.Questionnaire(

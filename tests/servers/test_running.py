@@ -3,7 +3,8 @@
 import pytest
 
 import dpstrata as dps
-from dpstrata.servers.running import address_of, open_socket
+from certificates import self_signed
+from dpstrata.servers.running import address_of, encryption_of, open_socket
 
 
 def test_without_a_port_the_next_free_one_is_taken():
@@ -36,3 +37,40 @@ def test_impossible_addresses(host, port, words):
 def test_the_address_is_one_that_a_browser_reaches(host, shown):
     with open_socket(host, 0) as opened:
         assert address_of(opened) == f"http://{shown}:{opened.getsockname()[1]}/"
+
+
+def test_a_certificate_and_its_key_are_taken(tmp_path):
+    assert encryption_of(None, None) is None
+    given = self_signed(tmp_path)
+    assert encryption_of(*given) == given
+
+
+@pytest.mark.parametrize(
+    ("break_it", "said"),
+    [
+        (
+            lambda cert, key: (cert, None),
+            "certificate and private_key must be given together, got one of them",
+        ),
+        (
+            lambda cert, key: (None, key),
+            "certificate and private_key must be given together, got one of them",
+        ),
+        (
+            lambda cert, key: (cert.with_name("none.pem"), key),
+            r"certificate must be a file in PEM, got .*none\.pem: No such file",
+        ),
+        (
+            lambda cert, key: (cert, key.parent),
+            r"private_key must be a file in PEM, got .*: Is a directory",
+        ),
+        (lambda cert, key: (cert, self_signed(key.parent / "other")[1]), "the key that belongs to it"),
+        (lambda cert, key: (key, key), "must be a certificate in PEM and the key that belongs to it"),
+        (lambda cert, key: self_signed(key.parent / "locked", password=b"secret"), "without a password"),
+    ],
+)
+def test_what_no_server_could_encrypt_with_is_told_in_a_sentence(tmp_path, break_it, said):
+    with pytest.raises(dps.InputError, match=said) as caught:
+        encryption_of(*break_it(*self_signed(tmp_path)))
+    assert "BEGIN" not in str(caught.value)
+    assert str(caught.value).count(". ") == 0

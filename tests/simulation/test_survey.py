@@ -9,6 +9,7 @@ import dpstrata as dps
 import problems
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.simulation.people import draw_without_replacement
+from extent import few
 from problems import OBJECTIVES, answers_of, is_additive
 
 MECHANISMS = (
@@ -65,20 +66,30 @@ def test_it_would_notice_a_wrong_variance():
     assert result.agrees()
 
 
-@pytest.mark.parametrize("release", ["microdata", "sums"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"release": "microdata", "mechanism": "laplace"},
+        {"release": "sums", "mechanism": "laplace"},
+        {"release": "sums", "mechanism": "laplace", "device_epsilon": 3},
+        {"release": "mean"},
+    ],
+    ids=["microdata", "sums", "two layers", "mean"],
+)
 @pytest.mark.parametrize("rate", [0.1, 0.33, 0.6, 0.97, 1.0])
-def test_response_rates_cost_what_was_planned(rate, release):
-    """Also with few answers: 4 to 12 are expected in each stratum."""
+def test_response_rates_cost_what_was_planned(rate, options):
+    """The standard error within 3%, in `make slow` the variance; 6 to 12 answers are expected in each stratum."""
     invited = np.array([6, 8, 12])
     sizes = np.array([800, 1201, 3000])
     mins = np.ceil(invited / rate).astype(int)
     strata = dps.Strata(
         sizes, [0.3, 0.4, 0.2], response_rates=[rate] * 3, mins=np.minimum(mins, sizes * rate)
     )
-    plan = dps.design(strata, epsilon=1, total=int(mins.sum()), release=release, mechanism="laplace")
-    result = dps.simulate(plan, dps.synthetic_population(plan), replications=40_000, seed=4)
+    plan = dps.design(strata, epsilon=1, total=int(mins.sum()), **options)
+    repeats = few(10_000, of=40_000)
+    result = dps.simulate(plan, dps.synthetic_population(plan), replications=repeats, seed=4)
     assert abs(result.bias) <= 4 * result.bias_error
-    assert result.variance == pytest.approx(plan.variance, rel=0.03)
+    assert result.variance == pytest.approx(plan.variance, rel=few(0.06, of=0.03))
     assert abs(result.variance_z) <= 4
 
 

@@ -83,7 +83,7 @@ def test_all_that_is_made_from_them_has_them():
     recorded = {*RECORDED, *OF_QUESTIONNAIRES, "default_answers"}
     assert {*InputsPart.model_fields} == recorded
     assert {part.name for part in fields(Inputs)} == {*recorded, "formulas"}
-    assert set(OF_STRATA) == {"response_rate", "proportion"}
+    assert set(OF_STRATA) == {"response_rate", "proportion", "classes"}
 
 
 def test_an_option_that_is_gone_is_only_in_documents():

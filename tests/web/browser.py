@@ -71,7 +71,7 @@ class Visit:
     def settle(self):
         """Wait until the newest design, its whole headline and its charts are there."""
         expect(self.page.locator(".headline.stale, #headline[aria-busy=true]")).to_have_count(0)
-        expect(self.page.locator("#headline, .failure")).to_be_visible()
+        expect(self.page.locator("#headline, .failure, .first.empty").first).to_be_visible()
         self.page.wait_for_load_state("networkidle")
 
     def headline(self, text):
@@ -161,6 +161,13 @@ def drop(visit, name, content):
         [name, list(content)],
     )
 
+
+# Pastes a text into an element.
+PASTE = """(cell, text) => {
+    const data = new DataTransfer();
+    data.setData("text/plain", text);
+    cell.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
+}"""
 
 FIRST = "104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118"
 

@@ -223,6 +223,7 @@ def test_table_files_are_read_as_they_stand(client, tmp_path, ending):
     assert reply.json() == {
         "name": path.name,
         "rows": 2,
+        "columns": ["stratum", "size", "sd"],
         "strata": {"stratum": ["01", "é"], "size": ["10", "20"], "sd": ["0.25", "0.5"]},
     }
 
@@ -325,6 +326,20 @@ def test_a_refusal_of_two_plans_says_which(client, four):
     error = client.post("/api/compare", json={"held": held, "current": four}).json()["error"]
     assert error["message"] == "held: total must be a whole number."
     assert error["argument"] == "total"
+
+
+def test_sentences_come_in_parts_too(client, four):
+    reply = client.post("/api/design", json=four).json()
+
+    def as_python(part):
+        if isinstance(part, str):
+            return part
+        return part["option"] if part["value"] is None else f"{part['option']}={part['value']}"
+
+    assert ["".join(map(as_python, parts)) for parts in reply["sentence_parts"]] == reply["sentences"]
+    assert {"option": "release", "value": "'sums'"} in [
+        part for parts in reply["sentence_parts"] for part in parts
+    ]
 
 
 def test_warnings_come_in_parts_too(client, four):

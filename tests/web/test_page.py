@@ -1,6 +1,7 @@
 """The page in a real browser: what people do with it, and that nothing leaves the machine meanwhile."""
 
 import random
+import re
 
 import pytest
 from browser import FIRST, drop, find_chromium, visiting
@@ -28,7 +29,15 @@ def test_it_starts_with_the_papers_strata(visit, strata):
         "D",
     ]
     expect(visit.page.locator("figure.chart canvas")).to_have_count(5)
-    expect(visit.page).to_have_title("dpstrata planner")
+    seen = visit.page.get_by_role("figure").get_by_role("img")
+    assert len(set(seen.evaluate_all("all => all.map(each => each.ariaLabel)"))) == 5
+    expect(seen.first).to_have_accessible_description(
+        re.compile("^People invited in every stratum. A: this design 104")
+    )
+    expect(visit.page.locator("main")).not_to_match_aria_snapshot('- img "Vega visualization"')
+    expect(visit.page).to_have_title(
+        "The paper's four strata: 200 people in 4 strata, ε 1 – dpstrata planner"
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -193,8 +202,9 @@ def test_shipped_examples_are_offered(visit):
 
 def test_an_empty_table_says_what_to_do(visit):
     visit.page.locator("select.example").select_option("empty")
-    expect(visit.page.locator(".headline")).to_contain_text("No strata yet")
-    expect(visit.page.locator("[aria-invalid=true]")).to_have_count(0)
+    expect(visit.page.locator(".first")).to_contain_text("No strata yet")
+    expect(visit.page.locator("[aria-invalid=true], .headline, figure.chart, .ticker")).to_have_count(0)
+    expect(visit.page).to_have_title("empty plan – dpstrata planner")
     visit.check()
     visit.cell(0, "stratum").fill("all")
     visit.cell(0, "size").fill("5000")

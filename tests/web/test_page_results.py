@@ -230,6 +230,12 @@ def test_the_keyboard_alone_is_enough(visit):
     assert outline == "solid"
 
 
+def test_sentences_name_options_as_the_page_does(visit):
+    reasons = visit.page.locator(".reasons")
+    expect(reasons).to_contain_text("publish sums (the release “")
+    expect(reasons).not_to_contain_text("release=")
+
+
 def test_the_headline_is_said_once_it_rests(visit):
     status = visit.page.locator(".headline [role=status]")
     expect(status).to_contain_text("104 + 42 + 27 + 27")
@@ -243,9 +249,24 @@ def test_a_server_that_is_gone_is_told(browser, server):
         visit.page.route("**/api/design", lambda route: route.abort())
         visit.control("total").fill("300")
         expect(visit.page.locator(".failure")).to_contain_text("The server does not answer")
-        visit.page.unroute("**/api/design")
+        assert visit.find_barriers() == []
+        visit.page.route("**/api/health", lambda route: route.abort())
         visit.button("Try again").click()
-        visit.headline("= 300 interviews")
+        visit.control("epsilon").fill("1000")  # what the server says of this, trying again cannot change
+        visit.page.unroute("**/api/design")
+        expect(visit.page.locator(".failure")).to_contain_text("Epsilon must lie")
+        expect(visit.button("Try again")).to_have_count(0)
+        visit.page.route("**/api/design", lambda route: route.abort())
+        visit.page.route("**/api/protection*", lambda route: route.abort())
+        visit.control("epsilon").fill("1")
+        expect(visit.button("Try again")).to_be_visible()
+        expect(visit.page.locator(".protection .cost")).to_have_count(0)
+        visit.page.unroute("**/api/design")
+        visit.page.unroute("**/api/protection*")
+        visit.page.unroute("**/api/health")
+        visit.headline("= 300 interviews")  # by itself, once the server is back
+        expect(visit.page.locator(".protection .cost").first).to_contain_text("300 invited")
+        expect(visit.button("Try again")).to_have_count(0)
         visit.faults = [fault for fault in visit.faults if "ERR_FAILED" not in fault]  # what was staged above
 
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browser import FIRST, open_file, visiting
+from browser import FIRST, PASTE, open_file, visiting
 from playwright.sync_api import expect
 
 import dpstrata as dps
@@ -38,7 +38,7 @@ def test_figures_stand_beside_their_own_strata_alone(visit):
     assert set(outputs(visit)) == {""}
     expect(visit.page.locator("table.edit tfoot")).to_have_count(0)
     visit.page.locator("select.example").select_option("empty")
-    expect(visit.page.locator(".headline")).to_contain_text("No strata yet")
+    expect(visit.page.locator(".first")).to_contain_text("No strata yet")
     assert set(outputs(visit)) == {""}
     visit.page.go_back()
     visit.control("epsilon").fill("1")
@@ -243,12 +243,6 @@ def test_what_was_shown_before_can_be_read_while_the_next_is_worked_out(browser,
 
 # --- pasting and dropping ---------------------------------------------------------------------
 
-PASTE = """(cell, text) => {
-    const data = new DataTransfer();
-    data.setData("text/plain", text);
-    cell.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
-}"""
-
 
 def test_blocks_are_pasted_whole_or_not_at_all(visit):
     notice = visit.page.locator(".notice.error")
@@ -337,6 +331,22 @@ def test_refusals_of_other_options_are_marked_at_their_control(visit, name, text
     expect(visit.page.locator(".failure")).to_contain_text(said)
 
 
+def test_a_number_that_is_too_large_is_told_the_largest(visit):
+    visit.control("total").fill("99999999999999999999")
+    said = 'The number of people must be at most 9,007,199,254,740,991, got "99999999999999999999".'
+    expect(visit.page.locator(".failure")).to_contain_text(said)
+
+
+def test_a_note_about_a_silent_server_does_not_outlive_its_silence(visit):
+    visit.page.route("**/api/report.html", lambda route: route.abort())
+    visit.page.route("**/api/health", lambda route: route.abort())
+    visit.page.get_by_role("button", name="Report").click()
+    expect(visit.page.locator(".notice.error")).to_contain_text("The server does not answer")
+    visit.page.unroute("**/api/health")
+    expect(visit.page.locator(".notice")).to_have_text(re.compile("The server answers again"))
+    visit.faults.clear()  # the browser's own lines about the requests
+
+
 def test_refusals_name_options_as_the_page_does(visit):
     visit.control("mechanism").select_option("gaussian")
     visit.control("delta").fill("0")
@@ -377,7 +387,7 @@ def test_no_word_of_a_chart_is_cut_or_like_another(browser, server):
         visit.settle()
         written = visit.page.evaluate("window.written")
         texts = {each["text"] for each in written}
-        assert {"cap 4.5", "variance of the estimated", "mean", "proportional"} <= texts
+        assert {"cap 4.5", "standard error of the", "proportional"} <= texts
         assert [each for each in written if each["left"] < -1 or each["right"] > each["most"] + 1] == []
         assert not any(text.endswith("…") for text in texts)
         beside = [text for text in texts if text.startswith("Reg")]
@@ -396,10 +406,12 @@ def test_the_ticker_never_covers_the_focus(browser, server):
 
 def test_cells_like_formulas_and_names_like_numbers(visit):
     visit.cell(0, "stratum").fill("-cmd|x")
-    warning = visit.page.locator(".headline .warning")
-    expect(warning).to_contain_text("'-cmd|x' begins like a formula")
+    visit.settle()
+    _, table = visit.download(visit.page.locator("button.file", has_text="Strata file"))
+    assert b"\n'-cmd|x,7000," in table
     open_file(visit, "s.csv", b"stratum,size,sd,note\n007,5000,0.2,-5\n008,6000,0.3,@SUM(A1)\n")
-    expect(warning).to_contain_text("'@SUM(A1)' begins like a formula")
+    expect(visit.cell(0, "stratum")).to_have_value("007")
+    visit.settle()
     canvas = visit.page.locator("figure.chart canvas").first
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()

@@ -50,6 +50,14 @@ def test_every_part_of_the_bundle_is_there():
     assert {path.name for path in STATIC.glob("part-*.js")} == parts
 
 
+def test_parts_named_by_their_content_are_kept_and_everything_else_is_asked_for_again(client):
+    for path in STATIC.iterdir():
+        policy = client.get(f"/static/{path.name}").headers["cache-control"]
+        kept = path.name.startswith("part-")
+        assert policy == ("public, max-age=31536000, immutable" if kept else "no-cache"), path.name
+    assert client.get("/").headers["cache-control"] == "no-cache"
+
+
 def test_styles_load_nothing():
     assert not re.search(r"url\(|@import", (STATIC / "planner.css").read_text())
 

@@ -40,13 +40,14 @@ def test_the_languages_that_ship():
 def test_every_language_has_every_sentence_and_every_placeholder(code):
     text = texts()[code]
     assert set(text) == set(ENGLISH)
-    for part in ("headings", "sentences"):
+    for part in ("headings", "sentences", "letter"):
         assert list(text[part]) == list(ENGLISH[part])
         for name, sentence in text[part].items():
             assert sentence.strip() == sentence != "", name
             assert placeholders(sentence) == placeholders(ENGLISH[part][name]), name
-            if code != "en":
+            if code != "en" and name != "date":
                 assert sentence != ENGLISH[part][name], name
+    assert len(text["letter"]["months"].split()) == 12
     assert text["direction"] == ("rtl" if code == "ar" else "ltr")
     assert text["names"][0].isascii()
 
@@ -87,14 +88,41 @@ def test_every_sentence_is_used_somewhere(code):
                 for unit in ("answers", "rows"):
                     for share in (0.7, 0.999):
                         figures = ConsentFigures(
-                            published, unit, raw, changed, amount, moved, True, None if raw else share, share
+                            *(
+                                published,
+                                unit,
+                                raw,
+                                changed,
+                                amount,
+                                moved,
+                                True,
+                                None if raw else share,
+                                share,
+                            ),
+                            complete=True,
                         )
-                        told = consent_text(figures, code)
-                        said |= {sentence for _, sentences in told.parts for sentence in sentences}
+                        for everyone in (False, True):
+                            told = consent_text(figures._replace(everyone=everyone), code)
+                            said |= {sentence for _, sentences in told.parts for sentence in sentences}
     shown = "\n".join(said)
     for name, sentence in texts()[code]["sentences"].items():
         pattern = re.sub(r"\\{\w+\\}", "[^ ]+", re.escape(sentence))
         assert re.search(f"^{pattern}$", shown, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_where_everyone_is_asked_nobody_is_asked_to_keep_it_secret(code):
+    """Two sentences are about that; the others, and the number, stay."""
+    some, all_ = (consent_text(FIGURES._replace(everyone=everyone), code) for everyone in (False, True))
+    sentences = texts()[code]["sentences"]
+    assert set(all_.parts[1][1]) == {
+        sentences["published_sums"],
+        sentences["added"],
+        sentences["everyone_sure"].format(sure=74),
+        sentences["general"],
+    }
+    assert (all_.parts[0], all_.parts[2]) == (some.parts[0], some.parts[2])
+    assert sentences["secret"] in some.parts[1][1]
 
 
 def _ways():

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.fielding.releases.tables import TablesFielding
+from dpstrata.present.report.questionnaire import forms
 from dpstrata.words.designs import comparison_table, result_in_words, tables
 from dpstrata.words.forms import forms_table, precision_table, sizes_by_form
 from small_questionnaire import QUESTIONS, small_plan, strata
@@ -58,7 +60,7 @@ def test_every_question_says_its_precision_in_its_own_units_and_of_its_range(pla
     assert column(table, "form") == [form[name] for name in QUESTIONS.names]
     income = plan.questions[-1]
     assert column(table, "margin")[-1] == f"{income.margin:,.4g}"
-    assert column(table, "of the range")[-1] == f"{100 * income.margin / 8000:.2g}%"
+    assert column(table, "margin, % of range")[-1] == f"{100 * income.margin / 8000:.2g}%"
     assert "root of half the sum" in table.note
     assert "target" not in table.header
     assert table.columns_of_text == 2
@@ -66,7 +68,10 @@ def test_every_question_says_its_precision_in_its_own_units_and_of_its_range(pla
 
 def test_targets_and_whether_they_are_met_have_columns_of_their_own():
     questions = dps.Questionnaire(
-        [dps.Question("smokes", "yes_no", target_se=0.05), dps.Question("drinks", "yes_no", everyone=True)]
+        [
+            dps.Question("smokes", "yes_no", blank=False, target_se=0.05),
+            dps.Question("drinks", "yes_no", blank=False, everyone=True),
+        ]
     )
     plan = small_plan(questionnaire=questions, at_most=None)
     table = precision_table(plan)
@@ -159,7 +164,9 @@ def test_questions_whose_result_would_be_useless_are_named():
 
 
 def test_a_share_that_reaches_nobody_is_too_imprecise():
-    questions = dps.Questionnaire([dps.Question("uses", "yes_no"), dps.Question("drinks", "yes_no")])
+    questions = dps.Questionnaire(
+        [dps.Question("uses", "yes_no", blank=False), dps.Question("drinks", "yes_no", blank=False)]
+    )
     population = strata()
     known = dps.Spreads(population, questions, proportions={"uses": 0.02, "drinks": 0.5})
     plan = small_plan(strata=population, questionnaire=questions, spreads=known, at_most=300)
@@ -178,3 +185,15 @@ def test_a_mean_is_expected_only_where_every_stratum_has_one(plan):
     assert by_name["drinks"] is None
     assert by_name["home"] is None
     assert by_name["income"] is None
+
+
+@pytest.mark.parametrize(("device_epsilon", "noised"), [(6.0, True), (0.5, False)])
+def test_the_office_is_said_to_add_noise_where_it_does(device_epsilon, noised):
+    """In the title of the table and in the report, as the noise is drawn."""
+    plan = small_plan(device_epsilon=device_epsilon)
+    drawn = TablesFielding().draw_office_noise(plan, plan.sample_sizes)
+    assert any(drawn.values()) is noised
+    assert ("tables noised by the office" in sizes_by_form(plan).title) is noised
+    assert ("no further noise in the tables" in sizes_by_form(plan).title) is not noised
+    assert ("publishes the tables below with noise of its own" in forms(plan)) is noised
+    assert ("publishes the tables below without further noise" in forms(plan)) is not noised

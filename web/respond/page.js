@@ -75,7 +75,9 @@ const ended = (state) => (words) => [
 
 function welcome(words) {
   const spoken = language.spoken.toLowerCase().split("-")[0];
-  const [first, ...others] = (kit.consent[spoken] ?? kit.consent.en).split("\n\n");
+  const told = spoken in kit.consent ? spoken : "en";
+  const own = kit.forms[form].consent?.[told] ?? {}; // parts that are different on this form
+  const [first, ...others] = kit.consent[told].split("\n\n").map((part, index) => own[index] ?? part);
   return [
     title(first),
     ...others.flatMap((part) => {
@@ -185,7 +187,7 @@ function reviewing(words) {
   const press = button(history.state.tried ? words.again : words.send, () => send(press), "main");
   return [
     title(words.review),
-    h("p", {}, replaced(words)),
+    h("p", {}, changed(words)),
     drawn.questions.some(({ kind }) => kind === "number") && h("p", {}, words.steps),
     rows(drawn.questions, parts),
     !known && h("p", {}, words.gone),
@@ -195,10 +197,12 @@ function reviewing(words) {
   ];
 }
 
-// How many of 100 rows of this form are replaced; rounded down, so that nothing is overstated.
-function replaced(words) {
-  const random = BigInt(kit.forms[form].cells) * BigInt(kit.denominator);
-  const n = Number((100n * random) / (random + BigInt(kit.odds[odds])));
+// How many of 100 rows of this form are changed; rounded down, so that nothing is overstated. The words for
+// respondents say the same: a row that is replaced by itself is not changed.
+function changed(words) {
+  const cells = BigInt(kit.forms[form].cells);
+  const one = BigInt(kit.denominator);
+  const n = Number((100n * (cells - 1n) * one) / (cells * one + BigInt(kit.odds[odds])));
   return n ? filled(words.reviewText, { n }) : words.reviewFew;
 }
 

@@ -6,6 +6,10 @@ const MOST_BUTTONS = 12; // more answers than these are a list to select from
 
 export const textOf = (question, language) => question.text[language.place];
 
+// Answers in the order in which they are offered: yes comes before no, which is the first level, unless the kit says
+// otherwise.
+const offered = ({ kind, values, noFirst }) => (kind === "yes_no" && !noFirst ? ["yes", "no", ...values.slice(2)] : values);
+
 // What the answer of a level is called.
 export function labelOf(question, value, language) {
   const labels = question.labels?.[language.place] ?? [];
@@ -44,7 +48,7 @@ export function controls(question, id, given, language, take) {
     take(event.target.value);
   };
   if (question.kind !== "number" && question.values.length <= MOST_BUTTONS) {
-    const choices = question.values.map((value) =>
+    const choices = offered(question).map((value) =>
       h(
         "label",
         { class: "choice" },
@@ -69,7 +73,7 @@ export function controls(question, id, given, language, take) {
       "select",
       { id, "aria-describedby": `${id}-error`, autocomplete: "off", onchange: told },
       h("option", { value: "" }, language.words.select),
-      question.values.map((value) => h("option", { value, selected: value === given }, labelOf(question, value, language))),
+      offered(question).map((value) => h("option", { value, selected: value === given }, labelOf(question, value, language))),
     );
     return h("div", { class: "question" }, label, list, error);
   }

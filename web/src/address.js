@@ -19,10 +19,11 @@ export function toAddress(plan, held = null) {
   return text.length > LONGEST ? null : text;
 }
 
-function pairsOf({ columns, rows, options }, prefix) {
+function pairsOf({ columns, rows, questions, options }, prefix) {
   const others = KEPT.filter((name) => !QUESTIONS.includes(name) && (ALWAYS.includes(name) || options[name] !== LEFT_OUT[name]));
-  const table = [columns, ...rows].map((cells) => cells.map(plainly).join(",")).join(";");
-  return [...[options.question, ...others].map((name) => `${prefix}${name}=${plainly(options[name])}`), `${prefix}strata=${table}`];
+  const table = ({ columns, rows }) => [columns, ...rows].map((cells) => cells.map(plainly).join(",")).join(";");
+  const asked = questions ? [`${prefix}questionnaire=${table(questions)}`] : [];
+  return [...[options.question, ...others].map((name) => `${prefix}${name}=${plainly(options[name])}`), ...asked, `${prefix}strata=${table({ columns, rows })}`];
 }
 
 // What an address holds. A part that cannot be read is null, and `damaged` says why: "link", "held" or "several".
@@ -34,7 +35,7 @@ export function fromAddress(text) {
   for (const word of words) {
     const [, prefix, name, value] = word.match(/^(held\.)?(\w+)=(.*)$/s) ?? [];
     const part = parts[prefix ?? ""];
-    whole &&= (READ.includes(name) || name === "strata") && !part.has(name);
+    whole &&= [...READ, "strata", "questionnaire"].includes(name) && !part.has(name);
     part.set(name, value);
   }
   const plan = whole ? planOf(parts[""]) : null;
@@ -48,10 +49,14 @@ function planOf(pairs) {
   try {
     const asked = QUESTIONS.filter((name) => pairs.has(name));
     if (asked.length !== 1) return null;
-    const [columns, ...rows] = pairs.get("strata").split(";").map((line) => line.split(",").map(backward));
+    const table = (text) => {
+      const [columns, ...rows] = text.split(";").map((line) => line.split(",").map(backward));
+      return { columns, rows };
+    };
+    const questions = pairs.has("questionnaire") ? table(pairs.get("questionnaire")) : undefined;
     const options = { ...LEFT_OUT, question: asked[0] };
     for (const name of READ) if (pairs.has(name)) options[name] = backward(pairs.get(name));
-    return checkPlan({ columns, rows }, options);
+    return checkPlan({ ...table(pairs.get("strata")), questions }, options);
   } catch {
     return null; // whatever is wrong with it, it is no plan
   }

@@ -3,12 +3,14 @@
 import { worded } from "./wording.js";
 
 export class ApiError extends Error {
-  constructor(message, { argument = null, cells = [] } = {}) {
+  // passes: whether it may go away by itself, so that trying again can help
+  constructor(message, { argument = null, cells = [], nearest = null, passes = false } = {}) {
     super(message);
-    Object.assign(this, { argument, cells });
+    Object.assign(this, { argument, cells, nearest, passes });
   }
 }
 
+export const SILENT = "The server does not answer. Is dpstrata serve still running?";
 const IN_BODY = "refusals=in-body"; // else the browser writes every refusal into its console as a failure
 const running = new Map();
 
@@ -25,18 +27,36 @@ export async function send(path, { json, bytes, signal } = {}) {
   if (json !== undefined || bytes !== undefined) {
     options.method = "POST";
     options.headers["content-type"] = json === undefined ? "application/octet-stream" : "application/json";
-    options.body = json === undefined ? bytes : JSON.stringify(json);
+    options.body = json === undefined ? bytes : jsonOf(json);
   }
   let answer;
   try {
     answer = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError("The server does not answer. Is dpstrata serve still running?");
+    throw new ApiError(SILENT, { passes: true });
   }
   if (answer.ok && answer.headers.get("preference-applied") !== IN_BODY) return answer;
   const told = await answer.json().catch(() => null);
-  throw told?.error ? new ApiError(worded(told.error.parts), told.error) : new ApiError("The server failed to answer.");
+  const passes = answer.status >= 500;
+  throw told?.error ? new ApiError(worded(told.error.parts), { ...told.error, passes }) : new ApiError("The server failed to answer.", { passes });
+}
+
+// A map is an object whose names keep their order, whatever they are.
+function jsonOf(value) {
+  if (value instanceof Map) return `{${Array.from(value, ([name, each]) => `${JSON.stringify(name)}:${jsonOf(each)}`).join(",")}}`;
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return JSON.stringify(value);
+  return jsonOf(new Map(Object.entries(value)));
+}
+
+// Waits until the server answers; gives up when the signal says so.
+export async function whenBack(signal) {
+  for (let wait = 1000; !signal.aborted; wait = Math.min(wait * 1.5, 10_000)) {
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    if (signal.aborted) return false;
+    if (await fetch("/api/health", { signal, cache: "no-store" }).then((answer) => answer.ok, () => false)) return true;
+  }
+  return false;
 }
 
 export const wasGivenUp = (error) => error?.name === "AbortError";

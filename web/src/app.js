@@ -1,26 +1,34 @@
 // The planner: one plan, what follows from it, and where it is kept.
 
 import { html } from "htm/preact";
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ask, send, wasGivenUp } from "./api.js";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { toAddress } from "./address.js";
+import { send, SILENT, whenBack } from "./api.js";
+import { Asking } from "./asking.js";
 import { Chart } from "./charts.js";
 import { Compare } from "./compare.js";
 import { Controls } from "./controls.js";
+import { useDesign, useMisfits } from "./designing.js";
 import { Downloads } from "./downloads.js";
-import { toAddress } from "./address.js";
-import { endGesture, pauseGesture, readAddress, startAddress, writeAddress } from "./history.js";
+import { First, usePastedTables } from "./first.js";
+import { count } from "./format.js";
+import { Groups } from "./groups.js";
+import { arrive, endGesture, pauseGesture, readAddress, startAddress, writeAddress } from "./history.js";
 import { Headline, Ticker } from "./headline.js";
+import { Keeping } from "./keeping.js";
+import { pasteWhole } from "./paste.js";
+import { Questionnaire } from "./questionnaire.js";
 import { StrataTable } from "./table.js";
 import { useFiles } from "./taking.js";
 import * as plans from "./plan.js";
 
-const LARGE = 2000;
 const DAMAGED = {
   link: "This link is damaged or was cut off, so its plan cannot be opened. Another plan is shown instead.",
   held: "The held plan of this link is damaged and was left out.",
   several: plans.SEVERAL,
   large: "This address belongs to a plan that is too large for an address. Open its plan file.",
 };
+const NAME = "dpstrata planner";
 
 export function App() {
   const [plan, setPlan] = useState(null);
@@ -28,32 +36,58 @@ export function App() {
   const [examples, setExamples] = useState([]);
   const [notice, setNotice] = useState(null);
   const [opened, setOpened] = useState(0);
+  const [asked, setAsked] = useState(null); // a table whose columns must be asked about
   const now = useRef({ plan: null, held: null });
   now.current = { plan, held };
 
-  const tell = ({ damaged }) => damaged && setNotice({ kind: "error", text: DAMAGED[damaged] });
+  const problemText = (text) => setNotice({ kind: "error", text });
+  const tell = ({ damaged }) => damaged && problemText(DAMAGED[damaged]);
   const show = useCallback((next, nextHeld) => (setPlan(next), setHeld(nextHeld ?? null)), []);
   // The next plan, or how it follows from the one that is there by then.
   const change = useCallback((following, gesture) => {
-    const next = typeof following === "function" ? following(now.current.plan) : following;
+    const next = marked(now.current.plan, typeof following === "function" ? following(now.current.plan) : following);
     setPlan(next);
     setNotice(null);
     writeAddress(next, now.current.held, gesture);
   }, []);
   const hold = (next) => (setHeld(next), writeAddress(plan, next, null));
   const openExample = useCallback(async (name, first = false) => {
+    setAsked(null);
     if (name === "empty") return change(plans.emptyPlan(), null);
     try {
       const example = await (await send(`/api/examples/${encodeURIComponent(name)}`)).json();
-      const next = plans.fromColumns(example.strata, example.options);
+      const made = plans.fromColumns(example.strata, example.options);
+      const next = { ...made, from: { title: example.title, example: true, options: made.options } };
       if (first) startAddress(next, null), show(next, null);
       else change(next, null);
       if (!first) setNotice({ kind: "info", text: example.about });
     } catch (error) {
-      setNotice({ kind: "error", text: error.message });
+      problemText(error.message);
       if (first) show(plans.emptyPlan(), null);
     }
   }, []);
+  const useTable = (table, about) => {
+    const { plan: next, said } = plans.withTable(now.current.plan, table, about);
+    change(next, null);
+    if (asked) setAsked(null), jumpTo("result")();
+    setOpened((number) => number + 1);
+    if (said.length) setNotice({ kind: "info", text: `${about.title ?? "The table"} has ${count(next.rows.length)} ${next.rows.length === 1 ? "stratum" : "strata"} and ${count(plans.populationOf(next))} people, so ${said.join(", and ")}.` });
+  };
+  const takeFound = ({ plan: next, known, table, name }) => {
+    if (next) change(next, null), setAsked(null), setOpened((number) => number + 1);
+    else if (known) useTable(known, { title: name });
+    else setAsked(table), setNotice(null);
+  };
+  const pasted = (paste) => {
+    try {
+      const { plan: next, known, table } = paste(now.current.plan);
+      if (table) setAsked(table), setNotice(null);
+      else if (known) useTable(known, {});
+      else change(next, null);
+    } catch (error) {
+      problemText(error.message);
+    }
+  };
 
   useEffect(() => {
     const found = readAddress();
@@ -62,8 +96,9 @@ export function App() {
     tell(found);
     send("/api/examples").then((answer) => answer.json()).then((answer) => setExamples(answer.examples), () => {});
     const back = () => {
-      endGesture();
+      arrive();
       const past = readAddress();
+      setAsked(null);
       if (past.plan) setNotice(null), show(past.plan, past.held);
       tell(past);
     };
@@ -71,139 +106,103 @@ export function App() {
     return () => removeEventListener("popstate", back);
   }, []);
 
-  const problemText = (text) => setNotice({ kind: "error", text });
-  const { take, reading, over } = useFiles((following) => (change(following, null), setOpened((count) => count + 1)), problemText);
+  useEffect(() => { // what was asked for is not repeated by itself, so its note says that it can be
+    if (notice?.text !== SILENT) return undefined;
+    const control = new AbortController();
+    whenBack(control.signal).then((back) => back && setNotice({ kind: "info", text: "The server answers again. Please repeat what you did last." }));
+    return () => control.abort();
+  }, [notice]);
+
+  const { take, reading, over } = useFiles(takeFound, problemText);
+  const pasteText = (text) => pasted(() => pasteWhole(text));
+  usePastedTables(pasteText);
   const found = useDesign(plan);
+  const misfits = useMisfits(plan);
+  useTitle(plan, found);
   if (!plan) return html`<${Frame}><main id="result" class="loading" tabindex="-1" aria-busy="true"><p>Opening the planner …</p>${notice && html`<p class="error-text">${notice.text}</p>`}</main><//>`;
-  const { result, of, curves, error, problem, stale } = found;
-  const failed = Boolean(error || problem);
-  const population = result?.population ?? sum(plan);
-  const range = answerRange(plan.options.answers);
+  const { result, of, curves, failure, stale } = found;
+  const failed = Boolean(found.error || found.problem);
+  const empty = plans.isEmpty(plan);
+  const population = plans.populationOf(plan);
   const ready = Boolean(result) && !stale && !failed;
-  const refused = error && { field: plans.fieldOf(error, plan.options), message: error.message };
+  const refused = failure && { field: failure.field ?? (failure.cells?.length ? null : plans.fieldOf(failure, plan.options)), message: failure.message, nearest: failure.nearest };
+  const wrongIn = (table) => failure?.cells?.filter((cell) => cell.table === table) ?? [];
+  const choose = (options) => change({ ...plan, options: { ...plan.options, ...options } }, null);
   const chart = (name, spec, note, height, isOld = false) =>
     html`<${Chart} key=${name} name=${name} spec=${spec} note=${note} height=${height} stale=${!ready || isOld} />`;
   const curve = (name, height) => chart(name, curves[name]?.chart, curves[name]?.problem, height, curves[name]?.of !== plan);
-  return html`<${Frame}>
+  const linked = toAddress(plan, held) !== null;
+  return html`<${Frame} tools=${html`<${Keeping} linked=${linked} />`}>
     <div class="layout">
+      ${asked
+        ? html`<${Asking} key=${asked} table=${asked} onUse=${(table, answers) => useTable(table, { title: asked.name === "the pasted table" ? null : asked.name, answers })} onCancel=${() => setAsked(null)} />`
+        : html`<${First} from=${plan.from} empty=${empty} onFile=${take} onText=${pasteText} onEmpty=${() => openExample("empty")} />`}
       <aside aria-label="The goal">
-        <${Controls} plan=${plan} population=${population} range=${range} problem=${problem ?? refused} onChange=${change} onRest=${endGesture} onPause=${pauseGesture} />
+        <${Controls} plan=${plan} population=${population} range=${answerRange(plan.options.answers)} problem=${refused} misfits=${misfits} lost=${Boolean(found.error?.passes)}
+          onChange=${change} onRest=${endGesture} onPause=${pauseGesture} />
       </aside>
       <main id="result" tabindex="-1">
         ${notice && html`<p class="notice ${notice.kind}" role=${notice.kind === "error" ? "alert" : "status"}>${notice.text}
           <button type="button" class="small quiet" aria-label="Close this note" onClick=${() => setNotice(null)}>×</button></p>`}
         ${reading && html`<p class="notice" role="status">Reading ${reading} …</p>`}
-        <${Headline} result=${result} error=${error} problem=${problem} stale=${stale} onRetry=${found.retry} />
+        ${!empty && html`<${Headline} result=${result} failure=${failure} stale=${stale} offers=${found.offers?.of === plan ? found.offers.list : []} question=${plan.options.question} unfit=${plan.options.mechanism in misfits}
+          onRetry=${found.retry} onChoose=${choose} onCell=${({ row, column }, text) => change((current) => plans.setQuestion(current, row, column, text), null)} />
         <div class="charts two">
           ${chart("allocation", result?.charts.allocation)}
           ${curve("precision")}
-        </div>
-        <${StrataTable} plan=${plan} result=${!failed && of && plans.sameStrata(of, plan) ? result : null} stale=${stale && !failed} opened=${opened}
-          cells=${error?.cells ?? []} examples=${examples} over=${over}
-          onChange=${change} onExample=${openExample} onFile=${take} onProblem=${problemText} />
-        <div class="charts three">
+        </div>`}
+        <${StrataTable} plan=${plan} result=${!empty && of && plans.sameStrata(of, plan) ? result : null} stale=${stale || failed} opened=${opened}
+          cells=${wrongIn("strata")} examples=${examples} over=${over}
+          onChange=${change} onExample=${openExample} onFile=${take} onPaste=${pasted} />
+        ${!empty && result?.domains.length > 0 && html`<${Groups} domains=${result.domains} stale=${stale || failed} />`}
+        ${!empty && html`<${Questionnaire} plan=${plan} result=${ready ? result : null} cells=${wrongIn("questionnaire")} onChange=${change} onProblem=${problemText} />`}
+        ${!empty && html`<div class="charts three">
           ${curve("epsilon", 250)}
           ${chart("parts", result?.charts.parts, undefined, 250)}
           ${result && !result.charts.budgets ? null : chart("budgets", result?.charts.budgets, undefined, 250)}
         </div>
         <${Compare} plan=${plan} held=${held} ready=${ready} failed=${failed} onHold=${() => hold(plan)}
-          onSwap=${() => (show(held, plan), writeAddress(held, plan, null))} onLetGo=${() => hold(null)} />
-        <${Downloads} plan=${plan} result=${failed ? null : result} ready=${ready} onFile=${take} onProblem=${problemText} />
-        ${toAddress(plan, held) === null && html`<p class="soft">${plan.rows.length > plans.MOST_IN_ADDRESS ? `This plan has more than ${plans.MOST_IN_ADDRESS} strata, too many` : "This plan is too long"} for a link: share its plan file.</p>`}
+          onSwap=${() => (show(held, plan), writeAddress(held, plan, null))} onLetGo=${() => hold(null)} />`}
+        <${Downloads} plan=${plan} result=${failed || empty ? null : result} ready=${ready} onFile=${take} onProblem=${problemText} />
+        ${!linked && html`<p class="soft">${plan.rows.length > plans.MOST_IN_ADDRESS ? `This plan has more than ${plans.MOST_IN_ADDRESS} strata, too many` : "This plan is too long"} for a link: share its plan file.</p>`}
       </main>
     </div>
-    <${Ticker} result=${result} stale=${stale || Boolean(error) || Boolean(problem)} />
+    <${Ticker} result=${empty ? null : result} stale=${stale || failed} />
   <//>`;
 }
 
-function Frame({ children }) {
+// An example whose table was changed is no longer one, but what was left is still its own.
+function marked(old, next) {
+  const changed = old && (next.rows !== old.rows || next.columns !== old.columns);
+  return changed && next.from?.example && next.from === old.from ? { ...next, from: { ...next.from, edited: true } } : next;
+}
+
+// The title names the plan, so that windows, bookmarks and the history can be told apart.
+function useTitle(plan, { result, stale, error, problem }) {
+  const named = plan?.from?.title ? `${plan.from.title}: ` : "";
+  const settled = plan && result && !stale && !error && !problem;
+  const figures = settled ? `${count(result.total)} people in ${result.strata_count === 1 ? "1 stratum" : `${count(result.strata_count)} strata`}, ε ${plan.options.epsilon.trim()}` : null;
+  useEffect(() => {
+    if (figures) document.title = `${named}${figures} – ${NAME}`;
+    else if (plan && (plans.isEmpty(plan) || error || problem)) document.title = `${named}${plans.isEmpty(plan) ? "empty plan" : "no design"} – ${NAME}`;
+  }, [named, figures, plan, error, problem]);
+}
+
+function Frame({ tools, children }) {
   return html`
     <div class="skip"><a href="#result" onClick=${jumpTo("result")}>Skip to the result</a><a href="#strata-heading" onClick=${jumpTo("strata-heading")}>Skip to the strata</a></div>
     <header class="top"><div class="brand"><img src="/static/icon.svg" alt="" width="28" height="28" /><h1>dpstrata planner</h1></div>
-      <p class="soft">Exact sample sizes for a stratified survey whose answers are noised for privacy. Everything is computed on this machine.</p></header>
+      <p class="soft">Exact sample sizes for a stratified survey whose answers are noised for privacy. Everything is computed on this machine.</p>${tools}</header>
     ${children}`;
 }
 
 // A jump inside the page must not touch the address, which holds the plan.
 const jumpTo = (id) => (event) => {
-  event.preventDefault();
+  event?.preventDefault();
   const place = document.getElementById(id);
   place?.focus();
   place?.scrollIntoView();
 };
-
-// Everything that follows from a plan; answers to earlier plans never overwrite those to later ones.
-function useDesign(plan) {
-  const [state, setState] = useState({ result: null, of: null, curves: {}, error: null, problem: null, stale: false });
-  const [again, setAgain] = useState(0);
-  const newest = useRef(0);
-  useLayoutEffect(() => { // not after the next paint: a slider should feel immediate
-    if (!plan) return undefined;
-    const turn = (newest.current += 1);
-    const isNewest = () => turn === newest.current;
-    let request;
-    if (plans.isEmpty(plan)) {
-      const problem = { empty: true, message: "Fill in the table below, paste it from a spreadsheet, or open a file or an example." };
-      setState((old) => ({ ...old, problem, error: null, stale: true }));
-      return undefined;
-    }
-    try {
-      request = plans.toRequest(plan);
-    } catch (problem) {
-      setState((old) => ({ ...old, problem, error: null, stale: true }));
-      return undefined;
-    }
-    setState((old) => ({ ...old, problem: null, stale: true }));
-    if (plan.rows.length <= LARGE) {
-      work(plan, request, isNewest, setState);
-      return undefined;
-    }
-    const timer = setTimeout(() => work(plan, request, isNewest, setState), 150);
-    return () => clearTimeout(timer);
-  }, [plan, again]);
-  return { ...state, retry: () => setAgain((count) => count + 1) };
-}
-
-async function work(plan, request, isNewest, setState) {
-  const update = (more) => isNewest() && setState((old) => ({ ...old, ...more, curves: { ...old.curves, ...more.curves } }));
-  let result;
-  try {
-    result = await ask("/api/design", request);
-    performance.mark("designed");
-    update({ result, of: plan, error: null, stale: false });
-  } catch (error) {
-    if (!wasGivenUp(error)) update({ error, stale: false });
-    return;
-  }
-  later = later.then(() => sayMore(result, request, isNewest, update)).then(() => drawCurves(plan, request, isNewest, update));
-}
-
-// One thing at a time, so that designs never wait behind what nobody needs any more.
-let later = Promise.resolve();
-
-// The headline says what Neyman's allocation would need once that is known; without it, it is true as well.
-async function sayMore(result, request, isNewest, update) {
-  if (!isNewest()) return;
-  const more = await ask("/api/headline", request).catch(() => ({}));
-  update({ result: { ...result, ...more, told: true } });
-}
-
-async function drawCurves(plan, request, isNewest, update) {
-  for (const name of ["precision", "epsilon"]) {
-    if (!isNewest()) return;
-    try {
-      const { chart } = await ask(`/api/${name}`, request);
-      update({ curves: { [name]: { of: plan, chart } } });
-    } catch (error) {
-      update({ curves: { [name]: { of: plan, problem: error.message } } });
-    }
-  }
-}
-
-function sum(plan) {
-  const at = plan.columns.indexOf("size");
-  return plan.rows.reduce((total, row) => total + (Number(row[at]) || 0), 0);
-}
 
 function answerRange(text) {
   const [low, high] = text === "binary" ? [0, 1] : text.split(":").map(Number);

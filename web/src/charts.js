@@ -18,7 +18,7 @@ export function Chart({ name, spec, note, height, stale }) {
     if (!spec) clear(place.current, drawn.current);
     if (!spec || !width) return undefined;
     let current = true;
-    draw(place.current, drawn.current, themed(spec, { width, height, dark }), () => current);
+    draw(place.current, drawn.current, themed(spec, { width, height, dark }), dark, () => current);
     return () => (current = false);
   }, [spec, width, dark]);
   useEffect(() => () => drawn.current.view?.finalize(), []);
@@ -29,7 +29,10 @@ export function Chart({ name, spec, note, height, stale }) {
         <h3 id="chart-${name}">${title || (note ? "" : "Drawing …")}</h3>
         <p class="soft">${note ?? spec?.title?.subtitle ?? ""}</p>
       </figcaption>
-      <div class="drawing ${spec ? "" : "waiting"}" ref=${place} role="img" aria-label=${`Chart: ${title}. Its table follows.`}></div>
+      <div role="img" aria-label=${title || "Chart"} aria-describedby="chart-${name}-words">
+        <div class="drawing ${spec ? "" : "waiting"}" ref=${place} aria-hidden="true"></div>
+      </div>
+      <p class="hidden" id="chart-${name}-words">${spec ? `${spec.description ?? ""} Its table follows.` : ""}</p>
       ${spec && html`<div class="chart-foot">
         <${ChartTable} spec=${spec} title=${title} />
         <span class="buttons">
@@ -41,7 +44,7 @@ export function Chart({ name, spec, note, height, stale }) {
     </figure>`;
 }
 
-async function draw(element, drawn, spec, isCurrent) {
+async function draw(element, drawn, spec, dark, isCurrent) {
   const { makeView } = await drawing();
   if (!isCurrent()) return;
   const { frame, datasets } = withNamedData(spec);
@@ -56,6 +59,7 @@ async function draw(element, drawn, spec, isCurrent) {
     drawn.view.tooltip(showTooltip);
     await drawn.view.runAsync();
   }
+  element.dataset.ink = dark ? "dark" : "light"; // printed light all the same
   element.dataset.drawn = String(Number(element.dataset.drawn ?? 0) + 1);
 }
 

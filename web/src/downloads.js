@@ -13,6 +13,7 @@ const FILES = [
   ["/api/design.csv", "design.csv", "Table", "CSV, a row for each stratum"],
   ["/api/strata.csv", "strata.csv", "Strata file", "CSV, read by the code below"],
 ];
+const QUESTIONS = ["/api/questions.csv", "questions.csv", "Questions", "CSV, read by the code below"];
 const LANGUAGES = { python: "Python", command: "Command line" };
 
 export function Downloads({ plan, result, ready, onFile, onProblem }) {
@@ -31,7 +32,7 @@ export function Downloads({ plan, result, ready, onFile, onProblem }) {
   return html`<section class="downloads card" aria-labelledby="downloads-heading">
     <h2 id="downloads-heading">Take it with you</h2>
     <div class="files">
-      ${FILES.map(([path, name, title, words]) => html`<button type="button" class="file" disabled=${!ready || busy === name} aria-busy=${busy === name} onClick=${() => get(path, name)}>
+      ${(plan.questions ? [...FILES, QUESTIONS] : FILES).map(([path, name, title, words]) => html`<button type="button" class="file" disabled=${!ready || busy === name} aria-busy=${busy === name} onClick=${() => get(path, name)}>
         <strong>${title}</strong><span class="soft">${busy === name ? "preparing …" : words}</span></button>`)}
       <button type="button" class="file" onClick=${() => hand(new Blob([toFile(plan)], { type: "application/json" }), "plan.json")}>
         <strong>Plan file</strong><span class="soft">everything on this page, to open again later</span></button>

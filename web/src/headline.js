@@ -1,32 +1,67 @@
-// The result in words and in a few figures.
+// The result in words and in a few figures, and what to do where there is none.
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { budget, count, percent, significant } from "./format.js";
-import { worded } from "./wording.js";
+import { CHOICES } from "./choices.js";
+import { budget, count, even, percent, significant } from "./format.js";
+import { capital, labelOf, worded } from "./wording.js";
 
-export function Headline({ result, error, problem, stale, onRetry }) {
-  const failure = problem ?? error;
+export function Headline({ result, failure, stale, offers, question, unfit, onRetry, onChoose, onCell }) {
   return html`<section class="headline card ${stale && !failure ? "stale" : ""}" aria-labelledby="headline-heading">
     <h2 id="headline-heading" class="hidden">Result</h2>
-    ${failure
-      ? failure.empty
-        ? html`<p class="headline-text">No strata yet</p><p class="note">${failure.message}</p>`
-        : html`<div class="failure" role="alert"><p class="failure-title">No design for this goal</p><p>${describe(failure)}</p>
-          <p><button type="button" class="small" onClick=${onRetry}>Try again</button></p></div>`
-      : result
-        ? html`<p class="headline-text" id="headline" aria-busy=${!result.told}>${result.headline}</p>${result.notes.map((text) => html`<p class="note">${text}</p>`)}<${Tiles} result=${result} />
-          ${result.warning_parts.map((parts) => html`<p class="warning">${worded(parts)}</p>`)}
-          <${Reasons} result=${result} />`
-        : html`<p class="headline-text waiting" aria-hidden="true"> </p><p class="hidden">The plan is being computed.</p>`}
-    <${Announcer} text=${failure ? `${failure.empty ? "No strata yet." : "No design:"} ${describe(failure)}` : !stale && result?.told ? result.headline : null} />
+    ${failure && html`<${Failure} failure=${failure} question=${question} unfit=${unfit} onRetry=${onRetry} onChoose=${onChoose} onCell=${onCell} />`}
+    ${result
+      ? html`<div class=${failure ? "result old" : "result"}>
+          ${failure && html`<p class="before soft">The previous plan, which still had a design:</p>`}
+          <p class="headline-text" id="headline" aria-busy=${String(!failure && !result.told)}>${result.headline}</p>${result.notes.map((text) => html`<p class="note">${text}</p>`)}<${Tiles} result=${result} />
+          ${result.warning_parts.map((parts) => html`<p class="warning">${capital(worded(parts))}</p>`)}
+          ${!failure && html`<${Offers} offers=${offers} result=${result} onChoose=${onChoose} />`}
+          <${Reasons} result=${result} /></div>`
+      : !failure && html`<p class="headline-text waiting" aria-hidden="true"> </p><p class="hidden">The plan is being computed.</p>`}
+    <${Announcer} text=${failure ? `No design: ${describe(failure)}` : !stale && result?.told ? result.headline : null} />
   </section>`;
 }
 
-function describe({ message, cells = [] }) {
-  if (cells.length === 0) return message;
+// Not announced by itself: the announcer says it once, after a pause.
+function Failure({ failure, question, unfit, onRetry, onChoose, onCell }) {
+  const { nearest, passes, cells: [cell] = [] } = failure;
+  const offered = nearest && (cell || nearest.option === question || !QUESTIONS.has(nearest.option));
+  const use = () => (cell ? onCell(cell, String(nearest.value)) : onChoose({ [nearest.option]: String(nearest.value) }));
+  return html`<div class="failure"><p class="failure-title">${passes ? "The planner is not connected" : "No design for this goal"}</p><p>${describe(failure)}</p>
+    ${offered && html`<p><button type="button" class="small" data-nearest=${nearest.option} onClick=${use}>${nearestWords(nearest)}</button></p>`}
+    ${unfit && html`<p><button type="button" class="small" data-nearest="mechanism" onClick=${() => onChoose({ mechanism: "best" })}>Use the most precise mechanism that fits</button></p>`}
+    ${passes && html`<p class="soft">It connects again by itself as soon as the server answers.</p><p><button type="button" class="small" onClick=${onRetry}>Try again</button></p>`}</div>`;
+}
+
+const nearestWords = ({ option, value }) =>
+  option === "total" ? `Use ${count(value)} people` : option === "at_most" ? `Use at most ${count(value)} people` : `Use ${labelOf(option).replace(/^the/, "a")} of ${significant(value, 6)}`;
+
+const QUESTIONS = new Set(["total", "at_most", "target_se", "target_margin", "budget"]);
+
+function describe({ message, cells = [], nearest }) {
+  if (cells.length === 0 || nearest) return message;
   return `${cells.length === 1 ? "One cell of the table needs" : `${count(cells.length)} cells of the table need`} your attention. The charts show the previous plan.`;
 }
+
+// What would do better for the same goal, each by a click.
+function Offers({ offers, result, onChoose }) {
+  if (!offers.length) return null;
+  const figure = ({ total, standard_error, variance }) =>
+    total !== result.total && standard_error !== null && standard_error >= result.standard_error * 0.999 ? `${count(total)} people instead of ${count(result.total)}`
+    : standard_error === null ? `an objective of ${even(variance)} instead of ${even(result.variance)}`
+    : `a standard error of ${even(standard_error)} instead of ${even(result.standard_error)}`;
+  return html`<div class="offers"><h3>What would do better</h3><ul>${offers.map((offer) => html`<li><span>${offerTitle(offer)}: <strong>${figure(offer)}</strong>.</span>
+    <button type="button" class="small" onClick=${() => onChoose(textOptions(offer.options))}>Use it<span class="hidden">: ${offerTitle(offer)}</span></button></li>`)}</ul></div>`;
+}
+
+function offerTitle({ options, mechanism, raw_answers }) {
+  if (options.release === undefined) return `${mechanism} noise, with the same promise`;
+  const what = CHOICES.release.find(([key]) => key === options.release)[1];
+  if (raw_answers) return `Publish ${what} only, if the office may see raw answers`;
+  return `Publish ${what} only, with devices at ε ${significant(options.device_epsilon)}: the same promise to everyone, and at least the same against the office`;
+}
+
+const textOptions = (options) => Object.fromEntries(Object.entries(options).map(([name, value]) => [name, value === null ? "" : String(value)]));
 
 function Tiles({ result }) {
   const parts = result.variance_parts;
@@ -47,7 +82,7 @@ function Tiles({ result }) {
 }
 
 function Reasons({ result }) {
-  return html`<details class="reasons"><summary>In full: proof, promise and assumptions</summary>${result.sentences.map((text) => html`<p>${text}</p>`)}</details>`;
+  return html`<details class="reasons"><summary>In full: proof, promise and assumptions</summary>${result.sentence_parts.map((parts) => html`<p>${worded(parts)}</p>`)}</details>`;
 }
 
 // Screen readers hear the headline once it has come to rest, not every step of a slider.

@@ -1,12 +1,16 @@
 // A plan: the table of strata and the question, as typed. Everything else follows from it.
 
 import { CHOICES } from "./choices.js";
-import { isAmbiguous, typed } from "./format.js";
+import { domainsOf, domainsText, readDomains, sentDomains } from "./domains.js";
+import { count, isAmbiguous, typed } from "./format.js";
+import { fromQuestionnaire } from "./questions.js";
+import { plainNumbers } from "./reading.js";
 import { capital, labelOf } from "./wording.js";
 import OPTIONS from "./options.json";
 
-export const SPREADS = { sd: "sd", variance: "variance", proportion: "proportion", sd_low: "sd low", sd_high: "sd high" };
+export const SPREADS = { __proto__: null, sd: "sd", variance: "variance", proportion: "proportion", sd_low: "sd low", sd_high: "sd high" };
 export const OPTIONAL = {
+  __proto__: null, // a column may be called "constructor"
   sd_source: "where the sd comes from",
   sd_epsilon: "ε spent on a private sd",
   cost: "cost of one invitation",
@@ -37,6 +41,7 @@ export const DEFAULTS = {
   confidence: plain("confidence"),
   delta: "1e-6",
   min_per_stratum: "",
+  domains: "",
 };
 export const QUESTIONS = ["total", "at_most", "target_se", "target_margin", "budget"];
 export const NAMES = Object.keys(DEFAULTS);
@@ -68,6 +73,62 @@ export function fromColumns(strata, options = {}) {
   return { columns, rows, options: fromOptions(options) };
 }
 
+// --- a goal that fits the strata --------------------------------------------------------------
+
+const FEW = 5; // people a stratum; with fewer, a total that nobody chose says little
+const SHARE = 0.05; // of the population, as a first suggestion
+
+// The plan of a table that was opened: what was wished stays where it can be, and what was changed is said.
+export function withTable(plan, table, { title = null, answers = null } = {}) {
+  const said = [];
+  const next = { ...plan, ...table, from: title === null ? null : { title, options: plan.options } };
+  const domains = domainsText(domainsOf(plan.options.domains).filter(({ name }) => table.columns.includes(name)));
+  const options = { ...plan.options, domains };
+  const people = populationOf(next);
+  const chosen = plan.from?.options ? plan.from.options.total !== options.total : !plan.from?.example;
+  const total = Number(options.total);
+  const fits = total >= table.rows.length * (chosen ? 1 : FEW) && total <= people;
+  if (options.question === "total" && people >= 2 * table.rows.length && !fits) {
+    options.total = String(suggestedTotal(people, table.rows.length));
+    said.push(`the goal is now ${Number(options.total).toLocaleString("en")} people`);
+  }
+  if (options.question === "budget" && !table.columns.includes("cost")) options.question = "total";
+  const wanted = answers ?? answersFor(table, options.answers);
+  if (wanted !== options.answers) {
+    options.answers = wanted;
+    said.push(`answers are now ${wanted === "binary" ? "yes or no" : `from ${wanted.replace(":", " to ")}`}`);
+  }
+  next.options = options;
+  if (next.from) next.from = { ...next.from, options };
+  return { plan: next, said };
+}
+
+function suggestedTotal(people, strata) {
+  const least = 2 * FEW * strata;
+  const rough = Math.min(Math.max(SHARE * people, least, 100), people / 2);
+  return Math.max(Math.floor(Number(rough.toPrecision(2))), strata);
+}
+
+// A share of yes is about yes or no, and a spread needs a range that can have it.
+function answersFor({ columns, rows }, now) {
+  if (columns.includes("proportion")) return now === "0:1" ? "binary" : now;
+  const at = columns.indexOf("sd");
+  const most = at < 0 ? 0 : Math.max(0, ...plainNumbers(rows.map((row) => row[at]), "sd").map(Number).filter(Number.isFinite));
+  const [low, high] = now === "binary" ? [0, 1] : now.split(":").map(Number);
+  return most <= 0.5001 * (high - low) ? now : guessRange(most);
+}
+
+export function guessRange(spread) {
+  return `0:${[1, 5, 10, 100, 1000].find((end) => spread <= end / 2) ?? 10 ** Math.ceil(Math.log10(2 * spread))}`;
+}
+
+export function populationOf({ columns, rows }) {
+  const at = columns.indexOf("size");
+  return at < 0 ? 0 : plainNumbers(rows.map((row) => row[at]), "size").reduce((total, cell) => total + (Number(cell) || 0), 0);
+}
+
+// --- requests ---------------------------------------------------------------------------------
+
 // Options as 0.1.0 wrote them: who was trusted says what is published, and several questions shared a budget.
 const RELEASES = { local: "microdata", curator: "sums" };
 export const EARLIER = ["trust", "questions"];
@@ -86,6 +147,7 @@ export function fromOptions(given) {
   const asked = QUESTIONS.filter((name) => options[name] !== undefined && options[name] !== null);
   if (asked.length) found.question = asked[asked.length - 1];
   if (Array.isArray(options.answers)) found.answers = options.answers.join(":");
+  if (options.domains) found.domains = readDomains(options.domains);
   return found;
 }
 
@@ -95,36 +157,53 @@ function asText(value) {
 
 // What the API is asked. Throws { field, message } for a control that holds nothing of use.
 export function toRequest(plan) {
-  const strata = {};
-  plan.columns.forEach((name, i) => (strata[name] = plan.rows.map((row) => row[i])));
+  const strata = new Map(); // an object would lose "__proto__", and put "2024" first
+  plan.columns.forEach((name, i) => {
+    const cells = plan.rows.map((row) => row[i]);
+    if (name in OPTIONAL && cells.every((cell) => cell.trim() === "")) return; // ticked, but nothing is in it yet
+    strata.set(name, NUMBERS.has(name) ? plainNumbers(cells, name) : cells);
+  });
   for (const [name, value, column, what] of NEEDS)
-    if (plan.options[name] === value && !plan.columns.includes(column))
-      throw { field: value === "budget" ? value : name, message: `${what} the column ${column}: add it under “Columns” at the strata.` };
-  return { strata, options: toOptions(plan.options) };
+    if (plan.options[name] === value && !strata.has(column))
+      throw { field: value === "budget" ? value : name, message: `${what} the column ${column}: ${plan.columns.includes(column) ? "fill it in" : "add it under “Columns” at the strata"}.` };
+  if (!plan.questions) return { strata, options: toOptions(plan.options) };
+  return { strata, options: toOptions(plan.options, plan.questions), questionnaire: columnsOf(plan.questions) };
 }
+
+const columnsOf = ({ columns, rows }) => Object.fromEntries(columns.map((name, i) => [name, rows.map((row) => row[i])]));
+// Whether questions have a precision to reach, which then decides how many people are invited.
+export const hasTargets = ({ columns, rows }) => columns.some((name, i) => name.startsWith("target") && rows.some((row) => row[i].trim() !== ""));
 
 const NEEDS = [
   ["question", "budget", "cost", "A budget needs"],
   ["objective", "custom", "coefficient", "Custom coefficients need"],
 ];
 
-function toOptions(given) {
+// A questionnaire says itself what can be answered, and its targets how many people are needed.
+function toOptions(given, questions = null) {
   const options = {};
   const number = (name) => {
     options[name] = readNumber(name, given[name]);
   };
   number("epsilon");
-  number(given.question);
+  if (!questions || !hasTargets(questions)) number(given.question);
+  if (questions) return { ...options, ...sharedOptions(given, number, options) };
   if (given.mechanism !== DEFAULTS.mechanism) options.mechanism = given.mechanism;
   if (given.mechanism === "gaussian") number("delta");
   if (given.objective !== DEFAULTS.objective) options.objective = given.objective;
   options.answers = given.answers.trim().replaceAll(" ", "");
   if (options.answers === "") throw { field: "answers", message: "The answers must have a lower and an upper end, such as 0:1." };
   if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap");
+  return sharedOptions(given, number, options);
+}
+
+function sharedOptions(given, number, options) {
   if (given.release !== DEFAULTS.release) options.release = given.release;
   if (hasDevices(given) && given.device_epsilon.trim() !== "") number("device_epsilon");
   if (given.confidence !== DEFAULTS.confidence) number("confidence");
   if (given.min_per_stratum.trim() !== "") number("min_per_stratum");
+  const domains = sentDomains(given);
+  if (domains.size) options.domains = domains;
   return options;
 }
 
@@ -136,7 +215,8 @@ function readNumber(name, text) {
   if (isAmbiguous(text) || (isWhole(name) && /\d[.,\s]/.test(text.trim())))
     refuse(isWhole(name) ? "a whole number without commas, points or spaces" : "a number with a decimal point and without thousands separators");
   if (Number.isNaN(value)) refuse("a number");
-  if (isWhole(name) && !Number.isSafeInteger(value)) refuse("a whole number");
+  if (isWhole(name) && !Number.isInteger(value)) refuse("a whole number");
+  if (isWhole(name) && value > Number.MAX_SAFE_INTEGER) refuse(`at most ${count(Number.MAX_SAFE_INTEGER)}`);
   return value;
 }
 
@@ -153,6 +233,10 @@ export function setCell(plan, row, column, text) {
   rows[row] = rows[row].slice();
   rows[row][column] = text;
   return { ...plan, rows };
+}
+
+export function setQuestion(plan, row, column, text) {
+  return { ...plan, questions: setCell(plan.questions, row, plan.questions.columns.indexOf(column), text) };
 }
 
 export function addRow(plan) {
@@ -180,7 +264,8 @@ export function removeColumn(plan, name) {
   const at = plan.columns.indexOf(name);
   if (at < 0) return plan;
   const without = (cells) => cells.filter((_, i) => i !== at);
-  return { ...plan, columns: without(plan.columns), rows: plan.rows.map(without) };
+  const domains = domainsText(domainsOf(plan.options.domains).filter((each) => each.name !== name));
+  return { ...plan, columns: without(plan.columns), rows: plan.rows.map(without), options: { ...plan.options, domains } };
 }
 
 // Say the spread by other columns: those of the same place are renamed, their cells stay.
@@ -207,7 +292,7 @@ export function columnName(name) {
 const FORMAT = "dpstrata.plan";
 
 export function toFile(plan) {
-  return `${JSON.stringify({ format: FORMAT, version: 1, columns: plan.columns, rows: plan.rows, options: plan.options }, null, 1)}\n`;
+  return `${JSON.stringify({ format: FORMAT, version: 1, columns: plan.columns, rows: plan.rows, questions: plan.questions, options: plan.options }, null, 1)}\n`;
 }
 
 // A plan file, or a design document, whose question is taken up again.
@@ -242,35 +327,50 @@ class Refusal extends Error {}
 function refuseUncontrolled(data) {
   const other = Object.entries(WITHOUT_CONTROL).find(([name, plain]) => (data.inputs[name] ?? plain) !== plain);
   const asked = QUESTIONS.filter((name) => (data.inputs[name] ?? null) !== null);
-  const what = other ? other[0] : data.inputs.answers?.categories ? "categories" : data.inputs.questionnaire ? "a questionnaire" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
+  const grouped = Object.values(data.inputs.domains ?? {}).some((target) => target !== null && typeof target === "object");
+  const what = grouped ? "targets for single groups" : other ? other[0] : data.inputs.answers?.categories ? "categories" : data.inputs.spreads ? "known spreads of the answers to its questions" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
   if (what) throw new Refusal(`This design uses ${what}, for which the page has no control; use the command line.`);
 }
 
 function readDocument(data) {
   refuseUncontrolled(data);
   const { answers, ...inputs } = data.inputs;
-  const made = new Set(["sample_size", "relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon", "extra"]);
+  const made = new Set(["sample_size", "relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon", "extra", ...(inputs.questionnaire ? ["sd", "sd_source"] : [])]); // of all questions on average
   const names = Object.keys(data.strata[0]).filter((name) => !made.has(name));
-  const strata = Object.fromEntries(names.map((name) => [name, data.strata.map((row) => row[name])]));
-  for (const name of Object.keys(data.strata[0].extra ?? {})) strata[name] = data.strata.map((row) => row.extra[name]);
+  const extra = Object.keys(data.strata[0].extra ?? {});
+  const strata = Object.fromEntries([
+    ...names.map((name) => [name, data.strata.map((row) => row[name])]),
+    ...extra.map((name) => [name, data.strata.map((row) => row.extra[name])]),
+  ]);
   const options = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value !== null));
   if (options.mechanism !== "gaussian") delete options.delta; // 0, which Gaussian noise could not start from
   options.answers = [answers.lower, answers.upper, ...(answers.step === null ? [] : [answers.step])];
-  const plan = fromColumns(strata, options);
+  if (!inputs.questionnaire) {
+    const plan = fromColumns(strata, options);
+    return checkPlan(plan, plan.options);
+  }
+  for (const name of ["answers", "mechanism"]) delete options[name]; // filled in, and of no use to a single question
+  const plan = { ...fromColumns(strata, options), questions: fromQuestionnaire(inputs.questionnaire) };
   return checkPlan(plan, plan.options);
 }
 
 // The table and options of a file or an address, if they are whole.
-export function checkPlan({ columns, rows }, given) {
-  const texts = (cells) => Array.isArray(cells) && cells.every((cell) => typeof cell === "string");
-  if (!texts(columns) || !columns.length || columns.includes("") || new Set(columns).size < columns.length)
-    throw new Error("The table of this plan is damaged.");
-  if (!Array.isArray(rows) || !rows.length || !rows.every((row) => texts(row) && row.length === columns.length))
-    throw new Error("The table of this plan is damaged.");
+export function checkPlan({ columns, rows, questions }, given) {
+  checkTable({ columns, rows });
+  if (questions) checkTable(questions);
   const found = { ...DEFAULTS };
   const options = fromEarlier(given ?? {});
   for (const name of NAMES) if (typeof options[name] === "string") found[name] = options[name];
   for (const [name, known] of [["question", QUESTIONS], ...Object.entries(CHOICES).map(([name, pairs]) => [name, pairs.map(([key]) => key)])])
     if (!known.includes(found[name])) throw new Error(`The ${name} of this plan is damaged.`);
-  return { columns, rows, options: found };
+  domainsOf(found.domains); // throws where it cannot be read
+  return questions ? { columns, rows, questions: { columns: questions.columns, rows: questions.rows }, options: found } : { columns, rows, options: found };
+}
+
+function checkTable({ columns, rows }) {
+  const texts = (cells) => Array.isArray(cells) && cells.every((cell) => typeof cell === "string");
+  if (!texts(columns) || !columns.length || columns.includes("") || new Set(columns).size < columns.length)
+    throw new Error("The table of this plan is damaged.");
+  if (!Array.isArray(rows) || !rows.length || !rows.every((row) => texts(row) && row.length === columns.length))
+    throw new Error("The table of this plan is damaged.");
 }

@@ -14,11 +14,12 @@ const SPREAD_CHOICES = {
   range: [["sd_low", "sd_high"], "range of standard deviations"],
   none: [[], "unknown: the worst case"],
 };
-const TITLES = { stratum: "stratum", size: "size", ...plans.SPREADS, response_rate: "response rate", sd_source: "sd source" };
-const UNITS = { size: "people", cost: "each", min: "people", max: "people", response_rate: "0 to 1", proportion: "0 to 1" };
+const TITLES = { __proto__: null, stratum: "stratum", size: "size", ...plans.SPREADS, response_rate: "response rate", sd_source: "sd source" };
+const UNITS = { __proto__: null, size: "people", cost: "each", min: "people", max: "people", response_rate: "0 to 1", proportion: "0 to 1" };
+const unitOf = (name, { questions }) => (questions && name in plans.SPREADS ? "not used with a questionnaire" : UNITS[name]);
 const SD_SOURCES = ["", "public", "prior", "bound", "private_pilot", "confidential"];
 
-export function StrataTable({ plan, result, stale, opened, cells, examples, over, onChange, onExample, onFile, onProblem }) {
+export function StrataTable({ plan, result, stale, opened, cells, examples, over, onChange, onExample, onFile, onPaste }) {
   const [page, setPage] = useState(0);
   useEffect(() => setPage(0), [opened]);
   const pages = Math.max(1, Math.ceil(plan.rows.length / PAGE));
@@ -32,13 +33,7 @@ export function StrataTable({ plan, result, stale, opened, cells, examples, over
     onChange(plans.addRow(plan), null);
     jump(plan.rows.length, "stratum");
   };
-  const paste = (row, column, text) => {
-    try {
-      onChange(pasteBlock(plan, row, column, text), null);
-    } catch (error) {
-      onProblem(error.message);
-    }
-  };
+  const paste = (row, column, text) => onPaste((current) => pasteBlock(current, row, column, text));
   const results = result ? result.strata : null;
   return html`
     <section class="strata card ${stale ? "stale" : ""}" aria-labelledby="strata-heading">
@@ -54,12 +49,12 @@ export function StrataTable({ plan, result, stale, opened, cells, examples, over
         </div>
       </div>
       ${over && html`<p class="drop-here">Drop the file to replace the table.</p>`}
-      ${cells.length > 0 && html`<${Problems} cells=${cells} plan=${plan} onJump=${jump} />`}
+      ${cells.length > 0 && html`<${Problems} cells=${cells} titleOf=${(cell) => `${plan.rows[cell.row]?.[plan.columns.indexOf("stratum")] || `row ${cell.row + 1}`}, ${cell.column}`} onJump=${jump} />`}
       <div class="scroll" tabindex="0" role="region" aria-label="Table of strata">
         <table class="edit">
           <thead><tr>
-            ${plan.columns.map((name) => html`<th scope="col" class=${plans.NUMBERS.has(name) ? "number" : ""}>${TITLES[name] ?? name}${UNITS[name] && html` <span class="unit">${UNITS[name]}</span>`}</th>`)}
-            <th scope="col" class="number out">invite <span class="unit">people</span></th>
+            ${plan.columns.map((name) => html`<th scope="col" class=${plans.NUMBERS.has(name) ? "number" : ""}>${TITLES[name] ?? name}${unitOf(name, plan) && html` <span class="unit">${unitOf(name, plan)}</span>`}</th>`)}
+            <th scope="col" class="number out invite">invite <span class="unit">people</span></th>
             <th scope="col" class="number out">${(result?.budget_of ?? "local epsilon").replace("epsilon", "ε")}</th>
             <th scope="col" class="number out">noise sd</th>
             <th scope="col"><span class="hidden">Remove</span></th>
@@ -71,7 +66,7 @@ export function StrataTable({ plan, result, stale, opened, cells, examples, over
           ${results && html`<tfoot><tr>
             <th scope="row">all</th>
             ${plan.columns.slice(1).map((name) => html`<td class="number">${name === "size" ? count(result.population) : ""}</td>`)}
-            <td class="number out">${count(result.total)}</td><td></td><td></td><td></td>
+            <td class="number out invite">${count(result.total)}</td><td></td><td></td><td></td>
           </tr></tfoot>`}
         </table>
       </div>
@@ -94,7 +89,7 @@ function Row({ plan, at, row, errors, results, onChange, onPaste, onJump }) {
       onText=${(text) => onChange(plans.setCell(plan, at, j, text), `cell-${at}-${column}`)}
       onPaste=${(text) => onPaste(at, j, text)}
       onMove=${(step) => at + step >= 0 && at + step < plan.rows.length && onJump(at + step, column)} />`)}
-    <td class="number out">${out("sample_size", count)}</td>
+    <td class="number out invite">${out("sample_size", count)}</td>
     <td class="number out">${out("local_epsilon", (value) => budget(value))}</td>
     <td class="number out">${out("noise_sd", (value) => even(value))}</td>
     <td><button type="button" class="small quiet" disabled=${plan.rows.length === 1} aria-label=${`Remove ${name}`} onClick=${() => onChange(plans.removeRow(plan, at), null)}>×</button></td>
@@ -130,12 +125,11 @@ function Cell({ at, column, name, text, error, onText, onPaste, onMove }) {
   </td>`;
 }
 
-function Problems({ cells, plan, onJump }) {
+export function Problems({ cells, titleOf, onJump }) {
   const few = cells.slice(0, 5);
-  const named = (cell) => plan.rows[cell.row]?.[plan.columns.indexOf("stratum")] || `row ${cell.row + 1}`;
   return html`<div class="problems">
     <p><strong>${cells.length === 1 ? "One cell needs" : `${count(cells.length)} cells need`} your attention.</strong></p>
-    <ul>${few.map((cell) => html`<li><button type="button" class="link" onClick=${() => onJump(cell.row, cell.column)}>${named(cell)}, ${cell.column}</button>: ${cell.message}</li>`)}</ul>
+    <ul>${few.map((cell) => html`<li><button type="button" class="link" onClick=${() => onJump(cell.row, cell.column)}>${titleOf(cell)}</button>: ${cell.message}</li>`)}</ul>
     ${cells.length > few.length && html`<p class="soft">The others are marked in the table.</p>`}
   </div>`;
 }
@@ -178,6 +172,7 @@ function Columns({ plan, onChange }) {
       <fieldset><legend>More columns</legend>
         ${Object.entries(plans.OPTIONAL).map(([name, title]) => html`<label><input type="checkbox" value=${name} checked=${plan.columns.includes(name)}
           onChange=${(event) => onChange(event.currentTarget.checked ? plans.addColumn(plan, name) : plans.removeColumn(plan, name), null)} /> ${title}</label>`)}
+        <p class="soft">A column counts once something is in it.</p>
       </fieldset>
     </div>
   </details>`;

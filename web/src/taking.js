@@ -2,25 +2,25 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { send } from "./api.js";
-import { columnName, fromColumns, fromFile } from "./plan.js";
+import { isKnown, tidied } from "./mapping.js";
+import { columnName, fromFile } from "./plan.js";
 
-// The plan that follows from the one there is, by a file.
-async function readPlan(file) {
-  if (file.name.toLowerCase().endsWith(".json")) {
-    const plan = fromFile(await file.text());
-    return () => plan;
-  }
-  const answer = await send(`/api/table?name=${encodeURIComponent(file.name.toWellFormed())}`, { bytes: file });
-  const { strata } = await answer.json();
-  const named = new Map(Object.entries(strata).map(([name, cells]) => [columnName(name), cells]));
-  if (named.size < Object.keys(strata).length) throw new Error("Two columns of this file have the same name.");
-  const table = fromColumns(Object.fromEntries(named));
-  if (!table.rows.length) throw new Error("This file has a header but no rows.");
-  return (current) => ({ ...table, options: current.options });
+// What a file holds: { plan }, or { table } with { known } if its headers say what its columns are.
+async function read(file) {
+  const name = file.name;
+  if (name.toLowerCase().endsWith(".json")) return { plan: { ...fromFile(await file.text()), from: { title: name } } };
+  const answer = await send(`/api/table?name=${encodeURIComponent(name.toWellFormed())}`, { bytes: file });
+  const { columns, strata } = await answer.json();
+  const length = Math.max(0, ...columns.map((each) => strata[each].length));
+  const rows = Array.from({ length }, (_, row) => columns.map((each) => strata[each][row] ?? ""));
+  if (!rows.length) throw new Error("This file has a header but no rows.");
+  const known = columns.map(columnName);
+  if (new Set(known).size < known.length) throw new Error("Two columns of this file have the same name.");
+  return isKnown(columns) ? { known: { columns: known, rows }, name } : { table: { name, ...tidied(columns, rows) } };
 }
 
 // Takes files from buttons and from anywhere on the window; the newest wins.
-export function useFiles(onPlan, onProblem) {
+export function useFiles(onFound, onProblem) {
   const [reading, setReading] = useState(null);
   const [over, setOver] = useState(false);
   const newest = useRef(null);
@@ -28,8 +28,8 @@ export function useFiles(onPlan, onProblem) {
     newest.current = file;
     setReading(file.name);
     try {
-      const following = await readPlan(file);
-      if (newest.current === file) onPlan(following);
+      const found = await read(file);
+      if (newest.current === file) onFound(found);
     } catch (error) {
       if (newest.current === file) onProblem(error.message);
     } finally {

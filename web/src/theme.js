@@ -9,6 +9,8 @@ const DARK = {
   "#0B4F7D": "#5aaee0",
   "#E69F00": "#e8b04a",
   "#C9E3D7": "#3f6a58",
+  "#4D4D4D": "#8d99a4",
+  "#A9A9A9": "#77828c",
   "#333": "#c6d0d9",
   "#333333": "#c6d0d9",
   "#444": "#c6d0d9",
@@ -28,8 +30,8 @@ const LOW = 360; // what is higher has a line for each stratum
 
 export function themed(spec, { width, height, dark }) {
   const { room, limit } = roomFor(spec, width);
-  const short = shortLabels(dark ? recoloured(spec) : spec, width);
-  const { title, $schema, ...rest } = plainLegends(slantedNames(fittedAxes(short, room, limit), width));
+  const coloured = dark ? recoloured(spec) : spec;
+  const { title, $schema, ...rest } = plainLegends(slantedNames(fittedAxes(coloured, room, limit), width));
   const ink = dark ? INK.dark : INK.light;
   const axis = {
     ...rest.config?.axis,
@@ -125,16 +127,6 @@ function slantedNames(spec, width) {
   const axis = { ...x.axis, labelAngle: -40, labelAlign: "right" };
   const slanted = { ...main, encoding: { ...main.encoding, x: { ...x, axis } } };
   return main === spec ? slanted : { ...spec, layer: spec.layer.map((layer) => (layer === main ? slanted : layer)) };
-}
-
-function shortLabels(part, width) {
-  if (width > 520) return part;
-  if (Array.isArray(part)) return part.map((each) => shortLabels(each, width));
-  if (!part || typeof part !== "object") return part;
-  const short = (row) => (typeof row?.label === "string" ? { ...row, label: row.label.replace("standard error ", "") } : row);
-  return Object.fromEntries(
-    Object.entries(part).map(([key, value]) => [key, key === "values" ? value.map?.(short) ?? value : shortLabels(value, width)]),
-  );
 }
 
 function recoloured(part) {

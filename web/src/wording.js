@@ -18,6 +18,7 @@ const LABELS = {
   device_epsilon: "the budget of respondents' devices",
   confidence: "the confidence",
   min_per_stratum: "the minimum per stratum",
+  domains: "the groups to report",
 };
 
 export function labelOf(name) {

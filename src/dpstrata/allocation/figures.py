@@ -50,14 +50,11 @@ class Family:
     def moved(self, stand_ins: IntArray) -> Family:
         """Let the strata that stand in for others without an answer count for these too.
 
-        Raises
-        ------
-        InputError
-            If that takes a stratum of another figure, because there is no answer in one.
+        Those of a figure without any answer, which is not published, stay as they are.
         """
-        if np.any(self.codes[stand_ins] != self.codes):
-            raise InputError("every published figure must have an answer, got none for one of them.")
-        coefficients = np.bincount(stand_ins, weights=self.coefficients, minlength=len(stand_ins))
+        inside = self.codes[stand_ins] == self.codes
+        counted = np.where(inside, stand_ins, np.arange(len(stand_ins)))
+        coefficients = np.bincount(counted, weights=self.coefficients, minlength=len(stand_ins))
         return Family(self.codes, coefficients.astype(float), self.weights)
 
     def smallest(self, values: FloatArray) -> FloatArray:

@@ -3,13 +3,16 @@ r"""What forms make of the term of a stratum: many questions as one function of 
 Question j stands on form T, which a share x of the n people of a stratum get. With r = K/y for the K cells of
 the form, the mean of its answers has the variance
 
-.. math:: \frac{S_j^2 + \text{noise}_j(r)}{x n} - \frac{S_j^2}{N} + (1 + r)^2 \frac{g\, s(e(n)/q)}{(x n)^2}
+.. math:: \frac{S_j^2 + \text{noise}_j(r)}{x n} - \frac{S_j^2 - u_j}{N}
+    + (1 + r)^2 \frac{g\, s(e(n)/q)}{(x n)^2}
 
 in units of the question's range: sampling, the rows that devices replace, and the office's noise on a table
-whose sensitivity is q. A question on several forms is their mean with weights ω that add up to one. Summed up
-with the importance of the questions that is A/n and one noise of n, which :class:`~dpstrata.allocation.terms`
-takes like the spread and the mechanism of a single question. Published rows have no office, and r grows with
-n: then the noise is that of :class:`~dpstrata.privacy.mechanisms.tables.RowNoise`.
+whose sensitivity is q. Of the spread of a number of which nothing is known, u may be rounding to levels,
+which is there even if everyone is asked; otherwise it is 0. A question on several forms is their mean with
+weights ω that add up to one. Summed up with the importance of the questions that is A/n and one noise of n,
+which :class:`~dpstrata.allocation.terms` takes like the spread and the mechanism of a single question.
+Published rows have no office, and r grows with n: then the noise is that of
+:class:`~dpstrata.privacy.mechanisms.tables.RowNoise`.
 """
 
 from __future__ import annotations
@@ -56,6 +59,8 @@ class FormTerms:
         w of each question; they add up to 1.
     spreads : array
         S² of each stratum (rows) and question (columns).
+    rounding : array
+        u of the same: how much of S² may be rounding to levels, which asking more people takes nothing off.
     question, form : array of int
         Of each entry.
     weights : array
@@ -78,6 +83,7 @@ class FormTerms:
 
     importances: FloatArray
     spreads: FloatArray
+    rounding: FloatArray
     question: IntArray
     form: IntArray
     weights: FloatArray
@@ -98,12 +104,17 @@ class FormTerms:
         return self.odds is None
 
     @property
+    def sampled(self) -> FloatArray:
+        """S² − u: what asking everyone takes off, of each stratum and question."""
+        return self.spreads - self.rounding
+
+    @property
     def _entry_weights(self) -> FloatArray:
         """w·ω²/x of each entry: what its variance of one answer counts for, over n."""
         return self.importances[self.question] * self.weights**2 / self.shares[self.form]
 
     def _stretches(self, budgets: FloatArray | None = None) -> FloatArray:
-        """R = K/y of each entry: at the budget of devices, or of rows at those of the strata."""
+        """R = K/y of each entry: at the device budget, or of rows at those of the strata."""
         cells = self.cells[self.form]
         if self.odds is not None:
             return cells / self.odds
@@ -178,6 +189,7 @@ class FormTerms:
         sampling, device = self._by_question(per_answer * spread), self._by_question(per_answer * noise)
         if finite_population:
             sampling = sampling - self.spreads / sizes[:, None]
+            device = device + self.rounding / sizes[:, None]
         office = np.zeros_like(sampling)
         if not self.publishes_rows:
             e = self.office_budgets(budgets)[:, self.form] if credited else budgets[:, None]
@@ -203,6 +215,10 @@ class FormTerms:
         with np.errstate(divide="ignore", invalid="ignore"):
             raised = np.log1p(u * (1.0 + self.cells / y) / (1.0 - u / y))
         return np.where(u >= y, np.inf, raised)
+
+    def office_adds_noise(self, budgets: FloatArray) -> bool:
+        """Whether the office noises a table of any stratum and form; at no finite budget there is none."""
+        return bool(np.isfinite(self.office_budgets(budgets)).any())
 
     def weights_of(self, dealt: IntArray | FloatArray) -> FloatArray:
         """ω of each stratum and entry: a question on several forms is the mean of all answers to it."""

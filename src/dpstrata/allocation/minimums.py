@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dpstrata.allocation.problem import Problem
@@ -49,16 +51,42 @@ def with_default_minimums(inputs: Inputs, strata: Strata, lower: IntArray, upper
 
 def _share(limit: float, costs: FloatArray, lower: IntArray, more: IntArray) -> float:
     """Return the share of what is wanted that a limit carries besides the other minimums."""
-    left, needed = limit - float(costs @ lower), float(costs @ more)
+    left, needed = max(limit - float(costs @ lower), 0.0), float(costs @ more)
     if needed <= left:
         return 1.0
-    return max(left / needed * (1 - 1e-12), 0.0)  # which rounding cannot bring above the limit
+    return left / needed * (1 - 1e-12)  # which rounding cannot bring above the limit
 
 
-def needed_for_default(inputs: Inputs, strata: Strata, problem: Problem) -> int | None:
-    """How many invitations the default minimums take, if the design has only part of them."""
+class DefaultMinimum(NamedTuple):
+    """What the default minimums of a design take, and what they do to it.
+
+    Attributes
+    ----------
+    needed : int
+        How many invitations they take.
+    fits : bool
+        Whether the design has all of them, and not a share.
+    binds : bool
+        Whether nobody is invited beyond them although more could be: fewer may be more precise.
+    """
+
+    needed: int
+    fits: bool
+    binds: bool
+
+
+def describe_default(
+    inputs: Inputs, strata: Strata, problem: Problem, sizes: IntArray
+) -> DefaultMinimum | None:
+    """Describe the default minimums of a design; ``None`` if it has none."""
     wanted = default_minimums(inputs, strata)
     if wanted is None:
         return None
     needed = np.clip(wanted, problem.lower, problem.upper)
-    return int(needed.sum()) if np.any(needed > problem.lower) else None
+    more = inputs.at_most is not None and int(sizes.sum()) < inputs.at_most
+    raised = bool(np.any((problem.lower == sizes) & (problem.lower > 1) & (wanted > 0)))
+    return DefaultMinimum(
+        int(needed.sum()),
+        fits=bool(np.all(needed <= problem.lower)),
+        binds=more and raised and bool(np.all(sizes == problem.lower)),
+    )

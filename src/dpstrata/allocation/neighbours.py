@@ -2,7 +2,8 @@
 
 A stratum that nobody answered in takes the result of the nearest one with answers, in the order in which the
 design lists its strata; of two equally near ones, of the one before it. It is taken from the same domains if
-any stratum there has answers. Numbers of answers are public, so this tells nothing about anyone.
+any stratum there has answers; if not, from the same ones of the first columns of domains. Numbers of answers
+are public, so this tells nothing about anyone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from dpstrata.numerics.arrays import IntArray
 
 
 def nearest_with_answers(answers: IntArray, domains: Sequence[IntArray] = ()) -> IntArray:
-    """Find the nearest stratum with answers, within the same groups of all domains where there is one.
+    """Find the nearest stratum with answers, within the same groups of the domains where there is one.
+
+    If there is none in the same groups of all of them, as many of the first ones count as have one.
 
     Examples
     --------
@@ -32,8 +35,8 @@ def nearest_with_answers(answers: IntArray, domains: Sequence[IntArray] = ()) ->
     if not empty.size:
         return found
     found[empty] = _nearest(empty, full)
-    if domains:
-        keys = np.unique(np.stack(domains), axis=1, return_inverse=True)[1].ravel()
+    for number in range(1, len(domains) + 1):  # the more domains are the same, the better
+        keys = np.unique(np.stack(domains[:number]), axis=1, return_inverse=True)[1].ravel()
         for key in np.unique(keys[empty]).tolist():
             inside = full[keys[full] == key]
             if inside.size:

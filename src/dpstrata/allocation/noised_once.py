@@ -119,14 +119,20 @@ class NoisedOnce:
     def raised_to_answers(self, m: IntArray, strengths: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
         """Do the same for the numbers of answers that came."""
         given = self.given_answers(m)
-        return given._rescaled(strengths, given.room_of_answers(np.maximum(m, 1).astype(float)))
+        room = given.room_of_answers(np.maximum(m, 1).astype(float))
+        if len(self.families) > 1:
+            room[m <= 0] = np.inf  # nothing is spent there
+        return given._rescaled(strengths, room)
 
     def given_answers(self, m: IntArray) -> NoisedOnce:
-        """Let strata with answers count for their neighbours without: one answer then moves more."""
+        """Let strata with answers count for their neighbours without: one answer then moves more.
+
+        Neighbours are those of the same figure, so they may differ by family.
+        """
         if np.all(m > 0):
             return self
-        stand_ins = nearest_with_answers(m, [family.codes for family in self.families])
-        return replace(self, families=tuple(family.moved(stand_ins) for family in self.families))
+        families = (family.moved(nearest_with_answers(m, [family.codes])) for family in self.families)
+        return replace(self, families=tuple(families))
 
     def _rescaled(self, strengths: Sequence[FloatArray], room: FloatArray) -> tuple[FloatArray, ...]:
         """Figures of one family each take what their strata allow; those of several rise together."""
@@ -169,7 +175,7 @@ class NoisedOnce:
         """Return the same for the numbers of answers that came."""
         answers = np.maximum(m, 1)
         strengths = self.raised_to_answers(m, self.strengths_at(answers))
-        return np.asarray(self.given_answers(m).use(strengths) / answers)
+        return np.where(m > 0, self.given_answers(m).use(strengths) / answers, 0.0)
 
     def strengths(self, n: IntArray | FloatArray, family: Family) -> FloatArray:
         """Return the largest strengths of the figures of one family, if there is no other.

@@ -92,14 +92,25 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
         raise InfeasibleError(
             f"{option('total')} must be at least the sum of the minimums ({int(lower.sum()):,}), "
             f"because {inputs.promise.least_rate_in_words} of every stratum, got "
-            f"{option('total', total, ',')}."
+            f"{option('total', total, ',')}.",
+            nearest=int(lower.sum()),
         )
     if terms.response_rates is not None and total > int(upper.sum()):
+        advice = _to_ask_everyone(inputs, strata, total)
         raise InfeasibleError(
             f"{option('total')} must be at most what the maximums and the people who would answer allow "
-            f"({int(upper.sum()):,}), got {option('total', total, ',')}."
+            f"({int(upper.sum()):,}), got {option('total', total, ',')}.{advice}",
+            nearest=int(upper.sum()),
         )
     return Problem(terms, lower, upper, total, figures_in(inputs, strata, terms), forms=forms)
+
+
+def _to_ask_everyone(inputs: Inputs, strata: Strata, total: int) -> str:
+    """Say how to ask everyone, to someone who wants to and does not count on everyone's answer."""
+    if total != strata.population:
+        return ""
+    sums = f" and publish sums ({option('release', 'sums')})" if inputs.release_form.noised_once else ""
+    return f" To ask everyone, leave the response rate out{sums}: the promise then holds whoever answers."
 
 
 def figures_in(inputs: Inputs, strata: Strata, terms: Terms) -> tuple[Family, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from dpstrata.allocation.figures import Family
 from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.terms import Terms
-from dpstrata.errors import InfeasibleError
+from dpstrata.errors import InfeasibleError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 
 
@@ -37,6 +37,14 @@ class Problem:
     ------
     InfeasibleError
         If no sample sizes meet limits and total together.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> problem = plan.problem
+    >>> problem.total, problem.lower.tolist(), problem.upper.tolist()
+    (40, [1, 1], [700, 900])
     """
 
     terms: Terms
@@ -57,11 +65,16 @@ class Problem:
             )
         least, most = int(self.lower.sum()), int(self.upper.sum())
         if self.total < least:
-            minimums = f"be at least the sum of the minimums ({least:,})"
-            raise InfeasibleError.must("total", minimums, self.total, ",")
+            raise self._infeasible(f"at least the sum of the minimums ({least:,})", least)
         if self.total > most:
-            maximums = f"be at most the sum of the maximums ({most:,})"
-            raise InfeasibleError.must("total", maximums, self.total, ",")
+            raise self._infeasible(f"at most the sum of the maximums ({most:,})", most)
+
+    def _infeasible(self, limit: str, nearest: int) -> InfeasibleError:
+        return InfeasibleError(
+            f"{option('total')} must be {limit}, got {option('total', self.total, ',')}.",
+            value=self.total,
+            nearest=nearest,
+        )
 
     @property
     def sds(self) -> FloatArray:

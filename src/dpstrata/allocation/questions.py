@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +42,7 @@ def form_terms_of(inputs: Inputs, strata: Strata, spreads: Spreads | None = None
     return FormTerms(
         importances=importances(questionnaire),
         spreads=spreads.variances,
+        rounding=_largest_rounding(spreads, entries),
         question=question,
         form=form_of,
         weights=shares[form_of] / np.bincount(question, weights=shares[form_of])[question],
@@ -89,6 +91,14 @@ def noise_in_table(
 
 def _cells(form: FormPlan, table: Table) -> int | None:
     return form.cells_of(table) if len(table.questions) > 1 else None
+
+
+def _largest_rounding(spreads: Spreads, entries: Sequence[tuple[int, int, int]]) -> FloatArray:
+    """Return how much of each spread may be rounding: on several forms, on that with the fewest levels."""
+    found = np.zeros_like(spreads.variances)
+    for j, _, levels in entries:
+        found[:, j] = np.maximum(found[:, j], spreads.rounding(j, levels))
+    return found
 
 
 def _columns(values: list[FloatArray], rows: int) -> FloatArray:

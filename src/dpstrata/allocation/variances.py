@@ -110,11 +110,33 @@ def stratum_variances(
             problem, problem.forms, n, finite_population=finite_population, planned=planned, credited=credited
         )
     divisors = _divisors(terms, n, planned=planned)
-    answers = divisors[0]
-    sampling = terms.sds**2 / answers
-    if finite_population:
-        sampling = sampling * ((terms.sizes - answers) / terms.sizes)
+    sampling = _sampling_of_means(terms, divisors[0], finite_population=finite_population)
     return sampling, _noise_of_means(terms, n, divisors, credited=credited and not planned)
+
+
+def variance_if_some_answer(
+    problem: Problem, sizes: IntArray, share: float, *, finite_population: bool
+) -> float:
+    """Variance at ``sizes`` if a share of those invited answers, with the noise that was designed for all.
+
+    For releases whose noise is not set by the number of answers, and designs without response rates.
+    """
+    terms, n = problem.terms, sizes.astype(float)
+    if problem.forms is not None:
+        parts = problem.forms.stratum_parts(
+            share * dealt_to_forms(problem, sizes).astype(float),
+            terms.budgets(n).e,
+            sizes=terms.sizes,
+            rates=None,
+            finite_population=finite_population,
+        )
+        variances = parts.total @ problem.forms.importances
+    else:
+        answers = share * n
+        divisors = answers, answers**terms.release.noise_power
+        variances = _sampling_of_means(terms, answers, finite_population=finite_population)
+        variances = variances + _noise_of_means(terms, n, divisors, credited=True)
+    return float((terms.coefficients**2 * variances).sum())
 
 
 def _variances_of_forms(
@@ -130,7 +152,7 @@ def _variances_of_forms(
     if planned:  # as a share of the people gets each form, not whole numbers
         coefficients = problem.terms.coefficients
         total = problem.terms.values(n) / coefficients**2
-        correction = forms.spreads @ forms.importances / problem.terms.sizes
+        correction = forms.sampled @ forms.importances / problem.terms.sizes
         return total - correction if finite_population else total, np.zeros_like(total)
     parts = question_parts(
         problem, n.astype(np.int64), finite_population=finite_population, credited=credited
@@ -173,6 +195,12 @@ def release_variances(problem: Problem, sizes: IntArray | FloatArray) -> FloatAr
     if terms.release.noise_power == 1:
         return terms.noise_variances(n) + terms.release.device_variance
     return _noise_of_means(terms, n, _divisors(terms, n, planned=False), credited=True)
+
+
+def _sampling_of_means(terms: Terms, answers: FloatArray, *, finite_population: bool) -> FloatArray:
+    """Variance of each stratum's mean from asking some people and not others."""
+    sampling = terms.sds**2 / answers
+    return sampling * ((terms.sizes - answers) / terms.sizes) if finite_population else sampling
 
 
 def _noise_of_means(

@@ -24,13 +24,14 @@ from dpstrata.cli.cmd_what_if import (
     sensitivity_command,
     sweep_command,
 )
+from dpstrata.cli.first_steps import first_steps
 from dpstrata.cli.refusals import in_flags, usage_in_words
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # which Typer does not export
 
 app = typer.Typer(
     name="dpstrata",
-    help="Exact, certified sample allocation for stratified surveys under differential privacy.",
+    help="Private surveys of people in strata: designed exactly, answered on devices, published as sums.",
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -90,8 +91,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", DpstrataWarning)
     warnings.showwarning = show_warning  # type: ignore[assignment]
+    if not sys.argv[1:]:
+        typer.echo(first_steps())
+        sys.exit(0)
     try:
-        sys.exit(app(sys.argv[1:] or ["--help"], prog_name="dpstrata", standalone_mode=False))
+        sys.exit(app(sys.argv[1:], prog_name="dpstrata", standalone_mode=False))
     except _UsageError as error:
         typer.echo(f"Error: {without_passwords(usage_in_words(error))}", err=True)
         sys.exit(2)

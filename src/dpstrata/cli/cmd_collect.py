@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 
 from dpstrata.cli.cmd_release import AcceptResponse, Again
+from dpstrata.cli.cmd_respond import Text
+from dpstrata.cli.cmd_survey import Language, draw_command, estimate_command, require_report
 from dpstrata.cli.options import DesignFile
 from dpstrata.words.numbers import counted
 
+if TYPE_CHECKING:
+    from dpstrata.collect.letters import Letters
+
+LETTERS = "Letters"
+
+
+class CodeFormatName(StrEnum):
+    """What kind of file a QR code is."""
+
+    svg = "svg"
+    png = "png"
+
+
 SampleFile = Annotated[Path, typer.Option(help="The sample that was drawn.")]
-KeyFile = Annotated[Path, typer.Option(help="Key of the draw.")]
+KeyFile = Annotated[Path, typer.Option(help="Key file of the draw.")]
 Id = Annotated[str, typer.Option(help="Column that identifies a person.")]
 Stratum = Annotated[
     list[str] | None,
@@ -34,14 +51,24 @@ Database = Annotated[
 
 def invite_command(
     design: DesignFile,
-    survey: Annotated[Path, typer.Option(help="Folder of the survey to make, for the collector.")],
+    address: Address,
+    frame: Annotated[
+        str | None,
+        typer.Argument(
+            help="List of everyone in the population, to draw the sample now; leave it out after draw, which "
+            "reads databases too.",
+            show_default=False,
+        ),
+    ] = None,
+    survey: Annotated[Path, typer.Option(help="Folder of the survey to make, for the collector.")] = Path(
+        "survey"
+    ),
     office_key: Annotated[
         Path,
         typer.Option(
             help="The office's private key; created if missing. Keep it off the collector: closing needs it."
         ),
-    ],
-    address: Address,
+    ] = Path("office.key"),
     out: Annotated[Path, typer.Option(help="Invitations for mail merge (.csv, .parquet, .xlsx).")] = Path(
         "invitations.csv"
     ),
@@ -50,38 +77,103 @@ def invite_command(
     id: Id = "id",
     stratum: Stratum = None,
     title: Annotated[str, typer.Option(help="What the survey is called.", show_default=False)] = "",
+    text: Text = None,
     batch: Annotated[
         int, typer.Option(help="How many answers of one stratum and form are counted together.")
     ] = 20,
     codes: Annotated[
-        Path | None, typer.Option(help="Folder for QR codes of the links (.svg).", show_default=False)
+        Path | None, typer.Option(help="Folder for QR codes of the links.", show_default=False)
+    ] = None,
+    code_format: Annotated[
+        CodeFormatName, typer.Option(help="What kind of file a QR code is.")
+    ] = CodeFormatName.svg,
+    letters: Annotated[
+        Path | None,
+        typer.Option(help="Folder for letters (.pdf), a page for each person.", rich_help_panel=LETTERS),
+    ] = None,
+    addresses: Annotated[
+        Path | None,
+        typer.Option(help="Table with the addresses, such as the frame.", rich_help_panel=LETTERS),
+    ] = None,
+    address_line: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A line of the address: a column, or several, as '{first} {last}'; repeat for more lines.",
+            rich_help_panel=LETTERS,
+        ),
+    ] = None,
+    closes: Annotated[
+        datetime | None,
+        typer.Option(help="Last day to answer.", formats=["%Y-%m-%d"], rich_help_panel=LETTERS),
+    ] = None,
+    letter_text: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Text of your own for a language, such as de:letter-de.txt; repeat for further languages.",
+            rich_help_panel=LETTERS,
+        ),
     ] = None,
     database: Database = None,
 ) -> None:
-    """Make a secret link for everyone in the sample, and the folder of a collector that knows nobody."""
+    """Make a secret link for everyone in the sample, and a folder for the collector that knows nobody."""
+    from dpstrata.cli.screen import progress_of
     from dpstrata.collect.invitations import invite
+    from dpstrata.files.writing import require_apart
 
-    made = invite(
-        design,
-        survey=survey,
-        sample=sample,
-        key_file=key_file,
-        id=id,
-        stratum=stratum or ["stratum"],
-        office_key=office_key,
-        address=address,
-        out=out,
-        title=title,
-        batch=batch,
-        codes=codes,
-        database=database,
-    )
+    if frame is not None:
+        require_apart(Path(frame), office_key, out)
+        draw_command(design, frame, id, stratum or ["stratum"], sample, key_file, verify=sample.exists())
+    with progress_of("codes and letters") as progress:
+        made = invite(
+            design,
+            survey=survey,
+            sample=sample,
+            key_file=key_file,
+            id=id,
+            stratum=stratum or ["stratum"],
+            office_key=office_key,
+            address=address,
+            out=out,
+            title=title,
+            text=text,
+            batch=batch,
+            codes=codes,
+            code_format=code_format.value,
+            letters=_letters(letters, addresses, address_line or [], closes, letter_text or []),
+            database=database,
+            progress=progress,
+        )
     typer.echo(
         f"{counted(made.people, 'person')} invited. Written to {out} and {survey}; the office's private "
         f"key is in {office_key}. Keep it off the collector."
     )
+    if batch > made.together:
+        typer.echo(
+            f"A batch of {batch} never comes together, since no stratum and form has more than "
+            f"{counted(made.together, 'person')}: all answers stay sealed until the survey is closed."
+        )
+    if letters is not None:
+        typer.echo(f"Letters: {letters}, a page for each person. Whoever has one can answer in their place.")
     typer.echo("Digest of the kit, for the letters of invitation:")
     typer.echo(made.digest)
+
+
+def _letters(
+    folder: Path | None,
+    addresses: Path | None,
+    lines: list[str],
+    closes: datetime | None,
+    texts: list[str],
+) -> Letters | None:
+    """Read what letters are to be like; options of theirs need a folder."""
+    from dpstrata.collect.letters import Letters, read_texts
+    from dpstrata.errors import InputError, option
+
+    if folder is not None:
+        return Letters(folder, addresses, lines, closes and closes.date(), read_texts(texts))
+    if addresses or lines or closes or texts:
+        raise InputError(f"addresses, a last day and texts are for letters; give {option('letters')} too.")
+    return None
 
 
 class _Collect(typer.core.TyperGroup):
@@ -112,14 +204,28 @@ def collect_command(
     ] = None,
     public_host: Annotated[
         str | None,
-        typer.Option(help="Name under which respondents reach it through a proxy.", show_default=False),
+        typer.Option(help="Name under which respondents reach it, such as survey.example.org."),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="Certificate (PEM, with its chain) to encrypt with where no proxy does."),
+    ] = None,
+    private_key: Annotated[Path | None, typer.Option(help="Private key of the certificate (PEM).")] = None,
     database: Database = None,
 ) -> None:
     """Serve the respondents' page and count what it sends; the word serve may be left out."""
-    from dpstrata.collect.serving import collect
+    from dpstrata.collect.serving import collect_survey
 
-    collect(survey, host=host, port=port, public_host=public_host, database=database, say=typer.echo)
+    collect_survey(
+        survey,
+        host=host,
+        port=port,
+        public_host=public_host,
+        certificate=certificate,
+        private_key=private_key,
+        database=database,
+        say=typer.echo,
+    )
 
 
 @collect_app.command("status")
@@ -171,9 +277,25 @@ def close_command(
     survey: Survey,
     design: Annotated[
         Path, typer.Option(help="The office's copy of the design; the ledger is kept beside it.")
-    ],
-    office_key: Annotated[Path, typer.Option(help="The office's private key.")],
-    out: Annotated[Path, typer.Option(help="New file for the results (.csv, .parquet, .xlsx).")],
+    ] = Path("design.json"),
+    office_key: Annotated[Path, typer.Option(help="The office's private key.")] = Path("office.key"),
+    out: Annotated[Path, typer.Option(help="New file for the results (.csv, .parquet, .xlsx).")] = Path(
+        "results.csv"
+    ),
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="Estimate as well, and write the results as a report to sign (.html, or .pdf with the extra "
+            "pdf)."
+        ),
+    ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(
+            help="Heading of the report; by default, what invite was told that the survey is called."
+        ),
+    ] = None,
+    language: Language = None,
     sample: SampleFile = Path("sample.csv"),
     key_file: KeyFile = Path("draw.key"),
     id: Id = "id",
@@ -185,8 +307,11 @@ def close_command(
     """Close a survey for ever, open what is sealed, and release the counts; too few answers leave it open."""
     from dpstrata.cli.refusals import in_flags
     from dpstrata.collect.closing import close_survey
+    from dpstrata.collect.folder import title_of
     from dpstrata.words.released import collected_sentences
 
+    if report is not None:
+        require_report(report, design=design, language=language)
     released = close_survey(
         survey,
         design=design,
@@ -202,6 +327,10 @@ def close_command(
     )
     for sentence in collected_sentences(released, out):
         typer.echo(in_flags(sentence))
+    if report is not None:
+        title = title or title_of(survey)
+        estimate_command(design, str(out), report=report, title=title, language=language)
+        typer.echo(f"Report written to {report}.")
 
 
 @collect_app.command("backup")

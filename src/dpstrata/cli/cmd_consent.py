@@ -1,4 +1,4 @@
-"""``dpstrata consent``: the words for respondents."""
+"""``dpstrata consent``: the text for respondents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def consent_command(
         int | None, typer.Option(help="A form of the questionnaire, from 1 on; by default, all of them.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the words (.txt, .html).", rich_help_panel=OUTPUT)
+        Path | None, typer.Option(help="Write the text (.txt, .html).", rich_help_panel=OUTPUT)
     ] = None,
     json: Json = False,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +11,8 @@ from typing import Annotated
 import typer
 
 from dpstrata.cli.options import Json, TableOut
+from dpstrata.cli.refusals import flag
+from dpstrata.errors import InputError, Mention
 
 
 class Aims(StrEnum):
@@ -59,16 +63,17 @@ def choose_range_command(
     from dpstrata.words.choosing import range_sentences, range_table
 
     require_apart(Path(prior), plan, out)
-    found = choose_range(
-        prior,
-        sample_size=sample_size,
-        local_epsilon=local_epsilon,
-        plan=None if plan is None else load_design(plan),
-        lower=lower,
-        aim=aim.value,
-        mechanism=mechanism,
-        column=column,
-    )
+    with _prior_in_capitals():
+        found = choose_range(
+            prior,
+            sample_size=sample_size,
+            local_epsilon=local_epsilon,
+            plan=None if plan is None else load_design(plan),
+            lower=lower,
+            aim=aim.value,
+            mechanism=mechanism,
+            column=column,
+        )
     if out is not None:
         write_result(found.table(), out)
     if json:
@@ -77,3 +82,20 @@ def choose_range_command(
     print_table(range_table(found))
     for sentence in range_sentences(found):
         print_paragraph(sentence)
+
+
+@contextmanager
+def _prior_in_capitals() -> Iterator[None]:
+    """Name the prior as the help of this command does: it is no option here."""
+
+    def named(mention: Mention) -> str:
+        if mention.name != "prior":
+            return flag(mention)
+        return mention.value or "PRIOR"
+
+    try:
+        yield
+    except InputError as error:
+        if error.argument != "prior":
+            raise
+        raise InputError(error.sentence.worded(named)) from None

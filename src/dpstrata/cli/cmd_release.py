@@ -130,7 +130,7 @@ def publish_command(
     ],
     out: Annotated[Path, typer.Option(help="New file for the results (.csv, .parquet, .xlsx).")],
     sample: Annotated[Path, typer.Option(help="The sample that was drawn.")] = Path("sample.csv"),
-    key_file: Annotated[Path, typer.Option(help="Key of the draw.")] = Path("draw.key"),
+    key_file: Annotated[Path, typer.Option(help="Key file of the draw.")] = Path("draw.key"),
     id: Annotated[str, typer.Option(help="Column that identifies a person.")] = "id",
     stratum: Annotated[
         list[str] | None,

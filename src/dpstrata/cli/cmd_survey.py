@@ -49,6 +49,15 @@ EngineOption = Annotated[
 ]
 
 
+Title = Annotated[str | None, typer.Option(help="Heading of the report.")]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        help="Language of the questionnaire for questions and answers in the report; by default, its own."
+    ),
+]
+
+
 class SdSource(StrEnum):
     """Where a spread may come from."""
 
@@ -74,8 +83,8 @@ def frame_command(
     classes: Annotated[
         list[str] | None,
         typer.Option(
-            help="Stratum column, the last one, that is a weighting class: cells get sample sizes of their "
-            "own, and the column reported_stratum names the coarser strata; may be repeated."
+            help="Stratum column that is a weighting class: cells get sample sizes of their own, and the "
+            "column reported_stratum names the coarser strata; may be repeated."
         ),
     ] = None,
 ) -> None:
@@ -136,7 +145,13 @@ def draw_command(
 
 def estimate_command(
     design: DesignFile,
-    noised: Annotated[str, typer.Argument(help="Table of noised answers.", show_default=False)],
+    noised: Annotated[
+        str,
+        typer.Argument(
+            help="What was published: the file that privatize, publish or collect close wrote.",
+            show_default=False,
+        ),
+    ],
     stratum: Annotated[str, typer.Option(help="Column with the stratum.")] = "stratum",
     answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: TableOut = None,
@@ -153,7 +168,8 @@ def estimate_command(
         Path | None,
         typer.Option(help="Write the results as a report to sign (.html, or .pdf with the extra pdf)."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
+    title: Title = None,
+    language: Language = None,
     pilot: Annotated[
         Path | None, typer.Option(help="Design document of the pilot, to combine both waves.")
     ] = None,
@@ -170,29 +186,32 @@ def estimate_command(
     ] = None,
     engine: EngineOption = EngineName.duckdb,
     json: Json = False,
+    classes: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
+    weights: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Estimate means, or shares of categories, with intervals that cover both sampling and privacy."""
-    from dpstrata.fielding.estimate import estimate
+    from dpstrata.fielding.estimate import estimate, refuse_late
     from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
     from dpstrata.files.writing import require_apart
     from dpstrata.present.charts.chart import check_chart_path
 
+    refuse_late(classes=classes or None, weights=weights)
     check_chart_path(plot)
     require_apart(design, Path(noised), pilot, pilot_answers, out, covariance, plot, report)
     reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
     if report is not None:
-        _require_report(
-            report, one_wave=pilot is None and pilot_answers is None, here=engine.value == "duckdb"
-        )
+        here = engine.value == "duckdb"
+        require_report(report, design=design, language=language, here=here)
     result = estimate(design, noised, **reading)
-    if report is not None:
-        _report(design, noised, result, report, title)
+    if pilot is not None or pilot_answers is not None:
+        result = _with_pilot(result, design, pilot, pilot_answers, reading)
     ratios = _ratios(result, ratio or [], over or [])
+    if report is not None:
+        waves = [(design, Path(noised)), (pilot, pilot_answers)]
+        _report(waves, result, ratios, report, title, language)
     if isinstance(result, QuestionnaireEstimation):
         _show_questions(result, ratios, (out, covariance, plot), json=json)
         return
-    if pilot is not None or pilot_answers is not None:
-        result = _with_pilot(result, design, pilot, pilot_answers, reading)
     _show_means(result, (out, covariance, plot), json=json)
 
 
@@ -203,12 +222,17 @@ def _show_means(result: Estimation | ShareEstimation, files: _Files, *, json: bo
 
     from dpstrata.cli.screen import print_paragraph, print_table
     from dpstrata.files.writing import plain_cell
-    from dpstrata.present.charts.plot import MOST_BARS, intervals_chart
+    from dpstrata.present.charts.parts import MOST_BARS
+    from dpstrata.present.charts.plot import intervals_chart
 
     out, covariance, plot = files
     whole = len(result.totals)  # a row, or one for each category; their totals follow
-    rows = [{name: plain_cell(cell) for name, cell in asdict(row).items()} for row in result.listed]
-    _write_tables(result, [row | {"of": result.of} for row in rows], out, covariance)
+    rows = [
+        {name: plain_cell(cell) for name, cell in asdict(row).items()}
+        | {"of": result.of_total if row.column == "total" else result.of}
+        for row in result.listed
+    ]
+    _write_tables(result, rows, out, covariance)
     if plot is not None:
         means = [*rows[:whole], *rows[2 * whole :]]  # without the totals
         intervals_chart(means[:MOST_BARS], confidence=result.confidence, of=result.of).save(plot)
@@ -225,27 +249,44 @@ def _show_means(result: Estimation | ShareEstimation, files: _Files, *, json: bo
         print_paragraph(sentence)
 
 
-def _require_report(path: Path, *, one_wave: bool, here: bool) -> None:
+def require_report(path: Path, *, design: Path, language: str | None, here: bool = True) -> None:
     """Refuse at once a report that could not be written later."""
+    from dpstrata.designs.record import Design
     from dpstrata.errors import InputError, option
+    from dpstrata.files.writing import require_room
+    from dpstrata.present.report.labels import require_language
     from dpstrata.present.report.report import check_report_path
 
     check_report_path(path)
-    if not one_wave or not here:
-        what = f"{option('engine')} spark" if one_wave else option("pilot")
-        raise InputError(f"{option('report')} is not available together with {what}.")
+    require_room(path, 0)
+    if not here:
+        raise InputError(f"{option('report')} is not available together with {option('engine')} spark.")
+    if language is not None:
+        require_language(Design.read(design), language)
 
 
-def _report(design: Path, noised: str, result: Any, path: Path, title: str | None) -> None:
-    """Write the report of results."""
+def _report(
+    waves: list[tuple[Path | None, Path | None]],
+    result: Any,
+    ratios: list[QuestionnaireEstimation],
+    path: Path,
+    title: str | None,
+    language: str | None,
+) -> None:
+    """Write the report of results, given the design and the answers of each wave, the last one first."""
     from dpstrata.designs.record import Design
     from dpstrata.present.report.report import write_results
     from dpstrata.present.report.results import RESULTS_TITLE, find_published
 
-    plan = Design.read(design)
-    write_results(
-        plan, result, path, find_published(plan, Path(noised), design), title=title or RESULTS_TITLE
-    )
+    plans = [Design.read(design) for design, _ in waves if design is not None]
+    found = [
+        find_published(plan, answers, design)
+        for plan, (design, answers) in zip(plans, waves, strict=False)
+        if answers is not None
+    ]
+    of_pilot = found[1] if len(found) > 1 else None
+    shown: Any = {"title": title or RESULTS_TITLE, "language": language}
+    write_results(plans[0], result, path, found[0], ratios=ratios, pilot=of_pilot, **shown)
 
 
 def _write_tables(
@@ -307,9 +348,9 @@ def _show_questions(
 
     out, covariance, plot = files
     if plot is not None:
-        from dpstrata.present.charts.shares import shares_chart
+        from dpstrata.present.charts.plot import plot as chart_of
 
-        shares_chart(result).save(plot)
+        chart_of(result).save(plot)
     found = [row for each in (result, *ratios) for row in each.rows]
     notes = tuple(note for each in (result, *ratios) for note in each.notes)
     result = replace(result, rows=tuple(found), notes=notes)
@@ -324,7 +365,7 @@ def _show_questions(
 
 
 def _with_pilot(
-    main: Estimation | ShareEstimation,
+    main: Estimation | ShareEstimation | QuestionnaireEstimation,
     design: Path,
     pilot: Path | None,
     pilot_answers: Path | None,
@@ -335,11 +376,11 @@ def _with_pilot(
     from dpstrata.errors import InputError, option
     from dpstrata.fielding.estimate import estimate
     from dpstrata.fielding.estimators import Estimation
-    from dpstrata.pilots.pilot import combine_waves
+    from dpstrata.pilots.waves import combine_waves
 
     if pilot is None or pilot_answers is None:
         raise InputError(f"to combine two waves, give both {option('pilot')} and {option('pilot_answers')}.")
     first, of_first = Design.read(pilot), estimate(pilot, pilot_answers, **reading)
     if not (isinstance(main, Estimation) and isinstance(of_first, Estimation)):
-        raise InputError(f"{option('pilot')} supports numbers only, got categories.")
+        raise InputError(f"{option('pilot')} supports one question with numbers as answers only.")
     return combine_waves(first, Design.read(design), of_first, main)

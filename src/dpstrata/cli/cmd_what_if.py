@@ -60,8 +60,8 @@ def evaluate_command(
     from dpstrata.files.overwriting import write_result
     from dpstrata.files.writing import require_apart
     from dpstrata.planning.evaluate import evaluate
+    from dpstrata.present.charts.allocations import allocations
     from dpstrata.present.charts.chart import check_chart_path
-    from dpstrata.present.charts.plot import allocations
 
     check_chart_path(plot)
     require_apart(strata, out, plot)
@@ -225,7 +225,7 @@ def compare_releases_command(
     device_epsilon: Annotated[
         float | None,
         typer.Option(
-            help="Budget of devices for sums; by default the design's, or the largest local epsilon."
+            help="Device budget for sums and a mean; by default the design's, or the largest local epsilon."
         ),
     ] = None,
     out: TableOut = None,

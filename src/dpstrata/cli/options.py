@@ -28,7 +28,11 @@ _PANELS: dict[Group, str] = {
     "privacy": PRIVACY,
     "limits": "Limits",
 }
-_TYPED: dict[str, Any] = {"answers": str, "domains": list[str]}  # those that are typed in a form of their own
+_TYPED: dict[str, Any] = {
+    "answers": str,
+    "domains": list[str],
+    "classes": list[str],
+}  # those that are typed in a form of their own
 QUESTION_NAMES = tuple(name for name, each in OPTIONS.items() if each.group == "goal" and each.number)
 
 # what many questions take, beside the options
@@ -60,8 +64,8 @@ _QUESTIONNAIRE: dict[str, Any] = {
 StrataFile = Annotated[
     Path,
     typer.Argument(
-        help="Table of strata: CSV (with commas, semicolons or tabs), Parquet or Excel, with columns "
-        "stratum, size and sd (or variance, proportion, or sd_low and sd_high).",
+        help="Table of strata: CSV (with commas, semicolons or tabs), Parquet, Excel, Stata or SPSS, with "
+        "columns stratum, size and sd (or variance, proportion, or sd_low and sd_high).",
         show_default=False,
     ),
 ]

@@ -1,8 +1,10 @@
 """Tables and paragraphs on the terminal; stratum names are shown as they are, never as markup."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -11,6 +13,8 @@ from dpstrata.cli.refusals import in_flags
 from dpstrata.designs.record import Design
 from dpstrata.words.designs import promise_in_full, promise_in_short, reasons, result_in_words
 from dpstrata.words.tables import TextTable
+
+_QUIET = 15.0  # seconds after which a log is told how far something is
 
 
 def print_design(plan: Design, tables: Sequence[TextTable], *, full: bool) -> None:
@@ -39,15 +43,34 @@ def print_table(table: TextTable) -> None:
     console.print()
 
 
+class _Lines:
+    """How far something is, in a line now and then."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._done, self._last = what, 0, time.monotonic()
+
+    def add(self, number: int) -> None:
+        """Count what was done, and say so if nothing was said for a while."""
+        self._done += number
+        if time.monotonic() - self._last >= _QUIET:
+            self._last = time.monotonic()
+            typer.echo(f"{self._done:,} {self._what} done.", err=True)
+
+
 @contextmanager
 def progress_of(what: str) -> Iterator[Callable[[int], None]]:
-    """Show a bar on a terminal while something goes on; what it yields is called with how much was done."""
+    """Show a bar while something goes on; what it yields is called with how much was done.
+
+    Where there is no terminal, as in a log, a line says every quarter of a minute how far it is.
+    """
     from rich.progress import BarColumn, Progress, TextColumn
 
     console = Console(stderr=True)
-    bar = Progress(
-        TextColumn(what), BarColumn(), console=console, transient=True, disable=not console.is_terminal
-    )
+    if not console.is_terminal:
+        yield _Lines(what).add
+        return
+    columns = TextColumn(what), BarColumn(), TextColumn("{task.completed:,}")
+    bar = Progress(*columns, console=console, transient=True)
     with bar:
         task = bar.add_task(what, total=None)
         yield lambda number: bar.advance(task, number)

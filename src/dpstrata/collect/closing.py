@@ -1,4 +1,4 @@
-"""Closing a survey: what is still sealed is opened, and the counts are released like any others."""
+"""Closing a survey: what is still sealed is opened, the counts are released like any others, and deleted."""
 
 from __future__ import annotations
 
@@ -13,11 +13,22 @@ from dpstrata.collect.sealing import Opener, public_key, read_office_key
 from dpstrata.collect.tables import CLOSED, Place, Tables
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
+from dpstrata.fielding.answer_files import ANSWER
 from dpstrata.fielding.keys import read_key
 from dpstrata.fielding.privatize import privatize_batch
 from dpstrata.fielding.publish import publish_batch
 from dpstrata.fielding.questionnaires.files import Row
-from dpstrata.fielding.releasing import ALL_QUESTIONS, Batch, Files, Released, by_stratum, with_response
+from dpstrata.fielding.releases.sums import reports_of_steps
+from dpstrata.fielding.releasing import (
+    ALL_QUESTIONS,
+    Batch,
+    Files,
+    Released,
+    by_stratum,
+    is_unfinished,
+    require_releasable,
+    with_response,
+)
 from dpstrata.survey.releases.microdata import Microdata
 
 _PATIENCE = 30.0  # seconds in which a running collector must have stopped taking answers
@@ -40,8 +51,9 @@ def close_survey(
     """Close a survey for ever, and release what was collected.
 
     A collector that is running takes no more answers; it goes on to tell late respondents so, before anything
-    leaves their device. What was still sealed is opened. Then the counts go the way of every release: onto
-    the ledger first, and with the same noise. A run that was killed is taken up by the next.
+    leaves their device. What was still sealed is opened, in memory alone. Then the counts go the way of every
+    release: onto the ledger first, and with the same noise. Once the results are in place, the database
+    forgets all answers; who answered stays. A run that was killed is taken up by the next.
 
     Parameters
     ----------
@@ -63,7 +75,8 @@ def close_survey(
     Raises
     ------
     InputError
-        If files do not belong together, or too few people have answered: then the survey stays open.
+        If files do not belong together, too few people have answered, or the release would be refused:
+        then the survey stays open. If the survey was closed before and its results are in place.
     """
     folder = open_folder(survey, database)
     files = Files(Path(design).resolve(), folder.path, Path(sample), Path(out), Path(key_file))
@@ -74,24 +87,26 @@ def close_survey(
     if public_key(private) != folder.public_key:
         raise InputError(f"{office_key} must be the office's key of this survey, got another.")
     people = invitees(plan, sample=files.sample, key_file=files.key, id=id, stratum=stratum)
+    opener = Opener(private, plan.digest)
     with folder.connected() as tables:
         if tables.fact("state") != CLOSED:
-            _require_new(files.out)
-            # One made-up cell for everyone who answered, to find now what would prevent the release.
-            made_up = Counter({(*place, 0): number for place, number in tables.turnout().items()})
-            with_response(_batch(plan, files, people, tables, made_up), accept_response=accept_response)
+            # To find now what would prevent the release.
+            _counted(folder, tables, opener)
+            batch = with_response(
+                _batch(plan, files, people, tables, _made_up(tables)), accept_response=accept_response
+            )
+            require_releasable(batch, again=again, accept_response=accept_response)
             _stop(folder, tables)
-        counted = _settle(folder, tables, Opener(private, plan.digest))
-        batch = _batch(plan, files, people, tables, counted)
-        tables.compact()
-    batch = with_response(batch, accept_response=accept_response)
-    release = privatize_batch if plan.inputs.release == Microdata.name else publish_batch
-    return release(batch, again=again, accept_response=accept_response)
-
-
-def _require_new(out: Path) -> None:
-    if out.exists():
-        raise InputError(f"{out} exists and is not replaced. Choose a new file for this release.")
+        counted = _counted(folder, tables, opener)
+        batch = _batch(plan, files, people, tables, counted or _made_up(tables))
+        if not counted and not is_unfinished(batch):
+            raise InputError(
+                f"the survey in {survey} was closed before: its results were published, and its answers were "
+                "deleted."
+            )
+        batch = with_response(batch, accept_response=accept_response)
+        release = privatize_batch if plan.inputs.release == Microdata.name else publish_batch
+        return release(batch, again=again, accept_response=accept_response)
 
 
 def _stop(folder: SurveyFolder, tables: Tables) -> None:
@@ -101,10 +116,10 @@ def _stop(folder: SurveyFolder, tables: Tables) -> None:
             tables.mark_closed()
             return
     request = folder.path / CLOSING
-    request.touch(mode=0o600)
     try:
         end = time.monotonic() + _PATIENCE
         while tables.fact("state") != CLOSED:
+            request.touch(mode=0o600)  # again and again: a collector that starts takes no old request
             if time.monotonic() > end:
                 raise InputError(
                     "the collector must stop taking answers when it is asked to, got no reply from it. Stop "
@@ -115,22 +130,31 @@ def _stop(folder: SurveyFolder, tables: Tables) -> None:
         request.unlink(missing_ok=True)
 
 
-def _settle(folder: SurveyFolder, tables: Tables, opener: Opener) -> Counter[Place]:
-    """Count what is still sealed, and require one cell for every token that was used."""
+def _made_up(tables: Tables) -> Counter[Place]:
+    """Return one cell for everyone who answered, where no more must be known than how many they are."""
+    return Counter({(*place, 0): number for place, number in tables.turnout().items()})
+
+
+def _counted(folder: SurveyFolder, tables: Tables, opener: Opener) -> Counter[Place]:
+    """Return what was counted, with what is still sealed: one cell for every token that was used.
+
+    The sum is never written: the difference of two copies would show the last few cells of a stratum and
+    form. Nothing is left once the results are in place.
+    """
     with tables.transaction(alone=True):
-        sealed = tables.sealed()
-        tables.count(opener.open(content) for content in sealed.values())
-        tables.unseal(sealed)
-        counted, turnout = tables.counted(), tables.turnout()
-        found: Counter[tuple[int, int]] = Counter()
-        for (stratum, form, _), number in counted.items():
-            found[stratum, form] += number
-        cells = dict(enumerate(folder.kit.cells))
-        if found != turnout or any(not 0 <= cell < cells.get(form, 0) for _, form, cell in counted):
-            raise InputError(
-                "the database must have one answer for every link that was used, got others: something else "
-                "than a collector has changed it."
-            )
+        counted, sealed, turnout = tables.counted(), tables.sealed(), tables.turnout()
+        deleted = tables.fact("state") == CLOSED and not counted and not sealed
+    counted += Counter(opener.open(content) for content in sealed.values())
+    found: Counter[tuple[int, int]] = Counter()
+    for (stratum, form, _), number in counted.items():
+        found[stratum, form] += number
+    cells = dict(enumerate(folder.kit.cells))
+    whole = found == turnout and all(0 <= cell < cells.get(form, 0) for _, form, cell in counted)
+    if not whole and not deleted:
+        raise InputError(
+            "the database must have one answer for every link that was used, got others: something else "
+            "than a collector has changed it."
+        )
     return counted
 
 
@@ -139,17 +163,24 @@ def _batch(
 ) -> Batch:
     """Put together who answered and what was counted, of which nobody knows how they belong together."""
     used, names = tables.used(), plan.strata.names
+    single = plan.inputs.questionnaire is None
     cells = sorted(counted.elements())
     return Batch(
         plan,
         files,
-        ALL_QUESTIONS,
+        ANSWER if single else ALL_QUESTIONS,
         {each.id: names[each.stratum] for each in people},
         [each.id for each in people if each.hashed in used],
         by_stratum(
-            plan, [names[place[0]] for place in cells], [Row(form + 1, cell) for _, form, cell in cells]
+            plan,
+            [names[place[0]] for place in cells],
+            # of yes and no all strata have the device's budget, and so the same reports
+            reports_of_steps(plan, names[0], [cell for _, _, cell in cells])
+            if single
+            else [Row(form + 1, cell) for _, form, cell in cells],
         ),
         0,
         read_key(files.key),
         None,
+        tables.forget,
     )

@@ -69,9 +69,12 @@ class Collector:
     ----------
     batch : int
         How many answers of one stratum and form are counted together, once it has started.
+    closed : bool
+        Whether the survey takes no more answers, as far as is known.
     """
 
     batch: int
+    closed: bool
 
     def __init__(self, folder: SurveyFolder, *, limit: int = _WAITING) -> None:
         self._connect: Callable[[], Tables] = folder.tables
@@ -82,13 +85,14 @@ class Collector:
         self._thread = threading.Thread(target=self._run, name="collector", daemon=True)
         self._tables: Tables
         self._pool: _Pool
-        self._closed = False
 
     def start(self) -> None:
         """Connect, and begin to work."""
         self._tables = self._connect()
         self.batch = int(self._tables.fact("batch"))
+        self.closed = self._tables.fact("state") == CLOSED
         self._pool = _Pool(self.batch)
+        self._closing.unlink(missing_ok=True)  # of a run of close that was killed before this started
         self._thread.start()
 
     def stop(self) -> None:
@@ -169,7 +173,7 @@ class Collector:
         return True
 
     def _answer_looks(self, looks: Sequence[_Request]) -> None:
-        self._closed = self._closed or self._tables.fact("state") == CLOSED
+        self.closed = self.closed or self._tables.fact("state") == CLOSED
         found = self._tables.find(each.hashed for each in looks)
         for each in looks:
             each.reply = self._standing(found.get(each.hashed))
@@ -179,7 +183,7 @@ class Collector:
             return Invitation("unknown")
         if token.used:
             return Invitation("used")
-        if self._closed:
+        if self.closed:
             return Invitation("closed")
         return Invitation("open", token.form, self._odds[token.stratum])
 
@@ -197,7 +201,7 @@ class Collector:
 
     def _use(self, sends: Sequence[_Request], counted: dict[bytes, tuple[bytes, Token, int]]) -> None:
         with self._tables.transaction():
-            self._closed = self._tables.fact("state") == CLOSED
+            self.closed = self._tables.fact("state") == CLOSED
             found = self._tables.find((each.hashed for each in sends), to_use=True)
             for each in sends:
                 token = found.get(each.hashed)
@@ -239,10 +243,10 @@ class Collector:
 
     def _look_whether_to_close(self) -> None:
         """Take no more answers once the office has asked for it, by a file that its owner alone can make."""
-        if not self._closed and self._closing.exists():
+        if not self.closed and self._closing.exists():
             try:
                 self._tables.mark_closed()
-                self._closed = True
+                self.closed = True
             except LostError:
                 self._reconnected()
 

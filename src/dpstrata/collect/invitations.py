@@ -1,37 +1,54 @@
-"""Invitations: a secret link for everyone in a sample, and a collector's folder that knows nobody."""
+"""Invitations: a secret link for everyone in a sample, and a folder for the collector that knows nobody."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import io
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dpstrata.collect.folder import DATABASE, DESIGN, KIT, PUBLIC_KEY
-from dpstrata.collect.kit import respondent_kit
+from dpstrata.collect.codes import CodeFormat, check_code_format, draw_codes
+from dpstrata.collect.folder import (
+    DATABASE,
+    DESIGN,
+    KIT,
+    POSTGRESQL,
+    PUBLIC_KEY,
+    another_survey,
+    origin_of,
+    require_database,
+    require_same_origin,
+)
+from dpstrata.collect.kit import Kit, respondent_kit
+from dpstrata.collect.letters import Letters, Writer
 from dpstrata.collect.postgresql_store import PostgresqlTables
-from dpstrata.collect.sealing import office_key as make_office_key
-from dpstrata.collect.sealing import public_key
+from dpstrata.collect.sealing import public_key, read_office_key
 from dpstrata.collect.sqlite_store import SqliteTables
-from dpstrata.collect.tables import LostError, Tables
+from dpstrata.collect.tables import CLOSED, LostError, Tables
+from dpstrata.designs.consent import asks_everyone
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError, MissingExtraError, option
+from dpstrata.errors import InputError, option, without_passwords
 from dpstrata.fielding.answer_files import read_people
 from dpstrata.fielding.draw import check_record
 from dpstrata.fielding.frames.base import stratum_column
-from dpstrata.fielding.keys import read_key, survey_key
+from dpstrata.fielding.keys import new_key, read_key, survey_key, write_key
 from dpstrata.fielding.questionnaires.files import read_forms
+from dpstrata.files.overwriting import require_same_kind
 from dpstrata.files.writing import (
+    make_private_folder,
     remove_unfinished,
     require_apart,
     require_table_path,
     write_atomically,
     write_table,
 )
+from dpstrata.privacy.batches import LARGEST
+from dpstrata.privacy.mechanisms.randomized_response import RandomizedResponse
 
 BATCH = 20
 _LENGTH = 16  # bytes of a token
@@ -72,10 +89,13 @@ class Invited:
         How many were invited.
     digest : str
         That of the kit, for the letters.
+    together : int
+        How many they are at most in one stratum and form; a larger batch never comes together.
     """
 
     people: int
     digest: str
+    together: int
 
 
 def hash_of(token: str) -> bytes:
@@ -88,20 +108,29 @@ def invitees(
 ) -> list[Invitee]:
     """Return everyone in the sample with their token: always the same for the same draw."""
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
-    if plan.inputs.questionnaire is None:
-        raise InputError(
-            "a collector needs a design with a questionnaire, got one with a single question. Give the "
-            f"question as {option('questionnaire')} of one question."
-        )
+    _require_counters(plan)
     secret = read_key(key_file)
     check_record(plan, sample=sample, key=secret, record=sample.with_name("draw.json"))
     people, strata = read_people(sample, id, (stratum_column(columns),))
     key = survey_key(survey_key(secret, plan.digest), "invitations")
     place = {name: i for i, name in enumerate(plan.strata.names)}
+    forms = [1] * len(people) if plan.inputs.questionnaire is None else read_forms(sample, plan)
     return [
         Invitee(person, place[name], form - 1, _token(key, person))
-        for person, name, form in zip(people, strata, read_forms(sample, plan), strict=True)
+        for person, name, form in zip(people, strata, forms, strict=True)
     ]
+
+
+def _require_counters(plan: Design) -> None:
+    """Require a design whose counters say all that is released: of a questionnaire, or of yes and no."""
+    inputs = plan.inputs
+    alone = inputs.release_form.device is not None and inputs.mechanism == RandomizedResponse.name
+    if inputs.questionnaire is None and not alone:
+        raise InputError(
+            "a collector needs a design with a questionnaire, or with one yes/no question that devices "
+            "randomise and whose sums or mean are published, got another. Give the question as "
+            f"{option('questionnaire')} of one question."
+        )
 
 
 def _token(key: bytes, person: str) -> str:
@@ -120,11 +149,15 @@ def invite(
     address: str,
     out: str | Path,
     title: str = "",
+    text: str | None = None,
     batch: int = BATCH,
     codes: str | Path | None = None,
+    code_format: CodeFormat = "svg",
+    letters: Letters | None = None,
     database: str | None = None,
+    progress: Callable[[int], None] = lambda number: None,
 ) -> Invited:
-    """Make the folder of a collector, and a link for everyone in the sample.
+    """Make the folder of a survey for the collector, and a link for everyone in the sample.
 
     Links are derived from the key of the draw, so the same call makes the same ones again; answers that the
     folder has already collected stay.
@@ -132,7 +165,8 @@ def invite(
     Parameters
     ----------
     design : path
-        The document of a design with a questionnaire, whose rows are randomised on devices.
+        The document of a design with a questionnaire whose rows are randomised on devices, or with one
+        yes/no question that devices randomise and whose sums or mean are published.
     survey : path
         The folder to make. It holds the design, the kit, the office's public key and the database; it has no
         id, and neither the key of the draw nor the office's private key.
@@ -154,12 +188,20 @@ def invite(
         ``link``. Whoever has a link can answer in that person's place.
     title : str
         What the survey is called.
+    text : str, optional
+        The question as respondents read it, for a design with a single one.
     batch : int
-        How many answers of one stratum and form are counted together, at least 2.
+        How many answers of one stratum and form are counted together, from 2 to 200.
     codes : path, optional
-        Folder for QR codes of the links, one SVG file for each person, named by their place in ``out``.
+        Folder for QR codes of the links, one file for each person, named by their place in ``out``.
+    code_format : {"svg", "png"}
+        What kind of file a QR code is.
+    letters : Letters, optional
+        Letters to write as PDF, one page for each person; they need the extra ``pdf``.
     database : str, optional
         Address of a PostgreSQL database; by default the folder has a SQLite file.
+    progress : callable
+        Called with how many codes or letters were made since the last call.
 
     Returns
     -------
@@ -169,117 +211,184 @@ def invite(
     Raises
     ------
     InputError
-        If the sample is not of this design and key, the folder holds another survey, or the office's private
-        key would be inside the folder.
+        If the sample is not of this design and key, the folder or the database holds another survey or one
+        that is closed, ``out`` holds something else than invitations, or the office's private key would be
+        inside the folder.
     """
     design, folder, sample, out = Path(design), Path(survey), Path(sample), Path(out)
     office_key, key_file = Path(office_key), Path(key_file)
     require_apart(design, sample, key_file, office_key, out)
-    require_table_path(out)
-    _require_outside(folder, office_key, key_file, sample, out)
-    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 2:
-        raise InputError.must("batch", "be a whole number of at least 2", batch)
+    require_apart(office_key, out, Path(letters.addresses) if letters and letters.addresses else None)
+    require_invitations(out, id)
+    secret = [Path(each) for each in (codes, letters and letters.folder) if each]
+    require_outside(folder, office_key, key_file, sample, out, *secret)
+    require_database(folder, database)
+    _require_batch(batch)
+    check_code_format(code_format)
     links = links_at(address)
     plan = Design.read(design)
     people = invitees(plan, sample=sample, key_file=key_file, id=id, stratum=stratum)
-    kit = respondent_kit(plan, title=title)
-    remove_unfinished(out)
-    private = make_office_key(office_key)
-    _make_folder(
-        folder,
-        {
-            DESIGN: design.read_bytes(),
-            KIT: kit.content,
-            PUBLIC_KEY: public_key(private).hex().encode() + b"\n",
-        },
+    kit = respondent_kit(plan, title=title, text=text)
+    writer = letters and Writer(
+        letters, kit, id=id, people=[each.id for each in people], everyone=asks_everyone(plan)
     )
-    _fill(folder, plan, batch, {each.hashed: (each.stratum, each.form) for each in people}, database)
+    remove_unfinished(out)
+    private = read_office_key(office_key) if office_key.exists() else new_key()
+    filling = _Filling(
+        folder, database, plan.digest, batch, kit.digest, public_key(private),
+        {each.hashed: (each.stratum, each.form) for each in people},
+    )  # fmt: skip
+    filling.check()
+    _make_folder(folder, design, kit, office_key, private)
+    filling.fill()
     write_invitations(people, out, id=id, links=links)
+    listed = [links + each.token for each in people]
     if codes is not None:
-        _draw_codes(Path(codes), [links + each.token for each in people])
-    return Invited(len(people), kit.digest)
+        draw_codes(Path(codes), listed, code_format, progress=progress)
+    if writer:
+        writer.write(listed, progress=progress)
+    places = Counter((each.stratum, each.form) for each in people)
+    return Invited(len(people), kit.digest, max(places.values()))
 
 
 def write_invitations(people: Iterable[Invitee], out: Path, *, id: str, links: str) -> None:
     """Write ids with their links, for their owner alone."""
     listed = list(people)
-    link = "link" if id != "link" else "address"
-    columns = {id: [each.id for each in listed], link: [links + each.token for each in listed]}
-    write_table(columns, out, private=True)
+    columns = ([each.id for each in listed], [links + each.token for each in listed])
+    write_table(dict(zip(_columns(id), columns, strict=True)), out, private=True)
+
+
+def require_invitations(out: Path, id: str) -> None:
+    """Require a name for a table of invitations, and that nothing else is there."""
+    require_table_path(out)
+    require_same_kind(out, _columns(id))
+
+
+def _columns(id: str) -> tuple[str, str]:
+    return id, "link" if id != "link" else "address"
 
 
 def links_at(address: str) -> str:
     """Return what every link begins with; tokens follow in the fragment, which no server is sent."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
-        raise InputError.must("address", "be like https://survey.example.org", address)
+    address = address.strip()
+    if not _is_site(address):
+        shown = without_passwords(address)
+        raise InputError.must("address", "be like https://survey.example.org", shown)
     return f"{address.rstrip('/')}/#"
 
 
-def _require_outside(folder: Path, *paths: Path) -> None:
+def _is_site(address: str) -> bool:
+    """Whether a link can begin with this: a host, perhaps with a port and a path, and nothing else."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:  # a port out of range, or half of an IPv6 address
+        return False
+    return (
+        parts.scheme in ("http", "https")
+        and all((parts.hostname or "").removesuffix(".").split("."))
+        and port != 0
+        and not parts.netloc.endswith(":")
+        and "@" not in parts.netloc
+        and all(each.isprintable() and each not in " ?#\\" for each in address)
+    )
+
+
+def _require_batch(batch: object) -> None:
+    if isinstance(batch, bool) or not isinstance(batch, int) or not 2 <= batch <= LARGEST:
+        raise InputError.must("batch", f"be a whole number from 2 to {LARGEST}", batch)
+
+
+def require_outside(folder: Path, *paths: Path) -> None:
     """Require that what the collector must not know is not in its folder."""
     inside = folder.resolve()
     for path in paths:
-        if inside in path.resolve().parents:
+        if inside in (path.resolve(), *path.resolve().parents):
             raise InputError(
                 f"{path} must be outside the folder {folder}: the collector must not know it.",
                 where=str(path),
             )
 
 
-def _make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make the folder, or check that it is of the same survey."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror or error}.", where=str(folder)) from None
-    for name, content in files.items():
-        path = folder / name
-        if path.exists() and path.read_bytes() != content:
-            raise InputError(
-                f"{folder} must be a new folder or one of this survey, got another {name}.", where=str(path)
-            )
+def _make_folder(folder: Path, design: Path, kit: Kit, office_key: Path, private: bytes) -> None:
+    """Make the folder and the office's key, or check that they are of the same survey."""
+    files = {
+        DESIGN: design.read_bytes(),
+        KIT: kit.content,
+        PUBLIC_KEY: public_key(private).hex().encode() + b"\n",
+    }
+    _require_same(folder, files)
+    make_private_folder(folder)
+    if not office_key.exists():  # before anything can be sealed to it
+        write_key(office_key, private)
     for name, content in files.items():
         write_atomically(folder / name, content)
 
 
-def _fill(
-    folder: Path, plan: Design, batch: int, tokens: dict[bytes, tuple[int, int]], database: str | None
-) -> None:
-    """Make the database, or check that it has these invitations."""
-    path = folder / DATABASE
-    tables: Tables
-    if database is not None:
-        tables = PostgresqlTables(database, plan.digest, make=True)
-        there = tables.exists
-    else:
-        there = path.exists() and path.stat().st_size > 0  # empty: cut short before anything was in it
-        tables = SqliteTables(path) if path.exists() else SqliteTables.make(path)
-    try:
-        if not there:
+def _require_same(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        if path.exists() and path.read_bytes() != content:
+            raise another_survey(f"{folder} must be a new folder or one", name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Filling:
+    """The database of a survey, to be made or to be found as it would be made."""
+
+    folder: Path
+    database: str | None
+    design: str
+    batch: int
+    kit: str
+    public_key: bytes
+    tokens: dict[bytes, tuple[int, int]]
+
+    def check(self) -> None:
+        """Require that a database outside the folder is of this survey, before anything is written."""
+        if self.database is not None:
+            tables = PostgresqlTables(self.database, self.design)
+            with _told(tables):
+                if tables.exists:
+                    self._require_same(tables)
+
+    def fill(self) -> None:
+        """Make the database, unless it is there."""
+        path = self.folder / DATABASE
+        tables: Tables
+        if self.database is not None:
+            tables = PostgresqlTables(self.database, self.design, make=True)
+        else:
+            tables = SqliteTables(path) if path.exists() else SqliteTables.make(path)
+        with _told(tables):
+            facts = {"design": self.design, "batch": str(self.batch), **origin_of(self.kit, self.public_key)}
             with tables.transaction(alone=True):
-                tables.create(plan.digest, batch, tokens)
-        elif tables.fact("batch") != str(batch) or tables.invited() != tokens:
+                if tables.exists:  # also if someone else has made it since it was checked
+                    self._require_same(tables)
+                else:
+                    tables.create(facts, self.tokens)
+        if self.database is not None:
+            said = b"The answers to this survey are in a PostgreSQL database.\n"
+            write_atomically(self.folder / POSTGRESQL, said)
+
+    def _require_same(self, tables: Tables) -> None:
+        if tables.fact("state") == CLOSED:
+            raise InputError("people can be invited to a survey that is open, got one that is closed.")
+        require_same_origin(tables, self.kit, self.public_key)
+        if tables.fact("batch") != str(self.batch) or tables.invited() != self.tokens:
             raise InputError(
-                "the database must have these invitations and this batch, got others.", where=str(folder)
+                "the database must have these invitations and this batch, got others.", where=str(self.folder)
             )
+
+
+@contextmanager
+def _told(tables: Tables) -> Iterator[None]:
+    """Use a database for a while; what it fails at is told in a sentence."""
+    try:
+        yield
     except LostError:
         raise InputError(
             "the database could not be written; check that it has room, and that you may make tables there."
         ) from None
     finally:
         tables.close()
-
-
-def _draw_codes(folder: Path, links: Sequence[str]) -> None:
-    """Draw a QR code of every link, in files that only their owner may read."""
-    try:
-        import segno
-    except ImportError:
-        raise MissingExtraError("QR codes need", "collect") from None
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    digits = len(str(len(links)))
-    for number, link in enumerate(links, start=1):
-        drawn = io.BytesIO()
-        segno.make(link, error="m", micro=False).save(drawn, kind="svg", scale=4)
-        write_atomically(folder / f"{number:0{digits}}.svg", drawn.getvalue(), private=True)

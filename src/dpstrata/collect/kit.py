@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,28 @@ class Kit:
         For each form, how many different rows there are.
     odds : tuple of int
         For each stratum, the position of its odds in the kit.
+
+    Examples
+    --------
+    >>> import json
+    >>> import dpstrata as dps
+    >>> questions = dps.Questionnaire([dps.Question("smokes", "yes_no", text="Do you smoke?")])
+    >>> plan = dps.design(
+    ...     dps.Strata([500]), questionnaire=questions, epsilon=1, device_epsilon=2, release="sums", total=40
+    ... )
+    >>> kit = dps.respondent_kit(plan)
+    >>> sorted(json.loads(kit.content))
+    ['consent', 'denominator', 'design', 'forms', 'kit', 'languages', 'odds', 'title']
     """
 
     content: bytes = field(repr=False)
     cells: tuple[int, ...]
     odds: tuple[int, ...]
+
+    @property
+    def title(self) -> str:
+        """What the survey is called; empty if it has no title."""
+        return str(self.to_dict()["title"])
 
     @property
     def digest(self) -> str:
@@ -91,16 +108,17 @@ def read_kit(path: Path, plan: Design) -> Kit:
         data = json.loads(content)
         right = (data["kit"], data["design"]) == (VERSION, plan.digest)
         odds = [int(each) for each in data["odds"]]
-        kit = Kit(
-            content,
-            tuple(int(form["cells"]) for form in data["forms"]),
-            tuple(odds.index(each) for each in _odds_of(plan)),
-        )
+        kit = replace(kit_from_content(content), odds=tuple(odds.index(each) for each in _odds_of(plan)))
     except (OSError, ValueError, KeyError, TypeError):
         right = False
     if not right:
         raise InputError(f"{path} must be the kit of this design, got something else.", where=str(path))
     return kit
+
+
+def kit_from_content(content: bytes) -> Kit:
+    """Read a kit that was made before; the odds of strata, which a preview does not use, are left out."""
+    return Kit(content, tuple(int(form["cells"]) for form in json.loads(content)["forms"]), ())
 
 
 def _odds_of(plan: Design) -> list[int]:
@@ -151,7 +169,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     ... )
     >>> kit = dps.respondent_kit(plan, title="Health in the city")
     >>> kit.cells, len(kit.digest)
-    ((2,), 64)
+    ((3,), 64)
     """
     if not isinstance(plan, Design):
         raise InputError(f"a kit needs a Design, got {type(plan).__name__}.")
@@ -162,6 +180,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     in_strata = _odds_of(plan)
     odds = sorted(set(in_strata))
     cells = tuple(_cells(levels) for _, levels in forms)
+    told = {language: _told(plan, language) for language in languages()}
     data = {
         "kit": VERSION,
         "design": plan.digest,
@@ -176,18 +195,36 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
                     _question(question, each, questions.languages)
                     for question, each in zip(asked, levels, strict=True)
                 ],
+                **_told_on(plan, told, t),
             }
-            for number, (asked, levels) in zip(cells, forms, strict=True)
+            for t, (number, (asked, levels)) in enumerate(zip(cells, forms, strict=True), start=1)
         ],
-        "consent": {language: _told(plan, language) for language in languages()},
+        "consent": told,
     }
     content = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
     return Kit(content, cells, tuple(odds.index(each) for each in in_strata))
 
 
-def _told(plan: Design, language: str) -> str:
+def _told(plan: Design, language: str, form: int | None = None) -> str:
     """Return what respondents are told: a title, and parts with a heading each, apart by empty lines."""
-    return str(plan.consent(language)).rstrip("\n")
+    return str(plan.consent(language, form=form)).rstrip("\n")
+
+
+def _told_on(plan: Design, told: Mapping[str, str], form: int) -> dict[str, Any]:
+    """Return the parts, by language and position, that respondents with this form are told differently."""
+    if len(plan.forms) < 2:
+        return {}
+    parts = {
+        language: {
+            str(place): own
+            for place, (own, part) in enumerate(
+                zip(_told(plan, language, form).split("\n\n"), text.split("\n\n"), strict=True)
+            )
+            if own != part
+        }
+        for language, text in told.items()
+    }
+    return {"consent": parts} if any(parts.values()) else {}
 
 
 _Forms = list[tuple[list[Question], tuple[int, ...]]]
@@ -234,9 +271,9 @@ def _single(plan: Design, text: str | None) -> Question:
         )
     answers = inputs.answers
     if answers.names:
-        return Question("answer", "category", categories=answers.names, text=text)
+        return Question("answer", "category", categories=answers.names, blank=False, text=text)
     if answers.text == "binary":
-        return Question("answer", "yes_no", text=text)
+        return Question("answer", "yes_no", blank=False, text=text)
     return Question(
         "answer", "scale", lower=answers.lower, upper=answers.upper, step=answers.range, text=text
     )
@@ -252,18 +289,19 @@ def _cells(levels: Sequence[int]) -> int:
 def _question(question: Question, levels: int, languages: Sequence[str]) -> dict[str, Any]:
     """Describe a question: what its levels stand for, and its words in every language."""
     kind = question.of_kind
-    translated = {each.language: each for each in question.translations}
-    words = [translated.get(language, question) for language in languages]
+    words = [question.wording(language) for language in languages]
     values = [_written(kind.answer_at(question, place, levels)) for place in range(levels)]
-    labels = [list(each.labels or question.labels) for each in words]
+    labels = [list(each) for _, each in words]
     described: dict[str, Any] = {
         "name": question.name,
         "kind": question.kind,
         "values": values,
-        "text": [each.text or question.text or question.name for each in words],
+        "text": [text or question.name for text, _ in words],
     }
     if any(labels):
         described["labels"] = labels
+    if question.no_first:
+        described["noFirst"] = True
     if question.kind == "number":
         described |= {"lower": _written(question.lower), "upper": _written(question.upper)}
     return described

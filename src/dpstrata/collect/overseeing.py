@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpstrata.collect.folder import open_folder
-from dpstrata.collect.invitations import invitees, links_at, write_invitations
+from dpstrata.collect.folder import POSTGRESQL, open_folder
+from dpstrata.collect.invitations import (
+    invitees,
+    links_at,
+    require_invitations,
+    require_outside,
+    write_invitations,
+)
 from dpstrata.collect.sqlite_store import SqliteTables
 from dpstrata.errors import InputError
-from dpstrata.files.writing import require_apart, require_table_path
+from dpstrata.files.writing import require_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +34,8 @@ class Progress:
     batch : int
         How many answers are counted together.
     strata : tuple
-        For every stratum its name, how many were invited, and how many answered; ``None`` for fewer than a
-        batch.
+        For every stratum its name, how many were invited, and how many answered; ``None`` where that is
+        hidden.
     """
 
     state: str
@@ -40,7 +46,24 @@ class Progress:
 
 
 def survey_status(survey: str | Path, *, database: str | None = None) -> Progress:
-    """Count who has answered: in all, and by stratum where that is a batch or more."""
+    """Count who has answered: in all, and by stratum where that is a batch or more.
+
+    The number of a small stratum must not follow from the others, the total and how many were invited. So
+    those that are hidden are at least two, and together at least a batch of their people have answered and
+    at least a batch have not; larger strata are hidden where they are needed for that, or else all.
+
+    Parameters
+    ----------
+    survey : path
+        The folder that :func:`invite` made.
+    database : str, optional
+        Address of the PostgreSQL database, if the survey has one.
+
+    Returns
+    -------
+    Progress
+        How many were invited and have answered.
+    """
     folder = open_folder(survey, database)
     with folder.connected() as tables:
         state, batch, turnout = tables.fact("state"), int(tables.fact("batch")), tables.turnout()
@@ -48,11 +71,22 @@ def survey_status(survey: str | Path, *, database: str | None = None) -> Progres
     for (stratum, _), number in turnout.items():
         answered[stratum] += number
     plan = folder.plan
-    strata = tuple(
-        (name, invited, answered[i] if answered[i] >= batch else None)
-        for i, (name, invited) in enumerate(zip(plan.strata.names, plan.sample_sizes.tolist(), strict=True))
-    )
+    invited = plan.sample_sizes.tolist()
+    shown = _shown([answered[i] for i in range(len(invited))], invited, batch)
+    strata = tuple(zip(plan.strata.names, invited, shown, strict=True))
     return Progress(state, plan.total, answered.total(), batch, strata)
+
+
+def _shown(numbers: Sequence[int], invited: Sequence[int], batch: int) -> list[int | None]:
+    """Hide small numbers, the smallest first, until neither one of them nor their sum is given away."""
+    hidden: set[int] = set()
+    for i in sorted(range(len(numbers)), key=numbers.__getitem__):
+        answered = sum(numbers[each] for each in hidden)
+        missing = sum(invited[each] for each in hidden) - answered
+        if numbers[i] >= batch and (not hidden or (len(hidden) > 1 and min(answered, missing) >= batch)):
+            break
+        hidden.add(i)
+    return [None if i in hidden else number for i, number in enumerate(numbers)]
 
 
 def remind(
@@ -83,7 +117,8 @@ def remind(
     """
     folder, sample, key_file, out = open_folder(survey, database), Path(sample), Path(key_file), Path(out)
     require_apart(sample, key_file, out)
-    require_table_path(out)
+    require_outside(folder.path, out)
+    require_invitations(out, id)
     links = links_at(address)
     people = invitees(folder.plan, sample=sample, key_file=key_file, id=id, stratum=stratum)
     with folder.connected() as tables:
@@ -99,16 +134,29 @@ def remind(
 def back_up(survey: str | Path, out: str | Path) -> None:
     """Copy the SQLite database of a survey as it is now, also while a collector is using it.
 
+    Parameters
+    ----------
+    survey : path
+        The folder that :func:`invite` made.
+    out : path
+        The copy, a new file. It tells as much as the database: keep it as safe.
+
     Raises
     ------
     InputError
-        If there is something at ``out`` already.
+        If there is something at ``out`` already, or the database is a PostgreSQL one.
     """
-    out = Path(out)
-    try:
-        os.close(os.open(out, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except OSError as error:
-        raise InputError(f"{out} cannot be made: {error.strerror or error}.", where=str(out)) from None
+    survey, out = Path(survey), Path(out)
+    if (survey / POSTGRESQL).exists():
+        raise InputError("this survey is in a PostgreSQL database: copy it with pg_dump.", where=str(survey))
     with open_folder(survey).connected() as tables:
         assert isinstance(tables, SqliteTables)
-        tables.copy(out)
+        try:
+            os.close(os.open(out, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except OSError as error:
+            raise InputError(f"{out} cannot be made: {error.strerror or error}.", where=str(out)) from None
+        try:
+            tables.copy(out)
+        except BaseException:
+            out.unlink()
+            raise

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Generator
+from functools import cache
 from typing import Any
 
 from dpstrata.collect.tables import LostError, Tables
@@ -13,7 +16,12 @@ _KEYS = {
     "sealed": "id",
     "counters": "stratum, form, cell",
 }
-_SECONDS = 10  # to connect in
+_SECONDS = 10  # to connect in, and for a statement
+_PATIENCE = _SECONDS + 2  # for a server that does not even say that a statement took too long
+_NETWORK = {  # a server that is gone without a word
+    "keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
+    "tcp_user_timeout": 1000 * _SECONDS,
+}  # fmt: skip
 
 
 class PostgresqlTables(Tables):
@@ -56,9 +64,12 @@ class PostgresqlTables(Tables):
             ) from None
 
     def _connect(self) -> Any:
-        return self._psycopg.connect(
-            self._address, autocommit=True, prepare_threshold=None, connect_timeout=_SECONDS
+        connection = _impatient(self._psycopg).connect(
+            self._address, autocommit=True, prepare_threshold=None, connect_timeout=_SECONDS, **_NETWORK
         )
+        connection.seconds = _PATIENCE
+        connection.execute(f"SET statement_timeout = {round(1000 * _SECONDS)}")
+        return connection
 
     def _dialect(self, statement: str) -> str:
         return statement.replace("?", "%s")
@@ -76,6 +87,9 @@ class PostgresqlTables(Tables):
         """Begin a transaction; one that is alone waits for the others, and they for it."""
         self.execute("BEGIN")
         self.execute(f"SELECT pg_advisory_xact_lock{'' if alone else '_shared'}(?)", (self._lock,))
+        if alone:  # writes as much as there is; nobody waits for it but the office
+            self.execute("SET LOCAL statement_timeout = 0")
+        self._connection.seconds = None if alone else _PATIENCE
 
     def reconnect(self) -> None:
         """Connect anew."""
@@ -87,11 +101,45 @@ class PostgresqlTables(Tables):
         self.execute(f"SET search_path TO {self._schema}")
 
     def compact(self) -> None:
-        """Write every table anew in one transaction, in the order of its keys; the old files are deleted."""
+        """Write every table anew in one transaction, in the order of its keys; the old files are deleted.
+
+        The tables themselves stay, and with them their owner and who else may use them.
+        """
         with self.transaction(alone=True):
             for table, keys in _KEYS.items():
                 self.execute(f"CREATE TABLE new_{table} (LIKE {table} INCLUDING DEFAULTS)")
                 self.execute(f"INSERT INTO new_{table} SELECT * FROM {table} ORDER BY {keys}")
-                self.execute(f"DROP TABLE {table}")
-                self.execute(f"ALTER TABLE new_{table} RENAME TO {table}")
-                self.execute(f"ALTER TABLE {table} ADD PRIMARY KEY ({keys})")
+                self.execute(f"TRUNCATE {table}")  # which begins a new file
+                self.execute(f"INSERT INTO {table} SELECT * FROM new_{table} ORDER BY {keys}")
+                self.execute(f"DROP TABLE new_{table}")
+
+
+@cache
+def _impatient(psycopg: Any) -> Any:
+    """Return a class of connections that are given up once the server has not answered for too long."""
+
+    class Impatient(psycopg.Connection):  # type: ignore[misc]
+        seconds: float | None = None
+
+        def wait(self, gen: Generator[Any, Any, Any], *given: Any, **more: Any) -> Any:
+            try:
+                return super().wait(_within(gen, self.seconds), *given, **more)
+            except TimeoutError:
+                self.pgconn.finish()  # whatever else is asked of it fails at once
+                raise psycopg.OperationalError("no answer in time") from None
+
+    return Impatient
+
+
+def _within(waiting: Generator[Any, Any, Any], seconds: float | None) -> Generator[Any, Any, Any]:
+    """Go on with what waits for a server, which is asked several times a second, until it took too long."""
+    end = None if seconds is None else time.monotonic() + seconds
+    ready = None
+    while True:
+        try:
+            state = waiting.send(ready)
+        except StopIteration as stop:
+            return stop.value
+        ready = yield state
+        if not ready and end is not None and time.monotonic() > end:
+            raise TimeoutError

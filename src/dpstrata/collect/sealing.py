@@ -7,18 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import InputError, MissingExtraError
-from dpstrata.fielding.keys import LENGTH, new_key, read_key, write_key
+from dpstrata.fielding.keys import LENGTH, read_key
 
 _FIELDS = struct.Struct(">IIQ")  # stratum, form, cell: one length for all of them
-
-
-def office_key(path: Path) -> bytes:
-    """Read the office's private key, or make one where there is none."""
-    if path.exists():
-        return read_office_key(path)
-    key = new_key()
-    write_key(path, key)
-    return key
 
 
 def read_office_key(path: Path) -> bytes:

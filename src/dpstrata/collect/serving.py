@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from dpstrata.collect.collector import Collector
 from dpstrata.collect.folder import SurveyFolder, open_folder
 from dpstrata.errors import InputError
 from dpstrata.privacy.batches import DELTA, batch_epsilon
-from dpstrata.servers.running import serve_until_stopped
+from dpstrata.servers.running import encryption_of, serve_until_stopped
 from dpstrata.words.released import collecting_in_words
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 
-def collect(
+def collect_survey(
     survey: str | Path,
     *,
     host: str = "127.0.0.1",
     port: int | None = None,
     public_host: str | None = None,
+    certificate: str | Path | None = None,
+    private_key: str | Path | None = None,
     database: str | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> None:
@@ -37,7 +40,9 @@ def collect(
     port : int, optional
         By default the first free one from 8000 on.
     public_host : str, optional
-        The name under which respondents reach it, if a proxy stands before it.
+        The name under which respondents reach it, through a proxy or directly.
+    certificate, private_key : path, optional
+        Files in PEM with which it encrypts (TLS) where no proxy does; the first with the whole chain.
     database : str, optional
         Address of the PostgreSQL database, if the survey has one.
     say : callable
@@ -46,8 +51,10 @@ def collect(
     Raises
     ------
     InputError
-        If another collector is using the folder, or the port cannot be used.
+        If another collector is using the folder, or the port or the certificate cannot be used.
     """
+    _require_name(public_host)
+    encryption = encryption_of(certificate, private_key)
     folder = open_folder(survey, database)
     with folder.alone() as alone:
         if not alone and database is None:
@@ -57,7 +64,8 @@ def collect(
         collector = Collector(folder)
         collector.start()
         try:
-            for sentence in _in_words(folder, collector.batch):
+            closed = "The survey is closed: respondents are told so, and no more answers are counted."
+            for sentence in [closed] if collector.closed else _in_words(folder, collector.batch):
                 say(sentence)
 
             def make() -> ASGIApp:
@@ -65,9 +73,31 @@ def collect(
 
                 return make_page_app(folder.kit, collector, host=public_host or host)
 
-            serve_until_stopped(make, name="the collector", host=host, port=port, browser=False, say=say)
+            serve_until_stopped(
+                make,
+                name="the collector",
+                host=host,
+                port=port,
+                browser=False,
+                say=say,
+                encryption=encryption,
+            )
         finally:
             collector.stop()
+
+
+def _require_name(host: str | None) -> None:
+    """Require a bare name or number, since nobody's browser would ask for anything else."""
+    if host is None:
+        return
+    try:
+        right = urlsplit(f"//{host}").hostname == host.strip("[]").lower()
+    except ValueError:
+        right = False
+    if not right:
+        raise InputError.must(
+            "public_host", "be a name like survey.example.org, without https://, port or path", host
+        )
 
 
 def _in_words(folder: SurveyFolder, batch: int) -> list[str]:

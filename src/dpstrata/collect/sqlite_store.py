@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from dpstrata.collect.tables import LostError, Tables
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.files.writing import remove_unfinished
 
 _SECONDS = 30.0  # to wait for a lock
@@ -25,7 +27,11 @@ class SqliteTables(Tables):
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            raise InputError(f"{path} does not exist; make it with invite.", where=str(path))
+            raise InputError(
+                f"{path} does not exist; make it with invite, or give {option('database')} if the survey is "
+                "in a PostgreSQL database.",
+                where=str(path),
+            )
         self._path = path
         super().__init__(_connect(path))
 
@@ -34,6 +40,11 @@ class SqliteTables(Tables):
         """Make a file that only its owner may read."""
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         return cls(path)
+
+    @property
+    def exists(self) -> bool:
+        """Whether the tables are there."""
+        return bool(self.execute("SELECT 1 FROM sqlite_master"))
 
     def begin(self, *, alone: bool) -> None:
         """Begin a transaction; only one can write at a time, whoever it is."""
@@ -55,6 +66,7 @@ class SqliteTables(Tables):
         self.execute("VACUUM INTO ?", (str(new),))
         self._connection.close()
         with open(new, "rb") as file:
+            _hand_over(file.fileno(), self._path.stat())
             os.fsync(file.fileno())
         os.replace(new, self._path)
         self._connection = _connect(self._path)
@@ -64,8 +76,26 @@ class SqliteTables(Tables):
         self.execute("VACUUM INTO ?", (str(path),))
 
 
+def _hand_over(file: int, old: os.stat_result) -> None:
+    """Give a new file to whom the old one belonged, as far as that is allowed, with the rights it had."""
+    mode = stat.S_IMODE(old.st_mode)
+    try:
+        os.fchown(file, -1, old.st_gid)
+    except PermissionError:
+        mode &= ~stat.S_IRWXG  # they were for another group
+    with suppress(PermissionError):
+        os.fchown(file, old.st_uid, -1)
+    os.fchmod(file, mode)
+
+
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        with open(path, "rb"):  # since SQLite does not say why it cannot
+            pass
+        connection = sqlite3.connect(path, timeout=_SECONDS, isolation_level=None, check_same_thread=False)
+    except (OSError, sqlite3.Error) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path} cannot be opened: {why}.", where=str(path)) from None
     try:
         for setting in (
             "journal_mode = DELETE",

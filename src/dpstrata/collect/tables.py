@@ -51,6 +51,11 @@ class Tables(ABC):
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
+    @property
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether the tables are there."""
+
     @abstractmethod
     def begin(self, *, alone: bool) -> None:
         """Begin a transaction; ``alone`` waits until no other server is inside one."""
@@ -108,8 +113,8 @@ class Tables(ABC):
         """End the connection."""
         self._connection.close()
 
-    def create(self, design: str, batch: int, tokens: Mapping[bytes, tuple[int, int]]) -> None:
-        """Make the tables for these invitations; inside a transaction."""
+    def create(self, facts: Mapping[str, str], tokens: Mapping[bytes, tuple[int, int]]) -> None:
+        """Make the tables for these invitations, of a survey with these facts; inside a transaction."""
         for table in (
             "survey (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
             f"tokens (hash {self.blob} PRIMARY KEY, stratum INTEGER NOT NULL, form INTEGER NOT NULL, "
@@ -119,17 +124,21 @@ class Tables(ABC):
             "PRIMARY KEY (stratum, form, cell))",
         ):
             self.execute(f"CREATE TABLE {table}{self.suffix}")
-        facts = [("batch", str(batch)), ("design", design), ("state", OPEN)]
-        self.many("INSERT INTO survey VALUES (?, ?)", facts)
+        self.many("INSERT INTO survey VALUES (?, ?)", sorted({**facts, "state": OPEN}.items()))
         rows = [(hashed, *tokens[hashed], 0) for hashed in sorted(tokens)]
         self.many("INSERT INTO tokens VALUES (?, ?, ?, ?)", rows)
 
     def fact(self, name: str) -> str:
         """Return what the survey's own table says: ``design``, ``batch`` or ``state``."""
-        found = self.execute("SELECT value FROM survey WHERE name = ?", (name,))
-        if not found:
+        found = self.fact_if_known(name)
+        if found is None:
             raise InputError("the database must be one that invite made, got another.")
-        return str(found[0][0])
+        return found
+
+    def fact_if_known(self, name: str) -> str | None:
+        """Return a fact that databases of earlier versions do not have: ``kit`` or ``office``."""
+        found = self.execute("SELECT value FROM survey WHERE name = ?", (name,))
+        return str(found[0][0]) if found else None
 
     def invited(self) -> dict[bytes, tuple[int, int]]:
         """Return all hashes with stratum and form."""
@@ -201,6 +210,13 @@ class Tables(ABC):
         """Take no more answers, ever; no other server is inside a transaction meanwhile."""
         with self.transaction(alone=True):
             self.execute("UPDATE survey SET value = ? WHERE name = 'state'", (CLOSED,))
+
+    def forget(self) -> None:
+        """Delete all answers, counted and sealed, and whatever tells how they came about."""
+        with self.transaction(alone=True):
+            self.execute("DELETE FROM counters")
+            self.execute("DELETE FROM sealed")
+        self.compact()
 
 
 def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

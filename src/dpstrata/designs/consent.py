@@ -50,6 +50,8 @@ def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> Co
     at_device = budgets if device_epsilon is None else np.array([device_epsilon])
     changed, amount = (None, None) if place is None else _changed(plan, at_device, _form(plan, form))
     spent = plan.privacy["central_in_all"]["epsilon"]
+    if device_epsilon is not None:  # what is made of reports tells no more than they do
+        spent -= max(plan.inputs.promise.central_epsilon - device_epsilon, 0.0)
     # the office leaves its noise out where that of devices is enough
     left_out = (
         release.credits_devices and device_epsilon is not None and bool((budgets >= device_epsilon).any())
@@ -64,6 +66,8 @@ def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> Co
         added=aggregated and not left_out,
         sent=surest(release.worst_epsilon(float(budgets.max()))) if place == "device" else None,
         released=surest(spent),
+        complete=_counts_complete(plan, form),
+        everyone=asks_everyone(plan),
     )
 
 
@@ -86,6 +90,22 @@ def _form(plan: Design, form: int | None) -> int | None:
         rule = f"be from 1 to {len(plan.forms)}" if plan.forms else "be left out without a questionnaire"
         raise InputError.must("form", rule, form)
     return form
+
+
+def asks_everyone(plan: Design) -> bool:
+    """Whether everyone is asked, so that nothing depends on who knows who was asked, or asked what.
+
+    The budget of a form follows from the rate of the whole stratum, n/N, and not from its own share of the
+    people: where n = N each form keeps the promise by itself, also against those who know who got it.
+    """
+    return bool((plan.sample_sizes == plan.strata.sizes).all())
+
+
+def _counts_complete(plan: Design, form: int | None) -> bool:
+    """Whether a row counts only if it is complete: some question of the form may not be left blank."""
+    forms = plan.forms if form is None else (plan.forms[form - 1],)
+    asked = {name for each in forms for name in each.questions}
+    return any(each.name in asked and not each.blank for each in plan.inputs.questionnaire or ())
 
 
 def _changed(

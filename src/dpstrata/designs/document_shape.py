@@ -48,6 +48,7 @@ class QuestionPart(_Part):
     together: str | None = None
     everyone: bool = False
     blank: bool = False
+    no_first: bool = False
     text: str = ""
     labels: list[str] = []
     translations: list[TranslationPart] = []

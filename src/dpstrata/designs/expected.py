@@ -1,4 +1,4 @@
-"""The mean that is expected of a survey before it is asked, as far as someone said so."""
+"""What is expected of a survey before it is asked: its means, and its precision if some do not answer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpstrata.allocation.variances import variance_if_some_answer
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray
 
@@ -48,6 +49,18 @@ def expected_answers(plan: Design) -> list[float | None]:
         whole = math.nan if known is None or known.ndim > 1 else float(weights @ known)
         means.append(None if math.isnan(whole) else whole)
     return means
+
+
+def precision_if_some_answer(plan: Design, share: float) -> float | None:
+    """Return the precision if a share of those invited answers; ``None`` for designs that count on one.
+
+    Those have response rates, or a mean, whose noise is set by the number of answers; or they are waves.
+    """
+    if plan.expected_answers is not None or plan.scaled_by_answers or plan.waves is not None:
+        return None
+    correct = plan.inputs.finite_population
+    variance = variance_if_some_answer(plan.problem, plan.sample_sizes, share, finite_population=correct)
+    return variance if plan.standard_error is None else math.sqrt(variance)
 
 
 def _implied_shares(plan: Design) -> FloatArray | None:

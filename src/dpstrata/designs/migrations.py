@@ -89,8 +89,9 @@ def inputs_as_of(inputs: Inputs, version: int) -> Data:
     data = asdict(inputs)
     del data["formulas"]
     for question in (data["questionnaire"] or {"questions": ()})["questions"]:
-        if not question["blank"]:
-            del question["blank"]  # as documents have it from before questions could be left blank
+        for name in ("blank", "no_first"):
+            if not question[name]:
+                del question[name]  # as documents have it from before there were such questions
     for earlier in reversed(range(version, FORMULAS)):
         data = MIGRATIONS[earlier].down(data)
     meant = {name: value for options in MEANT.values() for name, value in options.items()}

@@ -200,7 +200,7 @@ def _everyone_asked_everything(plan: Design, sizes: IntArray) -> tuple[FloatArra
         for levels in question.candidates:
             r = levels / np.expm1(device / count)
             noise = spreads.in_row(j, levels).at(r) - forms.spreads[:, j]
-            variance = float((a2 * one * noise).sum())
+            variance = float((a2 * (one * noise + correction * spreads.rounding(j, levels))).sum())
             if inputs.device_epsilon is not None:
                 factor, sensitivity = question.of_kind.in_table(levels, None)
                 office = factor * s(point(budgets / (count * sensitivity)))

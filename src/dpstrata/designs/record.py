@@ -13,7 +13,7 @@ import numpy as np
 from dpstrata.allocation.comparison import Comparison, compare_designs
 from dpstrata.allocation.domains import Domain, describe_domains, find_partitions
 from dpstrata.allocation.figures import Figure, figures_of
-from dpstrata.allocation.minimums import needed_for_default
+from dpstrata.allocation.minimums import DefaultMinimum, describe_default
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, certify_budget, certify_targets
@@ -37,7 +37,7 @@ from dpstrata.allocation.variances import (
 from dpstrata.designs.choice import Choice, better_mechanism, better_releases
 from dpstrata.designs.consent import consent_of
 from dpstrata.designs.document import design_digest, design_document
-from dpstrata.designs.expected import expected_mean
+from dpstrata.designs.expected import expected_mean, precision_if_some_answer
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.questions import (
     DesignedForm,
@@ -254,9 +254,9 @@ class Design:
         return None if least is None else (least, int(np.clip(least, lower, upper).sum()))
 
     @property
-    def needed_for_default_minimum(self) -> int | None:
-        """How many invitations the default minimum per stratum takes, where it fits only in part."""
-        return needed_for_default(self.inputs, self.strata, self.problem)
+    def default_minimum(self) -> DefaultMinimum | None:
+        """What the default minimum per stratum takes and does; ``None`` where there is none."""
+        return describe_default(self.inputs, self.strata, self.problem, self.sample_sizes)
 
     @property
     def emptiest_stratum(self) -> str:
@@ -399,11 +399,7 @@ class Design:
         return inputs.formulas > 1 and not inputs.goal.counts_people and self.strata.costs_differ
 
     def compare(self) -> tuple[Comparison, ...]:
-        """Score this design, Neyman, proportional and equal allocation under the same privacy.
-
-        The others invite as many people, or cost as much where people cost differently and the goal is
-        not about their number.
-        """
+        """Score this design and the classical ones, of as many people or (``compares_costs``) as costly."""
         return compare_designs(
             self.problem,
             self.sample_sizes,
@@ -467,6 +463,10 @@ class Design:
     def precision(self) -> float:
         """What it is made as small as possible for: the standard error, or the value of another objective."""
         return self.variance if self.standard_error is None else self.standard_error
+
+    def precision_if(self, share: float) -> float | None:
+        """Return the same if a share of those invited answers; ``None`` if the design counts on one."""
+        return precision_if_some_answer(self, share)
 
     @property
     def digest(self) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import InputError
-from dpstrata.fielding.frames.base import BETWEEN
 from dpstrata.files.tables import Table, read_table, require_columns, text_of
 from dpstrata.privacy.answers.base import Answers
+from dpstrata.survey.classes import BETWEEN
 from dpstrata.words.numbers import has_two_readings, read_number
 
 STRATUM, ANSWER = "stratum", "answer"
@@ -37,7 +37,7 @@ def read_people(
 
 def read_columns(path: Path) -> list[str]:
     """Read the names of the columns of a table."""
-    return list(read_table(path).columns)
+    return list(read_table(path, about_people=True).columns)
 
 
 def read_numbers(path: Path, name: str, *, sheet: str | None = None) -> list[float]:
@@ -121,7 +121,7 @@ def _read_cells(
 
 
 def _table(path: Path, *names: str, sheet: str | None = None) -> Table:
-    """Read a table that must have these columns."""
-    table = read_table(path, sheet=sheet)
-    require_columns(table.source, table.columns, *names, sheets=table.sheets)
+    """Read a table that must have these columns; no message shows others, which may be answers."""
+    table = read_table(path, sheet=sheet, about_people=True)
+    require_columns(table.source, table.columns, *names, sheets=table.sheets, about_people=True)
     return table

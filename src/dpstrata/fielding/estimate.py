@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpstrata.designs.record import Design
+from dpstrata.errors import InputError, option
 from dpstrata.fielding.answer_files import ANSWER, STRATUM
 from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.frames import Engine
@@ -13,9 +14,24 @@ from dpstrata.fielding.ledger import check_release
 from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.files.tables import require_file
+from dpstrata.survey.classes import too_late
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+def refuse_late(**given: Any) -> None:
+    """Refuse what would have to be part of the design, with the reason."""
+    for name, value in given.items():
+        if name not in ("classes", "weights"):
+            raise TypeError(f"estimate() got an unexpected keyword argument {name!r}")
+        if value is None:
+            continue
+        refusal = (
+            f"{option('weights')} cannot be used: the promise does not cover weights that depend on answers "
+            f"or on who answered. Groups that answer differently are {option('classes')} of the design."
+        )
+        raise InputError(too_late() if name == "classes" else refusal, argument=name)
 
 
 def estimate(
@@ -25,6 +41,7 @@ def estimate(
     stratum: str = STRATUM,
     answer: str = ANSWER,
     engine: Engine = "duckdb",
+    **late: Any,
 ) -> Estimation | ShareEstimation | QuestionnaireEstimation:
     """Estimate means and the total from noised answers, with intervals that cover both sampling and privacy.
 
@@ -40,6 +57,8 @@ def estimate(
         Names of the columns.
     engine : {"duckdb", "spark"}
         With ``spark``, answers are the name of a table or a path that Spark reads.
+    **late
+        ``classes`` and ``weights``, which cannot be brought in after the draw: refused with the reason.
 
     Returns
     -------
@@ -50,8 +69,10 @@ def estimate(
     Raises
     ------
     InputError
-        If a ledger beside the answers or the design lists the file as the release of another design.
+        If a ledger beside the answers or the design lists the file as the release of another design, or
+        classes or weights are brought in.
     """
+    refuse_late(**late)
     plan = design if isinstance(design, Design) else Design.read(Path(design))
     fielding = fielding_of(plan)
     document = None if isinstance(design, Design) else Path(design)

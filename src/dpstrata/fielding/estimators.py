@@ -1,12 +1,11 @@
-"""Estimates from what is known of every stratum, with intervals that contain sampling and privacy."""
+"""The estimates of a survey of one question, with intervals that contain sampling and privacy."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import chain, repeat
-from typing import Any, NamedTuple, overload
+from itertools import repeat
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +14,11 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.covariances.covariance import Covariance, Errors, covariance_of_places
 from dpstrata.fielding.grid_noise import rows_by_name
-from dpstrata.fielding.intervals.grouping import Place, added, with_limits
-from dpstrata.fielding.intervals.tilt import FindLimits, Groups, Limits
-from dpstrata.fielding.neighbours import StandIn, find_stand_ins, named_stand_ins
-from dpstrata.fielding.response import check_response
+from dpstrata.fielding.intervals.parts import Causes, StratumMeans
+from dpstrata.fielding.neighbours import StandIn
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.words.estimates import (
+    REPORTED,
     estimates_table,
     estimation_sentences,
     estimation_table,
@@ -51,6 +49,9 @@ class Estimate:
         How many people were to be asked, and how many noised answers there are.
     taken_from : str
         Of a stratum without an answer: the one whose result it takes.
+    largest_bias : float
+        The largest error that strata without an answer can make in it: the share of its people who are in
+        such strata, times the range of the answers. The interval does not contain it.
     """
 
     column: str
@@ -63,6 +64,7 @@ class Estimate:
     invited: int
     answers: int
     taken_from: str = ""
+    largest_bias: float = 0.0
 
     def _repr_html_(self) -> str:
         return shown_as_html([estimates_table([self])])
@@ -93,6 +95,8 @@ class Estimates(Sequence[Estimate]):
         As in :class:`Estimate`.
     invited, answers : array of int
         As in :class:`Estimate`.
+    largest_biases : array
+        As in :class:`Estimate`.
     taken_from : mapping of int to str
         By place, for strata without an answer: the stratum whose result each takes.
     """
@@ -106,6 +110,7 @@ class Estimates(Sequence[Estimate]):
     degrees_of_freedom: FloatArray
     invited: IntArray
     answers: IntArray
+    largest_biases: FloatArray
     taken_from: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -122,7 +127,8 @@ class Estimates(Sequence[Estimate]):
         if isinstance(at, slice):
             return tuple(self)[at]
         row = Estimate(self.columns[at], self.groups[at], *(figure[at].item() for figure in self._figures))
-        return replace(row, taken_from=self.taken_from.get(at % len(self), ""))
+        taken_from = self.taken_from.get(at % len(self), "")
+        return replace(row, taken_from=taken_from, largest_bias=self.largest_biases[at].item())
 
     def _repr_html_(self) -> str:
         return shown_as_html([estimates_table(self)])
@@ -130,7 +136,7 @@ class Estimates(Sequence[Estimate]):
     def __iter__(self) -> Iterator[Estimate]:
         taken_from = (self.taken_from.get(place, "") for place in range(len(self)))
         figures = (figure.tolist() for figure in self._figures)
-        return map(Estimate, self.columns, self.groups, *figures, taken_from)
+        return map(Estimate, self.columns, self.groups, *figures, taken_from, self.largest_biases.tolist())
 
     @property
     def _figures(self) -> tuple[npt.NDArray[Any], ...]:
@@ -166,10 +172,15 @@ class Estimation:
         Whether the total is a number of people: those who answer yes.
     stand_ins : tuple of StandIn
         Strata without an answer, each with the one whose result it takes.
-    answer_range : float
-        By how much answers can differ.
     errors : tuple of Errors
         What makes the estimates err, of which :attr:`covariance` is made.
+    causes : Causes, optional
+        The variance of the whole by what makes it err: sampling, noise on single answers, office noise;
+        ``None`` where what is published shows no spread.
+    by_stratum : StratumMeans, optional
+        What is known of every stratum, to combine waves; nothing where only one mean is published.
+    waves : tuple of Wave
+        The waves that it is from, if there are two.
     """
 
     whole: Estimate
@@ -184,28 +195,40 @@ class Estimation:
     confidence: float = 0.95
     counts_people: bool = False
     stand_ins: tuple[StandIn, ...] = ()
-    answer_range: float = 1.0
     errors: tuple[Errors, ...] = ()
+    causes: Causes | None = None
+    by_stratum: StratumMeans | None = None
+    waves: tuple[Wave, ...] = ()
 
     @property
     def largest_bias(self) -> float:
         """The largest error that strata without an answer can make in the mean of the population."""
-        return self.answer_range * sum(each.share for each in self.stand_ins)
+        return self.whole.largest_bias
 
     @property
     def rows(self) -> tuple[Estimate, ...]:
-        """The means: of the whole, the domains, the strata."""
-        return (self.whole, *self.domains, *self.strata)
+        """The means: of the whole, the domains, the strata (not of cells of weighting classes)."""
+        return (self.whole, *self.domains, *self.strata_reported)
+
+    @property
+    def strata_reported(self) -> Sequence[Estimate]:
+        """The strata; none if they are cells of weighting classes, which domains report without these."""
+        return () if any(row.column == REPORTED for row in self.domains) else self.strata
 
     @property
     def listed(self) -> tuple[Estimate, ...]:
         """All estimates as files have them: the whole, the total, the domains, the strata."""
-        return (self.whole, self.total, *self.domains, *self.strata)
+        return (self.whole, self.total, *self.domains, *self.strata_reported)
 
     @property
     def covariance(self) -> Covariance:
         """The covariances of all estimates, in the order of ``listed``."""
         return covariance_of_places(self.listed, self.population, self.errors)
+
+    @property
+    def of_total(self) -> str:
+        """What the total is: that of all answers, clipped if the mean is of clipped ones."""
+        return f"total{self.of.removeprefix('mean')}"
 
     @property
     def totals(self) -> tuple[Estimate, ...]:
@@ -223,6 +246,7 @@ class Estimation:
             standard_error=whole.standard_error * people,
             lower=whole.lower * people,
             upper=whole.upper * people,
+            largest_bias=whole.largest_bias * people,
         )
 
     @property
@@ -240,6 +264,25 @@ class Estimation:
 
     def _repr_html_(self) -> str:
         return shown_as_html([self.table], self.sentences)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wave:
+    """One of two waves that an estimate is from.
+
+    Attributes
+    ----------
+    design : Design
+        Its design.
+    weight : float
+        What it counts where both waves have answers.
+    result : Estimation
+        What it gave by itself.
+    """
+
+    design: Design
+    weight: float
+    result: Estimation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -325,9 +368,20 @@ class ShareEstimation:
         return self._first.largest_bias
 
     @property
+    def causes(self) -> Causes | None:
+        """Half the sum of the variances of all shares in the whole, by what makes them err."""
+        each = [one.causes for one in self.by_category.values() if one.causes is not None]
+        return Causes(*(0.5 * sum(values) for values in zip(*each, strict=True))) if each else None
+
+    @property
     def of(self) -> str:
         """What is estimated."""
         return "share"
+
+    @property
+    def of_total(self) -> str:
+        """What the totals are."""
+        return "number of people"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -363,125 +417,6 @@ class ShareEstimation:
 
 def _fields_of(row: Estimate) -> dict[str, Any]:
     return {part.name: getattr(row, part.name) for part in fields(row)}
-
-
-class StratumParts(NamedTuple):
-    """What is known of every stratum."""
-
-    means: FloatArray
-    counts: IntArray
-    sampling: FloatArray
-    """Variance of the answers."""
-    privacy: FloatArray
-    """Variance of the mean that comes from noise."""
-    freedom: FloatArray
-
-
-def combine(
-    plan: Design,
-    parts: StratumParts,
-    find_limits: FindLimits,
-    *,
-    floored: tuple[str, ...],
-    single: tuple[str, ...],
-    few: tuple[str, ...],
-) -> Estimation:
-    """Put the strata together to the whole, the domains and themselves.
-
-    Of the variance (s² − v)/m·(1 − m/N) + v/m of a stratum only the part with s² had to be estimated, so only
-    that enters the degrees of freedom.
-    """
-    sizes = plan.strata.sizes
-    stand_ins = find_stand_ins(plan, parts.counts)
-    answers = np.maximum(parts.counts, 1)
-    fraction = answers / sizes if plan.inputs.finite_population else np.zeros(len(sizes))
-    variances = parts.sampling / answers * (1.0 - fraction) + parts.privacy
-    doubtful = (parts.sampling / answers + parts.privacy) * (1.0 - fraction)
-
-    def combined(place: Place, groups: Groups, limits: Limits) -> Estimates:
-        weight, at, number = groups.weights, groups.at, groups.number
-        return estimates_of(
-            ([place.column] * number, place.labels),
-            groups.add(weight * parts.means[at]),
-            groups.add(weight**2 * variances[at]),
-            groups.add((weight**2 * doubtful[at]) ** 2 / parts.freedom[at]),
-            (added(place.codes, number, plan.sample_sizes), added(place.codes, number, parts.counts)),
-            limits,
-        )
-
-    grouped = list(with_limits(plan, stand_ins, find_limits))
-    each = [combined(*found) for found in grouped]
-    named = named_stand_ins(plan, stand_ins)
-    strata = replace(each[-1], taken_from={one.place: one.neighbour for one in named})
-    found = estimation_of(plan, each[0][0], strata, tuple(chain(*each[1:-1])), parts.counts)
-    errors = (Errors(tuple(groups for _, groups, _ in grouped), variances[None]),)
-    return replace(found, floored=floored, single=single, few=few, stand_ins=named, errors=errors)
-
-
-def estimation_of(
-    plan: Design,
-    whole: Estimate,
-    strata: Sequence[Estimate],
-    domains: Sequence[Estimate],
-    counts: IntArray,
-) -> Estimation:
-    """Wrap up estimates of a design, with what its numbers of answers say about the promise."""
-    response = check_response(plan, counts)
-    said = (plan.inputs.unlimited_in_words, None if response is None else response.in_words)
-    return Estimation(
-        whole,
-        strata,
-        domains,
-        (),
-        (),
-        (),
-        plan.strata.population,
-        plan.inputs.mean_in_words,
-        tuple(filter(None, said)),
-        plan.inputs.confidence,
-        plan.inputs.answers.counts_people,
-        answer_range=plan.inputs.answers.range,
-    )
-
-
-def estimates_of(
-    names: tuple[Sequence[str], Sequence[str]],
-    estimates: FloatArray,
-    variances: FloatArray,
-    doubts: FloatArray,
-    people: tuple[IntArray, IntArray],
-    limits: Limits | None = None,
-    *,
-    confidence: float = 0.95,
-    within: tuple[float, float] = (-math.inf, math.inf),
-) -> Estimates:
-    """Put estimates together with what is known of them.
-
-    Parameters
-    ----------
-    names : (sequence of str, sequence of str)
-        The column of each, and its group.
-    estimates, variances : array
-        The estimates and their variances.
-    doubts : array
-        Sums of the squares of each variance's parts, each over its degrees of freedom (Satterthwaite).
-    people : (array, array)
-        How many were invited, and how many answered.
-    limits : Limits, optional
-        Their intervals; where there are none, those of the t distribution are used, cut at the ends of the
-        range.
-    confidence, within : float, (float, float)
-        Confidence level of these intervals, and the range.
-    """
-    degrees = np.full(len(estimates), math.inf)
-    np.divide(variances**2, doubts, out=degrees, where=doubts > 0)
-    errors = np.sqrt(variances)
-    if limits is None:
-        from scipy import stats
-
-        reach = stats.t.ppf(0.5 + confidence / 2, degrees) * errors  # normal for infinite degrees
-        limits = Limits(*(np.clip(ends, *within) for ends in (estimates - reach, estimates + reach)))
-    return Estimates(*names, estimates, errors, limits.lower, limits.upper, degrees, *people)
 
 
 def places(plan: Design, strata: Sequence[str]) -> IntArray:

@@ -20,7 +20,7 @@ from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
 from dpstrata.fielding.grid_noise import noise_at
-from dpstrata.fielding.neighbours import find_stand_ins
+from dpstrata.fielding.neighbours import FigureStandIns
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.randomness import discrete_laplace
 
@@ -84,10 +84,9 @@ def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
         A design that publishes figures with one draw of noise each.
     answers : array of int
         How many people answered in each stratum; these numbers are public. A stratum without an answer is
-        stood in for by its neighbour, which then counts for the people of both.
+        stood in for by its neighbour in the same group, which then counts for the people of both. A group
+        without an answer has no figure.
     """
-    stand_ins = find_stand_ins(plan, answers)
-    people = np.bincount(stand_ins, weights=plan.strata.sizes, minlength=len(answers)).astype(np.int64)
     one, K = NoisedOnce.of(plan.problem), report_steps(plan)
     planned = strengths_after_field(one, one.strengths_at(plan.sample_sizes), answers)
     m = np.maximum(answers, 1)
@@ -98,7 +97,11 @@ def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
     spent = np.zeros(len(answers))
     parts = published(find_partitions(plan.strata, plan.inputs))
     for part, strengths in zip(parts, planned, strict=True):
+        stand_ins = FigureStandIns.of(part.codes, len(part.groups), answers)
+        people = stand_ins.people(part.codes, plan.strata.sizes)
         for g, group in enumerate(part.groups):
+            if stand_ins.groups[g] != g:
+                continue
             rows = np.flatnonzero((part.codes == g) & (answers > 0))
             steps = 1.0 / (float(strengths[g]) * per_step)
             name = part.column or WHOLE, group

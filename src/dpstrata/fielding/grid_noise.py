@@ -99,7 +99,7 @@ def place_of(plan: Design, stratum: str) -> int:
     """Return the position of a stratum that a design must have."""
     try:
         return rows_by_name(plan.strata)[stratum]
-    except KeyError:
+    except (KeyError, TypeError):  # such as for a list
         raise InputError(no_such_stratum(plan.strata, stratum)) from None
 
 

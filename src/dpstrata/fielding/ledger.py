@@ -29,6 +29,7 @@ from dpstrata.files.writing import write_atomically
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.promises import Spent
 from dpstrata.words.numbers import six_digits_up
+from dpstrata.words.results import altered_in_words
 
 FORMAT = "dpstrata.ledger"
 _MOST = 1e9  # of any loss; far beyond what protects
@@ -66,6 +67,9 @@ class Entry:
         far; empty where that is no more than the design counts on.
     budgets : tuple of float
         What it spends of a person in each stratum, where that is set after the field; otherwise empty.
+    raw : bool
+        Whether the office had raw answers of a design whose answers devices can noise: only the promise about
+        what is published is left. Entries without it say nothing of that.
     """
 
     design_digest: str
@@ -81,6 +85,7 @@ class Entry:
     recognition: str | None = None
     shares: tuple[float, ...] = ()
     budgets: tuple[float, ...] = ()
+    raw: bool = False
 
     @property
     def counts(self) -> bool:
@@ -176,9 +181,25 @@ class Ledger:
         accept_response : bool
             Whether another question may cost more because other people answered it.
         """
+        self.entries = self.with_pending(
+            entry, plan, again=again, shares=shares, accept_response=accept_response
+        )
+        self._write()
+        return len(self.entries) - 1
+
+    def with_pending(
+        self,
+        entry: Entry,
+        plan: Design,
+        *,
+        again: bool,
+        shares: FloatArray | None = None,
+        accept_response: bool = False,
+    ) -> list[Entry]:
+        """Return the entries that :meth:`begin` would write, the new one last, and write nothing."""
         # What was to be this file and never got its noise is not this file; it spent nothing.
-        self.entries = [known for known in self.entries if known.counts or known.output != entry.output]
-        counted = [known for known in self.entries if known.counts]
+        kept = [known for known in self.entries if known.counts or known.output != entry.output]
+        counted = [known for known in kept if known.counts]
         own = [known for known in counted if known.design_digest == entry.design_digest]
         others = [known for known in counted if known.design_digest != entry.design_digest]
         if others and not again and not _is_announced(others, plan):
@@ -192,9 +213,7 @@ class Ledger:
         entry = _with_round(entry, own, plan, again=again, shares=shares, accept_response=accept_response)
         if plan.inputs.promise.amplified and np.any(shares > planned * (1 + ROUNDING)):
             entry = replace(entry, shares=tuple(shares.tolist()))
-        self.entries.append(entry)
-        self._write()
-        return len(self.entries) - 1
+        return [*kept, entry]
 
     def in_place(self, entry: Entry, who: Recognition) -> int | None:
         """Find the pending entry of this very release whose file is in place; it only has to be said."""
@@ -241,6 +260,45 @@ class Ledger:
         write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What the ledgers beside a file or its design say of the file.
+
+    Attributes
+    ----------
+    entry : Entry or None
+        The release of this design that it is, unchanged.
+    spent : Spent or None
+        What everyone in the frame has spent in all, by the ledger that lists this design.
+    others : tuple of str
+        If no release is this very file: the names of what was released of this design.
+    foreign : bool
+        Whether it is a release of another design.
+    """
+
+    entry: Entry | None = None
+    spent: Spent | None = None
+    others: tuple[str, ...] = ()
+    foreign: bool = False
+
+
+def find_release(plan: Design, noised: Path, design: Path | None) -> Listed:
+    """Find what the ledgers beside the answers or the design say of a file."""
+    if not noised.is_file():
+        return Listed()
+    counted = [
+        (entry, ledger) for ledger in _ledgers(noised, design) for entry in ledger.entries if entry.counts
+    ]
+    own = [(entry, ledger) for entry, ledger in counted if entry.design_digest == plan.digest]
+    digest = file_digest(noised) if counted else None
+    for entry, ledger in own:
+        if entry.output_digest == digest:
+            return Listed(entry, ledger.spent())
+    foreign = any(entry.output_digest == digest for entry, _ in counted)
+    names = tuple(sorted({Path(entry.output).name for entry, _ in own}))
+    return Listed(None, own[0][1].spent() if own else None, names, foreign)
+
+
 def check_release(plan: Design, noised: Path, design: Path | None) -> None:
     """Refuse noised answers that a ledger knows as those of another design; warn if it knows others of this.
 
@@ -253,45 +311,15 @@ def check_release(plan: Design, noised: Path, design: Path | None) -> None:
     design : path or None
         Its document; a ledger may lie beside it.
     """
-    if not noised.is_file():
-        return
-    entries = [entry for ledger in _ledgers(noised, design) for entry in ledger.entries if entry.counts]
-    own = sorted({Path(entry.output).name for entry in entries if entry.design_digest == plan.digest})
-    digest = file_digest(noised) if entries else None
-    designs = {entry.design_digest for entry in entries if entry.output_digest == digest}
-    if designs and plan.digest not in designs:
+    found = find_release(plan, noised, design)
+    if found.foreign:
         raise InputError(
             f"{noised} must hold noised answers of this design, got those of another design, according to "
             "the ledger.",
             where=str(noised),
         )
-    if own and not designs:
-        warnings.warn(
-            DpstrataWarning(
-                f"{noised} differs from what the ledger records as released for this design "
-                f"({', '.join(own)}); make sure that it holds the noised answers of this design, unchanged."
-            ),
-            stacklevel=3,
-        )
-
-
-def find_release(plan: Design, noised: Path, design: Path | None) -> tuple[Entry, Spent] | None:
-    """Find what a ledger beside the answers or the design says of this very file of this design.
-
-    Returns
-    -------
-    (Entry, Spent) or None
-        The entry, and what everyone in the frame has spent in all by that ledger.
-    """
-    if not noised.is_file():
-        return None
-    for ledger in _ledgers(noised, design):
-        known = [entry for entry in ledger.entries if entry.counts and entry.design_digest == plan.digest]
-        digest = file_digest(noised) if known else None
-        for entry in known:
-            if entry.output_digest == digest:
-                return entry, ledger.spent()
-    return None
+    if found.others:
+        warnings.warn(DpstrataWarning(altered_in_words(str(noised), found.others)), stacklevel=3)
 
 
 def _ledgers(noised: Path, design: Path | None) -> list[Ledger]:
@@ -421,9 +449,7 @@ def _written(entry: Entry) -> dict[str, Any]:
     for name, value in asdict(entry).items():
         data |= first if name == "spent" else {name: value}
         data |= spent if name == "pilot" else {}
-    if not entry.budgets:
-        del data["budgets"]
-    return data
+    return {name: value for name, value in data.items() if value or name not in ("budgets", "raw")}
 
 
 def _is_sound(entry: Entry) -> bool:
@@ -432,6 +458,7 @@ def _is_sound(entry: Entry) -> bool:
     return (
         all(type(loss) in (int, float) and 0 <= loss <= _MOST for loss in losses)  # no NaN either
         and type(entry.round) is int
+        and type(entry.raw) is bool
         and 0 <= entry.round <= _MOST_ROUNDS
         and all(isinstance(person, str) for person in entry.people)
         and all(type(share) in (int, float) and 0 <= share <= 1 for share in entry.shares)

@@ -43,6 +43,15 @@ def noise_answer(plan: Design, stratum: str, answer: float | str) -> float | str
     Notes
     -----
     Each call spends the budget of one answer. Noising the same answer twice spends it twice.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata([700, 900], names=["north", "south"])
+    >>> plan = dps.design(strata, epsilon=1, total=40, answers="binary", min_per_stratum=2)
+    >>> sent = dps.noise_answer(plan, "north", 1)  # yes or no at random, debiased: 1.015 or -0.015
+    >>> round(abs(sent - 0.5), 3)
+    0.515
     """
     (noised,) = noise_answers(plan, stratum, [answer]).tolist()
     return noised if isinstance(noised, str) else float(noised)
@@ -59,6 +68,14 @@ def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> npt.NDA
         Name of their stratum.
     answers : array
         One answer of each.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata([700, 900], names=["north", "south"])
+    >>> plan = dps.design(strata, epsilon=1, total=40, answers="binary", min_per_stratum=2)
+    >>> dps.noise_answers(plan, "south", [0, 1, 1, 0]).shape
+    (4,)
     """
     if not isinstance(plan, Design):
         raise InputError(f"noise needs a Design, got {type(plan).__name__}.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.spark import finite, quoted, spark_errors, text_of_column
+from dpstrata.files.formulas import unmarked
 from dpstrata.files.tables import require_columns
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def sum_numbers(data: DataFrame, stratum: str, column: str) -> list[tuple[str, i
         rows = numbers.groupBy("stratum").agg(*sums).collect()
     if any(everyone != number for _, everyone, number, *_ in rows):
         raise InputError(f"noised answers must be numbers, got something else in column {column!r}.")
-    return [(name or "", count, float(mean), float(squares)) for name, count, _, mean, squares in rows]
+    return [
+        (unmarked(name or ""), count, float(mean), float(squares)) for name, count, _, mean, squares in rows
+    ]
 
 
 def count_names(data: DataFrame, stratum: str, column: str) -> list[tuple[str, str, int]]:
@@ -33,7 +36,7 @@ def count_names(data: DataFrame, stratum: str, column: str) -> list[tuple[str, s
     named = data.select(text_of_column(stratum).alias("stratum"), text_of_column(column).alias("name"))
     with spark_errors("the noised answers"):
         rows = named.groupBy("stratum", "name").agg(F.count("*")).collect()
-    return [(group or "", name or "", count) for group, name, count in rows]
+    return [(unmarked(group or ""), unmarked(name or ""), count) for group, name, count in rows]
 
 
 def collect_numbers(
@@ -47,7 +50,7 @@ def collect_numbers(
         raise InputError(
             f"noised sums must be numbers, got something else in column {columns[0]!r} or {columns[1]!r}."
         )
-    return [name or "" for name in names], values, others
+    return [unmarked(name or "") for name in names], values, others
 
 
 def _numbers(data: DataFrame, stratum: str, *columns: str) -> DataFrame:

@@ -15,7 +15,7 @@ from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.releases.tables import TablesFielding
 from dpstrata.fielding.releasing import Batch, Columns, Files, Publication, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
-from dpstrata.words.released import RAW_ROWS
+from dpstrata.words.released import raw_rows_in_words
 
 
 def publish(
@@ -118,4 +118,4 @@ def publish_batch(
     released = release(batch, publication, again=again, accept_response=accept_response)
     if plan.inputs.questionnaire is None or released.from_devices:
         return released
-    return replace(released, notes=(*released.notes, RAW_ROWS))
+    return replace(released, notes=(*released.notes, raw_rows_in_words(released.response)))

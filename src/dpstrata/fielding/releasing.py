@@ -22,7 +22,7 @@ from dpstrata.fielding.draw import check_record
 from dpstrata.fielding.frames.base import stratum_column
 from dpstrata.fielding.grid_noise import as_answers, require_invited, require_stated_answers
 from dpstrata.fielding.joint import joint_shares
-from dpstrata.fielding.keys import commitment, read_key, read_or_make_key
+from dpstrata.fielding.keys import commitment, new_key, read_key, read_or_make_key
 from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
 from dpstrata.fielding.questionnaires.files import Row, read_forms, read_rows, require_every_question
 from dpstrata.fielding.response import Response, check_response
@@ -37,7 +37,7 @@ from dpstrata.files.writing import (
 )
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.privacy.promises import Spent
-from dpstrata.words.released import release_notes
+from dpstrata.words.released import left_out_in_words, release_notes
 
 Columns = dict[str, list[Any]]
 ALL_QUESTIONS = "questionnaire"  # what the ledger calls it: rows are released once, as a whole
@@ -136,6 +136,8 @@ class Batch:
         The key of the draw.
     response : Response or None
         What holds, given how many answered.
+    forget : function
+        Deletes the answers where they came from, if that is to be done once what is published is in place.
     """
 
     plan: Design
@@ -147,6 +149,7 @@ class Batch:
     blank: int
     secret: bytes = field(repr=False)
     response: Response | None
+    forget: Callable[[], None] = lambda: None
 
     @property
     def digest(self) -> str:
@@ -172,12 +175,23 @@ class Batch:
             question=self.question,
             pilot=plan.waves is not None and plan.waves.first,
             budgets=tuple(plan.budgets_given(self.counts).tolist()) if plan.scaled_by_answers else (),
+            raw=self.raw,
         )
 
     @property
     def from_devices(self) -> bool:
         """Whether these are rows of a questionnaire that devices randomised."""
         return all(isinstance(row, Row) for rows in self.answers.values() for row in rows)
+
+    @property
+    def raw(self) -> bool:
+        """Whether the office has raw answers, which devices could have noised.
+
+        Reports of a single question are all that a device budget lets through.
+        """
+        if self.plan.inputs.questionnaire is not None:
+            return not self.from_devices
+        return "office" in self.plan.inputs.release_form.noised_at
 
     @property
     def counts(self) -> IntArray:
@@ -238,7 +252,8 @@ def with_response(batch: Batch, *, accept_response: bool) -> Batch:
         require_every_question(batch.plan, batch.answers)
     response = check_response(batch.plan, batch.counts)
     if response is not None and not accept_response:
-        response.require_promise()
+        rows = batch.plan.inputs.questionnaire is not None
+        response.require_promise(left_out_in_words(batch.blank) if rows else "")
     return replace(batch, response=response)
 
 
@@ -277,10 +292,7 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
         place = ledger.in_place(entry, who) if files.out.exists() else None
         taken_up = place is not None
         if place is None:
-            if files.out.exists():
-                raise InputError(
-                    f"{files.out} exists and is not replaced. Choose a new file for this release."
-                )
+            _require_new(files.out)
             shares = _joint(batch, ledger, entry, key)
             place = ledger.begin(entry, plan, again=again, shares=shares, accept_response=accept_response)
             content = table_content(publication.make(ledger.entries[place]), files.out)
@@ -288,6 +300,7 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
             ledger.expect(place, hashlib.sha256(content).hexdigest())
             write_atomically(files.out, content)
         publication.done(ledger.entries[place])  # not yet finished: a run that is killed here is taken up
+        batch.forget()
         ledger.finish(place)
         before, untold = ledger.known_before(who, but=place)
     notes = release_notes(batch.response, batch.blank, taken_up=taken_up)
@@ -302,6 +315,35 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
         batch.blank,
         batch.from_devices,
     )
+
+
+def require_releasable(batch: Batch, *, again: bool, accept_response: bool) -> None:
+    """Refuse now whatever :func:`release` would refuse before it spends anything; nothing is written.
+
+    For a release that follows something that cannot be undone.
+    """
+    files, entry = batch.files, batch.entry
+    with locked(files.ledger):
+        ledger = Ledger(files.ledger)
+        key = read_key(files.ledger_key) if files.ledger_key.exists() else new_key()
+        _require_new(files.out)
+        require_room(files.out, 0)
+        shares = _joint(batch, ledger, entry, key)
+        ledger.with_pending(entry, batch.plan, again=again, shares=shares, accept_response=accept_response)
+
+
+def is_unfinished(batch: Batch) -> bool:
+    """Whether what this release publishes is in place, and only the ledger does not say so yet."""
+    files = batch.files
+    if not (files.out.exists() and files.ledger_key.exists()):
+        return False
+    who = Recognition(batch.people, read_key(files.ledger_key), batch.secret)
+    return Ledger(files.ledger).in_place(batch.entry, who) is not None
+
+
+def _require_new(out: Path) -> None:
+    if out.exists():
+        raise InputError(f"{out} exists and is not replaced. Choose a new file for this release.")
 
 
 def _joint(batch: Batch, ledger: Ledger, entry: Entry, key: bytes) -> Any:

@@ -59,12 +59,13 @@ class Response:
         """What the field contradicts and what holds, in a sentence or two; ``None`` for nothing to say."""
         return response_in_words(self)
 
-    def require_promise(self) -> None:
-        """Refuse a release that would lose more than was promised."""
+    def require_promise(self, left_out: str = "") -> None:
+        """Refuse a release that would lose more than was promised; ``left_out`` says what does not count."""
         if self.over:
+            said = " ".join(filter(None, (self.in_words, left_out)))
             raise InputError(
-                f"{self.in_words} Wait for more answers, or pass {option('accept_response', True)} to "
-                "release anyway and count that loss."
+                f"{said} Wait for more answers, or pass {option('accept_response', True)} to release anyway "
+                "and count that loss."
             )
 
 

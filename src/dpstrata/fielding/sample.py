@@ -24,6 +24,7 @@ from dpstrata.fielding.frames.base import Frame
 from dpstrata.fielding.keys import LENGTH
 from dpstrata.fielding.sieve import NO_ID, NO_STRATUM, Sieve, is_whole, numbers_of
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.survey.classes import are_cells, too_late
 
 Ranking = Literal["aes-256", "blake2b"]
 _FAILURE = 1e-9
@@ -72,6 +73,18 @@ def draw_sample(plan: Design, frame: Frame, key: bytes) -> Sample:
     ------
     InputError
         If the frame's strata do not have the design's sizes, naming each, or someone is listed twice.
+
+    Examples
+    --------
+    >>> import secrets
+    >>> import dpstrata as dps
+    >>> import pyarrow as pa
+    >>> people = pa.table({"id": range(400), "town": ["A", "B", "B", "B"] * 100})
+    >>> frame = dps.open_frame(people, id="id", stratum="town")
+    >>> plan = dps.design(dps.frame_strata(frame), epsilon=1, total=40)
+    >>> sample = dps.draw_sample(plan, frame, secrets.token_bytes(32))
+    >>> [sample.strata.count(town) for town in "AB"] == plan.sample_sizes.tolist()
+    True
     """
     names, wanted = plan.strata.names, plan.sample_sizes
     sieve = Sieve(key, names, _thresholds(plan.strata.sizes, wanted))
@@ -188,4 +201,5 @@ def require_sizes(counts: IntArray, names: tuple[str, ...], sizes: IntArray, unk
         more = f", and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
         raise InputError(
             f"the frame must have the strata of the design, but {'; '.join(wrong[:_SHOWN])}{more}."
+            + (f" {too_late()}" if are_cells(unknown, names) else "")
         )

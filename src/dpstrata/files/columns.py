@@ -13,6 +13,7 @@ import numpy as np
 from dpstrata.errors import CellMistake, MistakesError
 from dpstrata.files.tables import Table, columns_in_words, text_of
 from dpstrata.numerics.arrays import FloatArray
+from dpstrata.words.numbers import has_two_readings
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f]\d{3})+")
 
@@ -85,9 +86,13 @@ class Columns:
     numbers : sequence of str
         Those of them that hold numbers, which share a decimal sign.
     counts : sequence of str
-        Those of the numbers in which a thousands separator could be taken for a decimal sign.
+        Those of the numbers that are whole, in which any thousands separator is refused.
+    unclear_commas : bool
+        Whether a comma before three digits, which can mean thousands or decimals, is refused in all numbers.
     row : str
         What a row is called.
+    header : sequence of str, optional
+        What the file has, for messages, where the table is only a part of it.
 
     Attributes
     ----------
@@ -109,7 +114,9 @@ class Columns:
         required: Sequence[str],
         numbers: Sequence[str],
         counts: Sequence[str] = (),
+        unclear_commas: bool = False,
         row: str,
+        header: Sequence[str] | None = None,
     ) -> None:
         self.table = table
         self.mistakes: list[str] = []
@@ -117,7 +124,7 @@ class Columns:
         self.unreadable: list[tuple[int | None, str]] = []
         self.cells: dict[str, Sequence[Any]] = {}
         self.others: dict[str, Sequence[Any]] = {}
-        self._known, self._counts = known, counts
+        self._known, self._counts, self._unclear_commas = known, counts, unclear_commas
         for name, cells in table.columns.items():
             plain = name.strip().casefold()
             if plain in known and plain in self.cells:
@@ -127,7 +134,7 @@ class Columns:
             else:
                 self.others[name] = cells
         self.slips = self._slips()
-        self._require(required)
+        self._require(required, list(table.columns if header is None else header))
         self.length = len(next(iter(table.columns.values()), []))
         if not self.length and not self.mistakes:
             self.mistakes.append(f"there must be at least one {row}, got only a header.")
@@ -143,9 +150,10 @@ class Columns:
                 close[match[0]] = name
         return close
 
-    def _require(self, required: Sequence[str]) -> None:
+    def _require(self, required: Sequence[str], header: Sequence[str]) -> None:
         """Report missing columns."""
-        there = columns_in_words(list(self.table.columns), what="the file", sheets=self.table.sheets)
+        what = "the sheet" if self.table.sheet else "the file"
+        there = columns_in_words(header, what=what, sheets=self.table.sheets)
         for name in required:
             if name not in self.cells:
                 hint = f" Did you mean {self.slips.pop(name)!r}?" if name in self.slips else ""
@@ -194,7 +202,7 @@ class Columns:
             return None
         if isinstance(cell, str):
             text = cell.strip()
-            if column in self._counts and _THOUSANDS.fullmatch(text):
+            if self._has_thousands(column, text):
                 self.report(row, column, f"{column} must be written without thousands separators", repr(text))
                 return None
             if self._decimal == "both" and "," in text:
@@ -230,11 +238,15 @@ class Columns:
             for column in numbers
             for cell in self.cells.get(column, ())
             for sign in ",."
-            if isinstance(cell, str)
-            and sign in cell
-            and not (column in self._counts and _THOUSANDS.fullmatch(cell.strip()))
+            if isinstance(cell, str) and sign in cell and not self._has_thousands(column, cell.strip())
         }
         return "both" if len(signs) == 2 else signs.pop() if signs else "."
+
+    def _has_thousands(self, column: str, text: str) -> bool:
+        """Whether a cell may have thousands separators, and must not."""
+        if column in self._counts:
+            return _THOUSANDS.fullmatch(text) is not None
+        return self._unclear_commas and has_two_readings(text)
 
 
 def _any_text(cells: Sequence[Any]) -> bool:

@@ -5,20 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpstrata.errors import DpstrataError, InputError, MissingExtraError
 from dpstrata.files.tables import read_table, text_of
 from dpstrata.files.writing import write_table
-
-if TYPE_CHECKING:
-    pass
-
+from dpstrata.words.numbers import counted
 
 _OURS = "dpstrata."  # how the format of every document begins
-
-
-_MOST_NAMES = 5
+_TABLE = "a table of"
 
 
 def require_same_kind(path: Path, columns: Iterable[str] = ()) -> None:
@@ -47,7 +42,8 @@ def require_same_kind(path: Path, columns: Iterable[str] = ()) -> None:
     except DpstrataError:
         raise something_else(path) from None
     if there != list(columns):
-        raise something_else(path, _listed(there))
+        # how they are called is not said: without a header that would be what is known of somebody
+        raise something_else(path, f"{_TABLE} {counted(len(there), 'column')}")
 
 
 def write_result(columns: dict[str, list[Any]], path: Path) -> None:
@@ -84,15 +80,8 @@ def format_of(path: Path) -> str:
 
 def something_else(path: Path, what: str = "") -> InputError:
     """Return the refusal to write over something else."""
-    shown = f" ({what})" if what.startswith((_OURS, "columns ")) else ""
+    shown = f" ({what})" if what.startswith((_OURS, _TABLE)) else ""
     return InputError(f"{path} exists and holds something else{shown}. Choose another name.", where=str(path))
-
-
-def _listed(names: list[str]) -> str:
-    """List columns, unless the first row looks like data: no message shows a cell."""
-    if any(name[:1].isdigit() for name in names):
-        return ""
-    return f"columns {', '.join(names[:_MOST_NAMES])}{', ...' if len(names) > _MOST_NAMES else ''}"
 
 
 def _holds(path: Path, columns: dict[str, list[Any]]) -> bool:

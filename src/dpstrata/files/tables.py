@@ -7,7 +7,7 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,9 @@ from dpstrata.errors import (
     StrataError,
     option,
 )
+from dpstrata.files.formulas import unmarked
 from dpstrata.files.labelled import STATISTICS_ENDINGS, read_labelled
+from dpstrata.files.sent import File, SentFile, source_of
 from dpstrata.files.workbooks import Workbook
 from dpstrata.words.numbers import counted, read_number
 
@@ -35,6 +37,9 @@ DATA_FRAME = "the data frame"  # what messages call one
 _MOST_LISTED = 20  # columns in a message
 _MOST_PLACES = 5  # rows in a message
 _MOST_TITLES = 50  # lines at the beginning of a large file among which its header is looked for
+_NO_HEADER = "its first row looks like data, so it may lack a header"
+_YES_NO = re.compile("yes|no|true|false", re.IGNORECASE)
+_OF_SOMEBODY = re.compile(r"^\d|\d{3}|@")  # ids, dates, addresses
 # A scheme (one letter is a drive), someone at a place (unless the path starts at a folder), a password.
 _SCHEME = r"(?!file:)[a-z][\w+.-]+:"
 _ELSEWHERE = rf"(?![/.~]|[a-z]:[/\\]).*@|.*{SECRET_OPTION}"
@@ -97,7 +102,7 @@ def text_of(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def require_file(path: str | Path, *, spark: bool = False) -> None:
+def require_file(path: str | File, *, spark: bool = False) -> None:
     """Refuse the address of a database, which may hold a password and is no file.
 
     Parameters
@@ -108,28 +113,72 @@ def require_file(path: str | Path, *, spark: bool = False) -> None:
         Whether Spark reads it, which has addresses of its own, such as ``s3a://bucket/people``.
     """
     known = _NOT_FOR_SPARK if spark else _ADDRESS
-    if known.match(str(path)) and not os.path.exists(path):
+    if not isinstance(path, SentFile) and known.match(str(path)) and not os.path.exists(path):
         raise InputError(
             "a table must be a file, got an address. Export the table as CSV or Parquet, and give that file."
         )
 
 
-def require_excel(path: str | Path, sheet: str | None) -> None:
+def require_excel(path: str | File, sheet: str | None) -> None:
     """Refuse a sheet of a file that has none."""
-    if sheet is not None and Path(path).suffix.lower() not in EXCEL_ENDINGS:
-        raise InputError(f"{option('sheet')} requires an Excel file, got {Path(path).name!r}.", value=sheet)
+    name = Path(str(path)).name
+    if sheet is not None and Path(name).suffix.lower() not in EXCEL_ENDINGS:
+        raise InputError(f"{option('sheet')} requires an Excel file, got {name!r}.", value=sheet)
 
 
-def require_columns(source: str, known: Iterable[str], *names: str, sheets: Sequence[str] = ()) -> None:
-    """Require columns of a table; a message lists those that it has, and its other sheets."""
+def require_columns(
+    source: str,
+    known: Mapping[str, Sequence[Any]] | Collection[str],
+    *names: str,
+    sheets: Sequence[str] = (),
+    about_people: bool = False,
+) -> None:
+    """Require columns of a table; a message lists those that it has, and its other sheets.
+
+    ``known`` are its columns by name, or the names alone. Where rows are about people, a message shows no
+    name that is not required: it may be an answer.
+    """
     there = list(known)
+    below = list(known.values()) if isinstance(known, Mapping) else ()
     for name in names:
         if name not in there:
-            listed = columns_in_words(there, sheets=sheets)
+            if about_people and not looks_like_data(there, below):
+                listed = f"{_counted_columns(there, name, names)}{_elsewhere(sheets)}"
+            else:
+                listed = columns_in_words(there, sheets=sheets, below=below)
             raise InputError(f"{source} has no column {name!r}; {listed}.", where=source)
 
 
-def columns_in_words(names: Sequence[str], *, what: str = "it", sheets: Sequence[str] = ()) -> str:
+def _counted_columns(there: Sequence[str], missing: str, names: Sequence[str]) -> str:
+    """Say what columns a table has without a name that was not asked for.
+
+    Examples
+    --------
+    >>> _counted_columns(["person", "anna", "Q1 "], "q1", ["person", "q1"])
+    'column 3 differs from it in case or space only'
+    >>> _counted_columns(["person", "anna"], "q1", ["person", "q1"])
+    "it has 'person' and 1 other column"
+    """
+    for place, name in enumerate(there, start=1):
+        if name.strip().casefold() == missing.strip().casefold():
+            return f"column {place} differs from it in case or space only"
+    found = [name for name in dict.fromkeys(names) if name in there]
+    if not found:
+        return f"it has {counted(len(there), 'other column')}, and may lack a header"
+    return f"it has {', '.join(map(repr, found))} and {counted(len(there) - len(found), 'other column')}"
+
+
+def _elsewhere(sheets: Sequence[str]) -> str:
+    return f"; other sheets: {', '.join(map(repr, sheets[:_MOST_LISTED]))}" if sheets else ""
+
+
+def columns_in_words(
+    names: Sequence[str],
+    *,
+    what: str = "it",
+    sheets: Sequence[str] = (),
+    below: Sequence[Sequence[Any]] = (),
+) -> str:
     """List the columns of a table, unless they look like a row of answers under no header.
 
     Parameters
@@ -140,6 +189,8 @@ def columns_in_words(names: Sequence[str], *, what: str = "it", sheets: Sequence
         What has them.
     sheets : sequence of str
         Other sheets of the file, which may be meant.
+    below : sequence of sequence, optional
+        The cells under each name.
 
     Examples
     --------
@@ -148,35 +199,52 @@ def columns_in_words(names: Sequence[str], *, what: str = "it", sheets: Sequence
     >>> columns_in_words(["anna", "north", "1"])
     'its first row looks like data, so it may lack a header'
     """
-    elsewhere = f"; other sheets: {', '.join(map(repr, sheets[:_MOST_LISTED]))}" if sheets else ""
-    if any(
-        read_number(name) is not None or name.casefold() in ("yes", "no", "true", "false") for name in names
-    ):
-        return f"its first row looks like data, so it may lack a header{elsewhere}"
+    if looks_like_data(names, below):
+        return f"{_NO_HEADER}{_elsewhere(sheets)}"
     listed = ", ".join(map(repr, names[:_MOST_LISTED])) or "none"
     more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
-    return f"{what} has {listed}{more}{elsewhere}"
+    return f"{what} has {listed}{more}{_elsewhere(sheets)}"
+
+
+def looks_like_data(names: Sequence[str], below: Sequence[Sequence[Any]] = ()) -> bool:
+    """Whether names of columns may be a row about somebody, so that no message may show them.
+
+    Such are numbers, yes and no, what begins with a digit or has three in a row, like dates and ids, and what
+    is in the same column again.
+
+    Examples
+    --------
+    >>> looks_like_data(["person", "q1"]), looks_like_data(["a00017", "north"])
+    (False, True)
+    >>> looks_like_data(["anna", "north"], [["ben", "carla"], ["south", "north"]])
+    True
+    """
+    return (
+        any(read_number(name) is not None or _YES_NO.fullmatch(name) for name in names)
+        or any(_OF_SOMEBODY.search(name) for name in names[:_MOST_LISTED])  # no others are shown
+        or any(name and name in map(text_of, cells) for name, cells in zip(names, below, strict=False))
+    )
 
 
 def read_table(
-    path: Path,
+    path: File,
     *,
-    name: str | None = None,
     sheet: str | None = None,
     error: type[MistakesError] = StrataError,
+    about_people: bool = False,
 ) -> Table:
     """Read a table file; its ending says its kind.
 
     Parameters
     ----------
-    path : path
+    path : path or SentFile
         The file. Title rows above the header of text and of Excel files are left out.
-    name : str, optional
-        What its reader calls it; by default its path.
     sheet : str, optional
         Sheet of an Excel file; by default the first.
     error : type
         What mistakes of its header and of the length of its rows are raised as.
+    about_people : bool
+        Whether rows are about people: then no message shows a cell of the header, which may be missing.
 
     Raises
     ------
@@ -186,20 +254,20 @@ def read_table(
         If its kind needs the extra ``files``.
     """
     require_file(path)
-    name = str(path) if name is None else name
+    name = str(path)
     ending = path.suffix.lower()
     require_excel(path, sheet)
     with _file_problems(name):
         if ending in TEXT_ENDINGS:
-            return _read_text(path, name, error)
+            return _read_text(path, name, error, about_people=about_people)
         if ending == ".parquet":
             return _read_parquet(path, name)
         if ending in EXCEL_ENDINGS:
-            return _read_excel(path, name, sheet, error)
+            return _read_excel(path, name, sheet, error, about_people=about_people)
         if ending in STATISTICS_ENDINGS:
             return Table(name, read_labelled(path, name), lambda row: f"row {row + 1}")
     endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *STATISTICS_ENDINGS)
-    raise InputError(f"a table must end in {', '.join(endings)}, got {Path(name).name!r}.", where=name)
+    raise InputError(f"a table must end in {', '.join(endings)}, got {path.name!r}.", where=name)
 
 
 @contextmanager
@@ -215,7 +283,7 @@ def _file_problems(name: str) -> Iterator[None]:
         raise InputError(f"{name} cannot be read: {problem.strerror or problem}.", where=name) from None
 
 
-def sheet_names(path: Path) -> tuple[str, ...]:
+def sheet_names(path: File) -> tuple[str, ...]:
     """Return the names of the sheets of an Excel file, without case; none of another file."""
     if path.suffix.lower() not in EXCEL_ENDINGS:
         return ()
@@ -224,14 +292,14 @@ def sheet_names(path: Path) -> tuple[str, ...]:
         return tuple(map(_plain_sheet, Workbook(path, str(path)).sheets))
 
 
-def read_sheets(path: Path, names: Sequence[str], *, error: type[MistakesError]) -> dict[str, Table]:
+def read_sheets(path: File, names: Sequence[str], *, error: type[MistakesError]) -> dict[str, Table]:
     """Read sheets of an Excel file, by their names without case; those that it does not have are left out.
 
     The first row of a sheet that is not empty is its header; cells under no header are left out.
 
     Parameters
     ----------
-    path : path
+    path : path or SentFile
         The file.
     names : sequence of str
         The sheets, in small letters.
@@ -298,7 +366,7 @@ def _known_missing(cells: list[Any]) -> list[Any]:
     return [None if type(cell).__name__ in ("NAType", "NaTType") else cell for cell in cells]
 
 
-def _read_text(path: Path, name: str, error: type[MistakesError]) -> Table:
+def _read_text(path: File, name: str, error: type[MistakesError], *, about_people: bool) -> Table:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -310,13 +378,13 @@ def _read_text(path: Path, name: str, error: type[MistakesError]) -> Table:
         rows, lines = [], []
         for row in reader:
             if any(cell.strip() for cell in row):
-                rows.append(row)
+                rows.append(list(map(unmarked, row)))
                 lines.append(reader.line_num)
     except csv.Error as problem:
         raise InputError(
             f"{name} is not a readable CSV file: line {reader.line_num}: {problem}.", where=name
         ) from None
-    return _table_of_rows(name, rows, lambda row: f"line {lines[row]}", error)
+    return _table_of_rows(name, rows, lambda row: f"line {lines[row]}", error, about_people=about_people)
 
 
 def _delimiter(text: str) -> str:
@@ -341,14 +409,14 @@ def lines_above_header(path: Path) -> tuple[int, str]:
     return above, lines[above] if lines else ""
 
 
-def _read_parquet(path: Path, name: str) -> Table:
+def _read_parquet(path: File, name: str) -> Table:
     try:
         import pyarrow
         import pyarrow.parquet as parquet
     except ImportError:
         raise MissingExtraError("Parquet files need", "files") from None
     try:
-        arrow = parquet.ParquetFile(path).read()
+        arrow = parquet.ParquetFile(source_of(path)).read()
     except pyarrow.ArrowInvalid:
         raise InputError(f"{name} is not a readable Parquet file.", where=name) from None
     doubles = sorted({each for each in arrow.column_names if arrow.column_names.count(each) > 1})
@@ -358,7 +426,9 @@ def _read_parquet(path: Path, name: str) -> Table:
     return Table(name, columns, lambda row: f"row {row + 1}")
 
 
-def _read_excel(path: Path, name: str, sheet: str | None, error: type[MistakesError]) -> Table:
+def _read_excel(
+    path: File, name: str, sheet: str | None, error: type[MistakesError], *, about_people: bool
+) -> Table:
     book = Workbook(path, name)
     if sheet is not None and sheet not in book.sheets:
         listed = ", ".join(map(repr, book.sheets))
@@ -366,7 +436,8 @@ def _read_excel(path: Path, name: str, sheet: str | None, error: type[MistakesEr
     chosen = book.sheets[0] if sheet is None else sheet
     rows, numbers = book.rows(chosen)
     others = tuple(each for each in book.sheets if each != chosen)
-    return replace(_table_of_rows(name, rows, lambda row: f"row {numbers[row]}", error), sheets=others)
+    read = _table_of_rows(name, rows, lambda row: f"row {numbers[row]}", error, about_people=about_people)
+    return replace(read, sheets=others)
 
 
 def _header_row(rows: Sequence[Sequence[Any]]) -> int:
@@ -377,11 +448,26 @@ def _header_row(rows: Sequence[Sequence[Any]]) -> int:
     return next((row for row, number in enumerate(filled) if number > titles), 0)
 
 
+def _doubles_in_words(
+    header: Sequence[str], rows: Sequence[Sequence[Any]], *, about_people: bool
+) -> list[str]:
+    """Say which columns have the same name, unless these may be a row about somebody."""
+    doubles = sorted({name for name in header if header.count(name) > 1})
+    if doubles and looks_like_data(header, list(itertools.zip_longest(*rows))):
+        return [f"{_NO_HEADER}."]
+    if not about_people:
+        return [f"column {name!r} appears twice in the header." for name in doubles]
+    places = [[place for place, each in enumerate(header, start=1) if each == name] for name in doubles]
+    return [f"columns {first} and {second} have the same name." for first, second, *_ in sorted(places)]
+
+
 def _table_of_rows(
     source: str,
     rows: Sequence[Sequence[Any]],
     place_in_file: Callable[[int], str],
     error: type[MistakesError],
+    *,
+    about_people: bool,
 ) -> Table:
     """Turn a header row, below any titles, and data rows as long as it into columns."""
     if not rows:
@@ -397,8 +483,7 @@ def _table_of_rows(
     header = [str(cell if cell is not None else "").strip() for cell in rows[0]]
     while header and not header[-1]:
         header.pop()
-    doubles = {name for name in header if header.count(name) > 1}
-    mistakes = [f"column {name!r} appears twice in the header." for name in sorted(doubles)]
+    mistakes = _doubles_in_words(header, rows[1:], about_people=about_people)
     kinds = [(mistake, 1) for mistake in mistakes]
     width = len(header)
     rule = f"a row must have {counted(width, 'cell')} like the header, got"

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+import re
+import struct
+import zipfile
+from collections.abc import Iterator
+from typing import IO, Any
 
 from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.files.sent import File, source_of
+
+_MOST_CELLS = 2 * 10**7  # of a sheet that is mostly empty: each takes 32 bytes, filled or not
+_FILLED = 10  # a sheet of more cells must have one filled in so many
+_PIECE = 2**20
+_PLACE = re.compile(rb'[\s]r="([A-Z]{0,3})([0-9]{1,7})"')
 
 
 class Workbook:
@@ -13,7 +22,7 @@ class Workbook:
 
     Parameters
     ----------
-    path : path
+    path : path or SentFile
         The file.
     name : str
         What messages call it.
@@ -24,7 +33,7 @@ class Workbook:
         Names of its sheets.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: File, name: str) -> None:
         try:
             import python_calamine
         except ImportError:
@@ -32,11 +41,14 @@ class Workbook:
         if not path.exists():
             raise FileNotFoundError
         self._name = name
-        self._problems = (python_calamine.CalamineError, ValueError)
+        self._problems = (python_calamine.CalamineError, ValueError, zipfile.BadZipFile)
         try:
-            self._book = python_calamine.CalamineWorkbook.from_path(path)
+            found = list(extents(path))
+            self._book = python_calamine.CalamineWorkbook.from_object(source_of(path))
         except self._problems:
             raise self._unreadable() from None
+        for extent in found:
+            self._require_compact(*extent)
         self.sheets: tuple[str, ...] = tuple(self._book.sheet_names)
         if not self.sheets:
             raise self._unreadable()
@@ -55,5 +67,98 @@ class Workbook:
                 numbers.append(number)
         return rows, numbers
 
+    def _require_compact(self, rows: int, columns: int, filled: int) -> None:
+        """Refuse a sheet with a cell so far out that the cells between would not fit into memory.
+
+        They would all be made, and the attempt would end the process.
+        """
+        if rows * columns > max(_MOST_CELLS, _FILLED * filled):
+            raise InputError(
+                f"{self._name} must have its cells close together, got a sheet of {rows:,} rows and "
+                f"{columns:,} columns with {filled:,} filled cells; delete the rows and columns outside the "
+                "table, or copy the table into a new file.",
+                where=self._name,
+            )
+
     def _unreadable(self) -> InputError:
         return InputError(f"{self._name} is not a readable Excel file.", where=self._name)
+
+
+def extents(path: File) -> Iterator[tuple[int, int, int]]:
+    """Find the last row and column of every sheet, and how many cells are filled, without making any."""
+    if not zipfile.is_zipfile(source_of(path)):
+        return
+    with zipfile.ZipFile(source_of(path)) as parts:
+        for part in parts.namelist():
+            extent = _EXTENTS.get(part.rpartition(".")[2]) if "worksheets/" in part else None
+            if extent is not None:
+                with parts.open(part) as file:
+                    yield extent(file)
+
+
+def _extent_of_xml(file: IO[bytes]) -> tuple[int, int, int]:
+    """Find them in XML, where rows and cells name their places."""
+    rows = columns = filled = 0
+    for piece in _pieces(file):
+        places = _PLACE.findall(piece)
+        filled += len(places)
+        rows = max(rows, max((int(row) for _, row in places), default=0))
+        letters = {column for column, _ in places}
+        columns = max(columns, max(map(_column_number, letters), default=0))
+    return rows, max(columns, 1), filled
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    """Read a file piece by piece; each ends before a tag begins."""
+    rest = b""
+    while piece := file.read(_PIECE):
+        whole, sign, begun = (rest + piece).rpartition(b"<")
+        yield whole
+        rest = sign + begun
+    yield rest
+
+
+def _column_number(letters: bytes) -> int:
+    """Count columns as spreadsheets name them.
+
+    Examples
+    --------
+    >>> _column_number(b"A"), _column_number(b"XFD")
+    (1, 16384)
+    """
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
+
+
+def _extent_of_records(file: IO[bytes]) -> tuple[int, int, int]:
+    """Find the same of a binary sheet, whose records begin with their row or column."""
+    content, at = file.read(), 0
+    rows = columns = filled = 0
+    while at < len(content):
+        kind, at = _variable_length(content, at)
+        length, at = _variable_length(content, at)
+        if kind <= 11 and length >= 4 and at + 4 <= len(content):
+            (number,) = struct.unpack_from("<I", content, at)
+            if kind == 0:
+                rows = max(rows, number + 1)
+            else:
+                columns, filled = max(columns, number + 1), filled + 1
+        at += length
+    return rows, max(columns, 1), filled
+
+
+def _variable_length(content: bytes, at: int) -> tuple[int, int]:
+    """Read a number in groups of seven bits, the last without the eighth; return where it ends too."""
+    number = shift = 0
+    while at < len(content) and shift < 28:
+        byte, at = content[at], at + 1
+        number |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            break
+    return number, at
+
+
+_EXTENTS = {"xml": _extent_of_xml, "bin": _extent_of_records}

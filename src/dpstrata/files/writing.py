@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.files.formulas import marked
 
 if TYPE_CHECKING:
     pass
@@ -81,6 +82,14 @@ def write_atomically(path: Path, content: bytes, *, private: bool = False) -> No
             os.replace(temporary, path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}.", where=str(path)) from None
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder that only its owner may look into, unless it is there."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror or error}.", where=str(folder)) from None
 
 
 def write_new(path: Path, content: bytes) -> None:
@@ -151,11 +160,19 @@ def _umask() -> int:
 
 
 def _csv(columns: dict[str, list[Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue().encode()
+    lines: list[str] = []
+    # Cells with either line end are quoted: a bare "\r" would begin a row for a spreadsheet.
+    writer = csv.writer(_Collector(lines), lineterminator="\r\n")
+    writer.writerow(map(marked, columns))
+    writer.writerows(map(marked, row) for row in zip(*columns.values(), strict=True))
+    return "".join(line.removesuffix("\r\n") + "\n" for line in lines).encode()
+
+
+class _Collector:
+    """Takes a row at a time."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.write = lines.append
 
 
 def _parquet(columns: dict[str, list[Any]]) -> bytes:

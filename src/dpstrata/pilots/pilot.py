@@ -18,8 +18,6 @@ from dpstrata.allocation.posing import size_limits
 from dpstrata.designs.record import Design
 from dpstrata.designs.waves import Waves, what_is_left
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, option
-from dpstrata.fielding.covariances.covariance import scaled
-from dpstrata.fielding.estimators import FEW, Estimate, Estimates, Estimation, estimates_of
 from dpstrata.fielding.releases.microdata import estimate_means
 from dpstrata.fielding.response import check_response
 from dpstrata.numerics.arrays import FloatArray
@@ -151,7 +149,7 @@ def main_design(first: Design, strata: Sequence[str], answers: npt.ArrayLike) ->
     >>> main.total, main.inputs.epsilon, main.privacy["central_in_all"]["epsilon"]
     (180, 0.7, 1.0)
     """
-    _require_first(first)
+    require_first(first)
     estimate_means(first, strata, answers)  # refuses what does not fit the design
     place = {name: i for i, name in enumerate(first.strata.names)}
     codes = np.array([place[name] for name in strata], dtype=np.int64)
@@ -219,81 +217,9 @@ def pilot_weight(first: Design) -> float:
     >>> 0.15 < pilot_weight(first) < 0.25
     True
     """
-    _require_first(first)
+    require_first(first)
     one, two = first.variance, plan_second_wave(first).variance
     return two / (one + two)
-
-
-def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Estimation) -> Estimation:
-    r"""Combine the estimates of two waves.
-
-    With the weight w of ``pilot_weight``, which does not depend on any answer,
-
-    .. math:: w\,\hat\mu_1 + (1 - w)\,\hat\mu_2, \qquad w^2 V_1 + (1 - w)^2 V_2 .
-
-    Whatever the first wave showed, the second is unbiased given it; so the whole is, and the two errors do
-    not correlate.
-
-    Parameters
-    ----------
-    first, main : Design
-        The two waves.
-    of_first, of_main : Estimation
-        What each gave by itself.
-
-    Returns
-    -------
-    Estimation
-        For the same means, with intervals at the design's confidence.
-    """
-    _require_first(first)
-    if main.waves is None or main.waves.pilot_digest != first.digest:
-        raise InputError("the main design must be the one that follows this pilot, got another.")
-    w, answers = pilot_weight(first), first.inputs.answers
-
-    def both(one: Sequence[Estimate], two: Sequence[Estimate]) -> Estimates:
-        (e1, s1, d1, i1, a1), (e2, s2, d2, i2, a2) = map(_figures, (one, two))
-        parts = (w * s1) ** 2, ((1 - w) * s2) ** 2
-        return estimates_of(
-            ([row.column for row in one], [row.group for row in one]),
-            w * e1 + (1 - w) * e2,
-            parts[0] + parts[1],
-            parts[0] ** 2 / d1 + parts[1] ** 2 / d2,
-            ((i1 + i2).astype(np.int64), (a1 + a2).astype(np.int64)),
-            confidence=first.inputs.confidence,
-            within=(answers.lower, answers.upper),
-        )
-
-    def either(one: Sequence[str], two: Sequence[str]) -> tuple[str, ...]:
-        named = {*one, *two}
-        return tuple(name for name in first.strata.names if name in named)
-
-    (whole,) = both([of_first.whole], [of_main.whole])
-    strata = both(of_first.strata, of_main.strata)
-    return Estimation(
-        whole,
-        strata,
-        both(of_first.domains, of_main.domains),
-        floored=either(of_first.floored, of_main.floored),
-        single=either(of_first.single, of_main.single),
-        few=tuple(row.group for row in strata if row.answers < FEW),
-        population=first.strata.population,
-        of=of_main.of,
-        notes=tuple(dict.fromkeys((*of_first.notes, *of_main.notes))),
-        confidence=first.inputs.confidence,
-        counts_people=answers.counts_people,
-        stand_ins=tuple(dict.fromkeys((*of_first.stand_ins, *of_main.stand_ins))),
-        answer_range=answers.range,
-        errors=(*scaled(of_first.errors, w**2), *scaled(of_main.errors, (1 - w) ** 2)),
-    )
-
-
-def _figures(rows: Sequence[Estimate]) -> FloatArray:
-    """Estimates, standard errors, degrees of freedom, invitations and answers, a line of the array each."""
-    figures = [
-        (row.estimate, row.standard_error, row.degrees_of_freedom, row.invited, row.answers) for row in rows
-    ]
-    return np.array(figures, dtype=float).reshape(len(rows), 5).T
 
 
 def _second_inputs(first: Design) -> Inputs:
@@ -306,7 +232,8 @@ def _second_inputs(first: Design) -> Inputs:
     )
 
 
-def _require_first(first: object) -> None:
+def require_first(first: object) -> None:
+    """Refuse what is not the design of a first wave."""
     if not isinstance(first, Design) or first.waves is None or not first.waves.first:
         raise InputError("a main wave must follow the design of a pilot, got another design.")
 

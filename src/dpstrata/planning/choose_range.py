@@ -365,7 +365,7 @@ def _read(prior: object, column: str | None) -> Distribution:
         raise InputError(f"{option('column')} needs a file of reference values.")
     if not isinstance(prior, str):
         return values_prior(prior)  # type: ignore[arg-type]
-    read = read_prior(prior)
+    read = read_prior(prior, written="lognormal:MU:SIGMA, gamma:SHAPE:SCALE or a file of reference values")
     if not isinstance(read, Distribution):
         raise InputError(
             f"{option('prior')} must say how amounts are distributed (lognormal, gamma or reference values), "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +12,7 @@ from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, opti
 from dpstrata.planning.best import design_as_asked
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.releases import OPTION, kind_of
+from dpstrata.survey.releases.sums import device_budget
 from dpstrata.words.releases import release_table
 from dpstrata.words.tables import shown_as_html, shown_as_text
 
@@ -26,7 +26,7 @@ class ReleaseOption:
     release : str
         ``microdata``, ``sums`` or ``mean``.
     device_epsilon : float or None
-        The budget of devices, if they noise by themselves.
+        The device budget, if devices noise by themselves.
     design : Design or None
         The design; ``None`` where no design meets the goal.
     """
@@ -95,10 +95,11 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
     ----------
     plan : Design
         The design. Where its noise does not go with a release, the most precise one that does is used; a cap
-        on published answers is left out where none are published.
+        on published answers is left out where none are published. Of a questionnaire, whose rows are always
+        randomised on devices, published rows are compared with sums; another release gets forms that suit it.
     device_epsilon : float, optional
-        Budget of devices for sums and a mean; by default that of the design, or the largest local epsilon of
-        published answers, rounded down to two decimals.
+        Device budget for sums and a mean; by default that of the design, or the largest local epsilon of
+        published answers, rounded down to two decimals and at most 100.
 
     Returns
     -------
@@ -117,38 +118,38 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
     """
     if not isinstance(plan, Design):
         raise InputError(f"compare_releases needs a Design, got {type(plan).__name__}.")
-    if plan.inputs.questionnaire is not None:
-        raise NotAvailableError(
-            f"compare_releases supports one question only; design the questionnaire again with "
-            f"{option('release', 'microdata')}, or with {option('release', 'sums')} and "
-            f"{option('device_epsilon')}."
-        )
     microdata = _with(plan, "microdata", None)
     asked = [microdata]
     if plan.inputs.promise.any_mechanism:
         if device_epsilon is None:
             device_epsilon = plan.inputs.device_epsilon
         if device_epsilon is None and microdata.design is not None:
-            device_epsilon = math.floor(float(microdata.design.local_epsilons.max()) * 100) / 100 or None
+            device_epsilon = device_budget(float(microdata.design.local_epsilons.max()))
         if device_epsilon is not None:
-            asked += _with_both(plan, device_epsilon)
+            asked += _added_up(plan, device_epsilon)
     elif device_epsilon is not None:
         raise InputError(f"{option('device_epsilon')} supports pure epsilon only.")
-    asked += _with_both(plan, None)
+    if plan.inputs.questionnaire is None:  # whose rows are always randomised on devices
+        asked += _added_up(plan, None)
     return ReleaseComparison(tuple(asked))
 
 
-def _with_both(plan: Design, device_epsilon: float | None) -> list[ReleaseOption]:
+def _added_up(plan: Design, device_epsilon: float | None) -> list[ReleaseOption]:
     """Publish sums, or one number where that supports what is asked."""
     found = [_with(plan, "sums", device_epsilon)]
-    with suppress(NotAvailableError):
-        found.append(_with(plan, "mean", device_epsilon))
+    if plan.inputs.questionnaire is None:
+        with suppress(NotAvailableError):
+            found.append(_with(plan, "mean", device_epsilon))
     return found
 
 
 def _with(plan: Design, release: str, device_epsilon: float | None) -> ReleaseOption:
     """Pursue the goal of a design with another release."""
     given = {OPTION: release, "device_epsilon": device_epsilon}
+    if plan.inputs.questionnaire is not None:
+        if all(getattr(plan.inputs, name) == value for name, value in given.items()):
+            return ReleaseOption(release, device_epsilon, plan)
+        given["forms"] = "auto"  # those that suit the other release
     inputs: Inputs = replace(plan.inputs, **{**kind_of(release).leaves_out, **given})
     keep = plan.choice is None and inputs.release_form.misfit(plan.mechanism) is None
     try:

@@ -46,18 +46,35 @@ def precision_rows(plan: Design, *, points: int = POINTS) -> tuple[list[dict[str
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> rows, best = precision_rows(dps.design(strata, epsilon=0.1, total=200), points=5)
     >>> best, rows[0]["design"], rows[0]["total"]
-    (843, 'this design', 25)
+    (843, 'this design', 20)
     """
     least, most = int(plan.problem.lower.sum()), int(plan.problem.upper.sum())
     outcome = design_for(plan.strata, _ask(plan.inputs, at_most=most), plan.problem).outcome
     assert outcome is not None
     best = outcome.best_total
-    first = max(least, min(plan.total, best) // 8, 1)
-    last = min(most, max(3 * max(plan.total, best), first))
+    first = max(least, round_number(min(plan.total, best) / 8, up=False), 1)
+    last = min(most, max(round_number(3 * max(plan.total, best), up=True), first))
     totals = {int(total) for total in np.rint(np.geomspace(first, last, points))}
     totals = {min(max(total, least), most) for total in totals} | {plan.total, best}
     asked = [{"total": total} for total in sorted(totals)]
     return _rows(plan, asked, ["total"]), best if best < most else None
+
+
+def round_number(value: float, *, up: bool) -> int:
+    """Round to 1, 2 or 5 times a power of ten, so that curves of similar plans have the same ends.
+
+    Examples
+    --------
+    >>> round_number(25, up=False), round_number(2529, up=True), round_number(0.5, up=False)
+    (20, 5000, 0)
+    """
+    if value < 1:
+        return int(up)
+    decade = int(10 ** (len(str(int(value))) - 1))
+    marks = [step * decade for step in (1, 2, 5, 10)]
+    return (
+        min(mark for mark in marks if mark >= value) if up else max(mark for mark in marks if mark <= value)
+    )
 
 
 def epsilon_rows(plan: Design, *, points: int = POINTS) -> list[dict[str, Any]]:

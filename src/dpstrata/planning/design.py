@@ -17,6 +17,7 @@ from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import ReleaseName
 from dpstrata.survey.strata import Strata, require_fit
+from dpstrata.words.estimates import REPORTED
 
 _OF_QUESTIONNAIRES = ("questionnaire", "spreads", "forms")
 
@@ -60,6 +61,7 @@ def design(
     prior: str | None = None,
     response_rate: float | None = None,
     proportion: float | None = None,
+    classes: str | Sequence[str] | None = None,
     **gone: Any,
 ) -> Design:
     r"""Allocate a sample to strata so that the private estimate is as precise as possible.
@@ -159,6 +161,12 @@ def design(
         One value for all strata: the publicly known share of people who would answer; the expected share of
         answers at the upper end, from which the standard deviations follow. Only for strata that do not state
         their own.
+    classes : str or sequence of str, optional
+        Weighting classes: columns that the strata are crossed with, as :func:`frame_strata` keeps them, and
+        by which nothing is reported. Every cell has a sample size of its own; results are by the coarser
+        strata, in which cells count by their people. The strata then have a column ``reported_stratum``,
+        which is a domain. Strata that come with such a column are reported by it too. A single mean is
+        reported by its ``domains`` only.
     **gone
         Options of earlier versions, refused with what replaced them; ``questions=1`` says nothing new.
 
@@ -231,6 +239,8 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
             f"questionnaire with {option('spreads')}.",
             argument="proportion",
         )
+    if (REPORTED in strata.extra or shared["classes"]) and given.get("release") != "mean":
+        given["domains"] = {REPORTED: None} | (OPTIONS["domains"].taken(given.get("domains")) or {})
     inputs = Inputs(**given | _recorded(strata, given))
     require_fit(strata, inputs.answers, shared["proportion"])
     return strata.filled(**shared), inputs

@@ -33,7 +33,7 @@ from dpstrata.survey.costs import fits_budget, total_cost
 from dpstrata.survey.goals import TARGETS, AtMost, Budget, Precision, Total
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
-from dpstrata.words.numbers import figure, money, told_apart
+from dpstrata.words.numbers import figure, money, three_digits_up, told_apart
 
 _NEWTON_STEPS = 3
 
@@ -197,7 +197,8 @@ class _Totals:
         if limit < least:
             raise InfeasibleError(
                 f"{option('at_most')} must be at least the sum of the minimums ({least:,}), got "
-                f"{option('at_most', limit, ',')}."
+                f"{option('at_most', limit, ',')}.",
+                nearest=least,
             )
         limit = min(limit, int(self._problem.upper.sum()))
         best, best_variance = self.best()
@@ -212,7 +213,8 @@ class _Totals:
         if not fits_budget(costs, self._problem.lower, budget):
             raise InfeasibleError(
                 f"{option('budget')} must cover the minimums, which cost {_beyond(least, budget)}, got "
-                f"{option('budget', budget, ',.10g')}."
+                f"{option('budget', budget, ',.10g')}.",
+                nearest=least,
             )
         if not self.strata.costs_differ:
             affordable = math.floor(Fraction(repr(budget)) / Fraction(repr(float(costs[0]))))
@@ -276,14 +278,17 @@ class _Totals:
         return self.design(total, outcome)
 
     def _out_of_reach(self, where: str, target: float, best: float, total: int) -> InfeasibleError:
-        asked = next((option(name) for name in TARGETS if getattr(self.inputs, name) is not None), "target")
-        asked = f"the target of {where}" if where else asked
+        name = next((name for name in TARGETS if getattr(self.inputs, name) is not None), None)
+        asked = f"the target of {where}" if where else option(name) if name else "target"
         planned = "that can be planned" if self._problem.terms.random_answers else "possible"
         needed, reached = told_apart(math.sqrt(target), math.sqrt(best))
         return InfeasibleError(
             f"{asked} requires a standard error of {needed}, but the best {planned} "
             f"under this privacy is {reached}, with {self.strata.counted(total)}.",
             misses=(True, best / target),
+            nearest=None
+            if where or name is None
+            else three_digits_up(getattr(self.inputs, name) * math.sqrt(best / target)),
         )
 
     def _fewest(self, low: int, high: int, target: float) -> int:

@@ -36,6 +36,18 @@ def load_design(path: str | Path) -> Design:
     -----
     What the planner stated cannot be checked: sizes, standard deviations and their sources, costs, and
     response rates.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plan.save(Path(folder, "design.json"))
+    ...     again = dps.load_design(Path(folder, "design.json"))
+    >>> again.sample_sizes.tolist() == plan.sample_sizes.tolist()
+    True
     """
     plan = Design.read(path)
     try:

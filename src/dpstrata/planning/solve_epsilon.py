@@ -18,7 +18,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, Sentence, option
 from dpstrata.planning.best import design_as_asked
 from dpstrata.planning.design import read_survey
-from dpstrata.survey.goals import TARGETS
+from dpstrata.survey.goals import TARGETS, has_targets
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata import Strata
@@ -173,10 +173,7 @@ def solve_epsilon(
     limit = None if at_most is None else int(OPTIONS["at_most"].taken(at_most))
     survey, inputs = read_survey(strata, _checked(solve_for, options))
     if not inputs.asks_for_least:
-        raise InputError(
-            f"solve_epsilon needs a precision to reach: {option('target_se')}, {option('target_margin')}, "
-            f"{option('target_cv')}, or targets of {option('domains')} or of questions."
-        )
+        raise _no_precision()
     if limit is not None and survey.costs_differ:
         raise InputError(
             f"{option('at_most')} cannot be used where people cost differently, because designs for a "
@@ -293,10 +290,30 @@ def _checked(solve_for: object, options: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError.must("solve_for", f"be one of {', '.join(SOLVED)}", solve_for)
     name = str(solve_for)
     if options.get(name) is not None:
-        raise InputError(f"{option(name)} is what solve_epsilon finds, so it cannot be given.", argument=name)
+        other = f"; to find the other budget, pass {option('solve_for', _other(name))}"
+        raise InputError(
+            f"{option(name)} is the budget to be found, so it cannot be given{other}.", argument=name
+        )
     if options.get("total") is not None:
         raise InputError(
-            f"{option('total')} cannot be used with solve_epsilon; give {option('at_most')}.",
+            f"{option('total')} cannot be used where a budget is to be found; give {option('at_most')}.",
             argument="total",
         )
+    targets = [options.get(each) for each in TARGETS]
+    targets += [has_targets(OPTIONS["domains"].taken(options.get("domains"))) or None]
+    targets += [getattr(options.get("questionnaire"), "has_targets", False) or None]
+    if all(each is None for each in targets):
+        raise _no_precision()
     return {**options, name: LARGEST}
+
+
+def _other(name: str) -> str:
+    return next(each for each in SOLVED if each != name)
+
+
+def _no_precision() -> InputError:
+    """Say that there is nothing to reach."""
+    return InputError(
+        f"solve_epsilon needs a precision to reach: {option('target_se')}, {option('target_margin')}, "
+        f"{option('target_cv')}, or targets of {option('domains')} or of questions."
+    )

@@ -16,6 +16,8 @@ import math
 import numpy as np
 
 DELTA = 1e-5
+LARGEST = 200
+"""The largest batch whose loss is worked out in about a second; the time grows with its cube."""
 
 
 def batch_epsilon(epsilon: float, *, cells: int, batch: int, delta: float = DELTA) -> float:

@@ -94,6 +94,17 @@ def shares_in_row(levels: int, spread: FloatArray) -> Quadratic:
     return Quadratic(spread, np.asarray(share), np.asarray(share / 2))
 
 
+def largest_rounding(levels: int) -> float:
+    """Return 1/(4(L − 1)²), the most variance that rounding to L levels adds: half-way between two of them.
+
+    Examples
+    --------
+    >>> largest_rounding(2), largest_rounding(5)
+    (0.25, 0.015625)
+    """
+    return 1 / (4 * (levels - 1) ** 2)
+
+
 def number_in_row(
     levels: int, spread: FloatArray, squares: tuple[FloatArray, FloatArray], *, rounded: bool
 ) -> Quadratic:
@@ -122,7 +133,7 @@ def number_in_row(
     x² + u is at most 1/4; at L = 2 it is exactly 1/4. Each coefficient takes the worst of what is not known.
     """
     low, high = squares
-    most = 1 / (4 * (levels - 1) ** 2) if rounded else 0.0
+    most = largest_rounding(levels) if rounded else 0.0
     mean_square = (levels + 1) / (12 * (levels - 1))
     rounding = np.clip(0.25 - low, 0.0, most)
     return Quadratic(

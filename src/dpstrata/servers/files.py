@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
+_NAMED_BY_CONTENT = re.compile(r"part-[A-Z0-9]{8}\.js")
+
 
 class FreshFiles(StaticFiles):
-    """The files of a page, asked for again every time, so that an update is seen at once."""
+    """The files of a page, asked for again every time, so that an update is seen at once.
 
-    def file_response(self, *arguments: object, **options: object) -> Response:
-        """Let browsers ask whether a file has changed."""
-        response = super().file_response(*arguments, **options)  # type: ignore[arg-type]
-        response.headers["cache-control"] = "no-cache"
+    Parts whose name is a digest of their content never change, and are kept for a year.
+    """
+
+    def file_response(self, full_path: Any, *arguments: Any, **options: Any) -> Response:
+        """Let browsers ask whether a file has changed, unless it cannot."""
+        response = super().file_response(full_path, *arguments, **options)
+        lasting = _NAMED_BY_CONTENT.fullmatch(Path(full_path).name)
+        response.headers["cache-control"] = "public, max-age=31536000, immutable" if lasting else "no-cache"
         return response

@@ -23,6 +23,8 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 class Guard:
     """Check the host and the origin of every request, and put the security headers on every answer.
 
+    An application inside that has a guard of its own keeps the headers which that one set.
+
     A web site elsewhere can make a browser send requests to this machine: by a name of its own that resolves
     to 127.0.0.1, which the Host header shows, or across origins, which the Origin header shows.
 
@@ -65,7 +67,9 @@ class Guard:
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *self._headers]
+                there = list(message.get("headers", []))
+                names = {name for name, _ in there}
+                message["headers"] = there + [each for each in self._headers if each[0] not in names]
             await send(message)
 
         refusal = self._refuse(headers)
@@ -78,7 +82,7 @@ class Guard:
         if not self._allows(_host_of(f"//{headers.get(b'host', '')}")):
             return (
                 400,
-                "the Host header must name this machine, as localhost or by the address it was started on.",
+                "the Host header must be localhost, or the name or address that the server was started with.",
             )
         origin = headers.get(b"origin")
         if origin is not None and urlsplit_netloc(origin) != headers.get(b"host"):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import ipaddress
 import socket
+import ssl
 import webbrowser
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpstrata.errors import InputError, MissingExtraError, option
+from dpstrata.servers.connections import prompt_protocol
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -71,16 +74,65 @@ def _bind(host: str, port: int) -> socket.socket:
     return opened
 
 
-def address_of(opened: socket.socket) -> str:
+def address_of(opened: socket.socket, *, encrypted: bool = False) -> str:
     """Return the address of the page, as a browser on this machine reaches it."""
     host, port = opened.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    return f"http{'s' if encrypted else ''}://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def is_local(opened: socket.socket) -> bool:
     """Whether this machine alone can reach an address."""
     return ipaddress.ip_address(opened.getsockname()[0]).is_loopback
+
+
+class Encryption(NamedTuple):
+    """What a server proves its name with, and encrypts (TLS).
+
+    Attributes
+    ----------
+    certificate, private_key : path
+        Files in PEM; further certificates of a chain follow in the first.
+    """
+
+    certificate: Path
+    private_key: Path
+
+    def check(self) -> None:
+        """Refuse at once what no server could start with.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be read, or the key is not that of the certificate or needs a password.
+        """
+        for name, path in self._asdict().items():
+            try:
+                path.read_bytes()
+            except OSError as error:
+                said = f"{option(name)} must be a file in PEM, got {path}: {error.strerror or error}."
+                raise InputError(said, where=str(path)) from None
+        try:
+            # Without an answer to give, a key with a password is refused and nobody is asked at the terminal.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self, password=lambda: "")
+        except (ssl.SSLError, ValueError):
+            raise InputError(
+                f"{option('certificate')} and {option('private_key')} must be a certificate in PEM and the "
+                f"key that belongs to it, without a password, got {self.certificate} and {self.private_key}."
+            ) from None
+
+
+def encryption_of(certificate: str | Path | None, private_key: str | Path | None) -> Encryption | None:
+    """Take both files, or none."""
+    if certificate is None and private_key is None:
+        return None
+    if certificate is None or private_key is None:
+        raise InputError(
+            f"{option('certificate')} and {option('private_key')} must be given together, got one of them."
+        )
+    found = Encryption(Path(certificate), Path(private_key))
+    found.check()
+    return found
 
 
 def serve_until_stopped(
@@ -92,6 +144,7 @@ def serve_until_stopped(
     browser: bool,
     say: Callable[[str], None],
     path: str = "",
+    encryption: Encryption | None = None,
 ) -> None:
     """Serve an application until it is interrupted.
 
@@ -111,6 +164,8 @@ def serve_until_stopped(
         Takes a line for the user.
     path : str
         Of the page to open, without a leading slash.
+    encryption : Encryption, optional
+        What to serve it with over TLS.
 
     Raises
     ------
@@ -125,13 +180,14 @@ def serve_until_stopped(
     except ImportError:
         raise MissingExtraError(f"{name} needs", "web") from None
     opened = open_socket(host, port)
-    address, title = address_of(opened) + path, name[0].upper() + name[1:]
+    address = address_of(opened, encrypted=encryption is not None) + path
+    title = name[0].upper() + name[1:]
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=sockets)
             say(f"{title} is at {address} (Ctrl-C stops it).")
-            if not is_local(opened):
+            if encryption is None and not is_local(opened):
                 say("Anyone who can reach this machine can use it: there is no password and no encryption.")
             if browser:
                 webbrowser.open(address)
@@ -143,8 +199,11 @@ def serve_until_stopped(
         server_header=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=3,
+        http=prompt_protocol(),
         ws="none",
         lifespan="on",
+        ssl_certfile=encryption and encryption.certificate,
+        ssl_keyfile=encryption and encryption.private_key,
     )
     try:
         Server(config).run(sockets=[opened])

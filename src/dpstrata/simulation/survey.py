@@ -121,6 +121,14 @@ def synthetic_population(plan: Design) -> list[Any]:
     ------
     InputError
         If no two such groups come within 1% of a stratum's standard deviation.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> first, second = dps.synthetic_population(plan)
+    >>> len(first), len(second), round(float(first.std(ddof=1)), 3)
+    (700, 900, 0.3)
     """
     if plan.problem.forms is not None:
         return made_up_people(plan)

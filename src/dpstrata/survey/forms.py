@@ -114,7 +114,10 @@ def _form(data: Mapping[str, Any]) -> FormPlan:
 def require_partition(
     forms: Sequence[Sequence[str]], names: Sequence[str], everyone: Sequence[str], *, overlap: bool
 ) -> None:
-    """Require that every question is on one form, or with ``overlap`` on some; some are for everyone."""
+    """Require that every question is on one form, or with ``overlap`` on some; some are for everyone.
+
+    Forms that a design chose overlap, and one of them may have the questions for everyone alone.
+    """
     known = set(names)
     for number, form in enumerate(forms, start=1):
         for name in form:
@@ -122,7 +125,7 @@ def require_partition(
                 raise InputError(f"form {number} of {option('forms')} has an unknown question {name!r}.")
         if len(set(form)) < len(form):
             raise InputError(f"form {number} of {option('forms')} has a question twice.")
-        if not set(form) - set(everyone) and len(forms) > 1:
+        if not overlap and not set(form) - set(everyone) and len(forms) > 1:
             raise InputError(f"form {number} of {option('forms')} must have a question of its own.")
     for name in names:
         on = sum(name in form for form in forms)

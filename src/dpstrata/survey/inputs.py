@@ -19,6 +19,7 @@ from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import release_of
 from dpstrata.survey.releases.base import Release
 from dpstrata.survey.strata import Strata
+from dpstrata.words.estimates import REPORTED
 from dpstrata.words.numbers import figure
 
 FORMULAS = 2  # also the version of the design document
@@ -114,6 +115,11 @@ class Inputs(Options):
             f"Under {prior.in_words}, the mean of unlimited answers is {higher} higher than the "
             f"{self.mean_in_words}."
         )
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether the strata are cells of weighting classes, and results are by the coarser strata."""
+        return REPORTED in (self.domains or ())
 
     @property
     def z(self) -> float:

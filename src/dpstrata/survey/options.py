@@ -191,6 +191,14 @@ def _as_domains(given: Any) -> dict[str, Target] | None:
     raise InputError.must("domains", "be column names, or a mapping of column names to targets", given)
 
 
+def _as_classes(given: Any) -> tuple[str, ...] | None:
+    """Take one name for a list of it."""
+    names = [given] if isinstance(given, str) else given
+    if names is None or (isinstance(names, Sequence) and all(isinstance(name, str) for name in names)):
+        return tuple(dict.fromkeys(names or ())) or None
+    raise InputError.must("classes", "be column names", given)
+
+
 def _as_target(where: str, target: object) -> Target:
     """Take what the domains of a column must reach."""
     if target is None:
@@ -362,6 +370,14 @@ class AllOptions(Options):
         "survey",
         least=0.0,
         most=1.0,
+    )
+    classes: Sequence[str] | None = _option(
+        None,
+        "Columns that the strata are crossed with and not reported by: weighting classes, whose cells have "
+        "sample sizes of their own.",
+        "survey",
+        typed="May be repeated.",
+        take=_as_classes,
     )
 
 

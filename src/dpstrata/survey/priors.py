@@ -279,8 +279,15 @@ class Excess(Prior):
 _KINDS: dict[str, type[Prior]] = {"lognormal": Lognormal, "gamma": Gamma, "excess": Excess}
 
 
-def read_prior(text: object) -> Prior:
+def read_prior(text: object, *, written: str = _WRITTEN) -> Prior:
     """Read a prior from how it is written.
+
+    Parameters
+    ----------
+    text : str
+        A family with its numbers.
+    written : str
+        What can be given, for whoever gave something else.
 
     Raises
     ------
@@ -293,7 +300,7 @@ def read_prior(text: object) -> Prior:
     ('lognormal:0:1', 53.1)
     """
     if not isinstance(text, str):
-        raise InputError.must(OPTION, f"be {_WRITTEN}", text)
+        raise InputError.must(OPTION, f"be {written}", text)
     kind, *parts = text.strip().split(":")
     found: Any = _KINDS.get(kind)
     try:
@@ -302,7 +309,7 @@ def read_prior(text: object) -> Prior:
         numbers = []
     wanted = 1 if found is Excess else 2
     if found is None or len(numbers) != wanted or not all(map(math.isfinite, numbers)):
-        raise InputError.must(OPTION, f"be {_WRITTEN}", text)
+        raise InputError.must(OPTION, f"be {written}", text)
     prior: Prior = found(*numbers)
     return prior
 

@@ -15,6 +15,7 @@ from dpstrata.errors import InputError, StrataError, option
 from dpstrata.files.tables import text_of
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.answers.base import Answers, parse_answers
+from dpstrata.survey.classes import with_reported
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata_checks import find_large_spreads, find_mistakes
 from dpstrata.survey.strata_columns import OF_CATEGORY, spread_of_proportions, strata_arguments
@@ -187,8 +188,14 @@ class Strata:
         table = table_from_frame(frame)
         return strata_from_table(table, answers=None if answers is None else parse_answers(answers))
 
-    def filled(self, *, response_rate: float | None = None, proportion: float | None = None) -> Strata:
-        """Return the same strata with one response rate, or one expected proportion, for all of them.
+    def filled(
+        self,
+        *,
+        response_rate: float | None = None,
+        proportion: float | None = None,
+        classes: str | Sequence[str] | None = None,
+    ) -> Strata:
+        """Return the same strata with one response rate, one expected proportion, or with coarser strata.
 
         Parameters
         ----------
@@ -197,11 +204,14 @@ class Strata:
         proportion : float, optional
             Expected share of answers at the upper end, the others being at the lower one, from 0 to 1: prior
             knowledge that gives every standard deviation.
+        classes : str or sequence of str, optional
+            Columns that the strata are crossed with and not reported by; the column ``reported_stratum`` then
+            names the coarser strata.
 
         Raises
         ------
         InputError
-            If the value is not such a share, or the strata have their own.
+            If the value is not such a share or column, or the strata have their own.
 
         Examples
         --------
@@ -209,10 +219,11 @@ class Strata:
         >>> strata.response_rates.tolist(), strata.sds.round(4).tolist(), strata.sd_source(0)
         ([0.6, 0.6], [0.2713, 0.2713], 'prior')
         """
-        if response_rate is None and proportion is None:
+        if response_rate is None and proportion is None and classes is None:
             return self
         rates, sds, sources, shares = self.response_rates, self.sds, self.sd_sources, self.sds_are_shares
-        proportions = self.proportions
+        proportions, wanted = self.proportions, OPTIONS["classes"].taken(classes)
+        extra = with_reported(self.names, self.extra, wanted) if wanted else self.extra
         if response_rate is not None:
             rate = OPTIONS["response_rate"].taken(response_rate)
             if rates is not None:
@@ -246,7 +257,7 @@ class Strata:
             sd_epsilons=self.sd_epsilons,
             sds_are_shares=shares,
             proportions=proportions,
-            extra=self.extra,
+            extra=extra,
         )
 
     def __len__(self) -> int:

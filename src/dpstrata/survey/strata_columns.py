@@ -86,6 +86,12 @@ def _large_spreads(columns: Mapping[str, FloatArray], answers: Answers, *, share
     return find_large_spreads(columns["sds"] * (answers.range if shares else 1.0), whole, answers)
 
 
+def is_known(column: str) -> bool:
+    """Whether a column means something to the strata, so that it cannot be a further one."""
+    plain = column.strip().casefold()
+    return plain in KNOWN or plain.startswith(OF_CATEGORY)
+
+
 class _Columns(Columns):
     """The columns of a table of strata; those that are not known are kept."""
 

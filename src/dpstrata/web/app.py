@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from dpstrata.web.endpoints import ENDPOINTS, Endpoint
 from dpstrata.web.limits import LIMITS, Limits
 from dpstrata.web.openapi import openapi_document
 from dpstrata.web.pool import ClientGoneError, Pool
+from dpstrata.web.previews import PLACE, Previews
 from dpstrata.web.replies import RefusedError, Reply, reply_error, reply_json
 
 POLICY = (
@@ -42,7 +43,8 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
     limits : Limits
         What it accepts.
     """
-    service = _Service(limits)
+    previews = Previews(host, limits)
+    service = _Service(limits, {"preview": previews.keep})
     routes: list[BaseRoute] = [
         Route("/", _show_page),
         Route("/api/openapi.json", _show_openapi),
@@ -50,6 +52,7 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
             Route(endpoint.path, service.replier(endpoint), methods=[endpoint.method], name=endpoint.job)
             for endpoint in ENDPOINTS
         ),
+        Mount(PLACE + "/{token}", previews),
         Mount("/static", FreshFiles(directory=STATIC)),
     ]
     return Starlette(
@@ -65,10 +68,11 @@ def _refuse(status: int, sentence: str) -> bytes:
 
 
 class _Service:
-    """The endpoints with the workers behind them."""
+    """The endpoints with the workers behind them, and what is done here with what some jobs make."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, finish: Mapping[str, Callable[[Reply], Reply]]) -> None:
         self._limits = limits
+        self._finish = finish
         self._held = Held(limits.held_bytes)
         self._pool: Pool | None = None
 
@@ -102,9 +106,10 @@ class _Service:
         with self._held.hold() as take:
             body = await _read_body(request, endpoint, self._limits, take)
             parameters = {**request.query_params, **request.path_params}
-            return await self._pool.run(
-                endpoint.job, parameters, body, gone=request.is_disconnected if body else None
-            )
+            async with _watching(request) as gone:
+                made = await self._pool.run(endpoint.job, parameters, body, gone=gone)
+        finish = self._finish.get(endpoint.job)
+        return finish(made) if finish and made.status == 200 else made
 
 
 async def _show_page(request: Request) -> Response:
@@ -138,6 +143,27 @@ class Held:
             yield take
         finally:
             self._now -= own
+
+
+@asynccontextmanager
+async def _watching(request: Request) -> AsyncIterator[asyncio.Event]:
+    """Give an event that is set as soon as the client leaves.
+
+    Asking now and then is not enough: after a large body the server reads nothing, not even that the client
+    has left, until someone waits for it.
+    """
+    gone = asyncio.Event()
+
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+
+    task = asyncio.ensure_future(watch())
+    try:
+        yield gone
+    finally:
+        task.cancel()
 
 
 async def _read_body(

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from dpstrata.web.protection import Against
 from dpstrata.web.replies import JSON, Parts
-from dpstrata.web.requests import CompareRequest, DesignRequest
+from dpstrata.web.requests import CompareRequest, DesignRequest, OptionsRequest
 
 BYTES = "application/octet-stream"
 CSV = "text/csv"
@@ -52,12 +53,20 @@ class DesignReply(Figures):
     headline: str = Field(description="Does not say how many interviews Neyman's allocation would need.")
     notes: list[str] = Field(description="How the number of interviews and the mechanism were chosen.")
     sentences: list[str]
+    sentence_parts: list[Parts] = Field(description="The sentences in pieces, like the parts of an error.")
     warnings: list[str]
     warning_parts: list[Parts] = Field(description="The warnings in pieces, like the parts of an error.")
     certificate: dict[str, Any]
     comparison: list[dict[str, Any]]
     privacy: dict[str, Any]
+    domains: list[dict[str, Any]] = Field(description="What every group gets, the whole population first.")
     strata: dict[str, list[Any]] = Field(description="Columns of the table of strata.")
+    forms: list[dict[str, Any]] = Field(
+        description="The forms of a questionnaire; none of a single question."
+    )
+    questions: list[dict[str, Any]] = Field(
+        description="How precise every question becomes, and on which form."
+    )
     charts: dict[str, dict[str, Any]] = Field(description="Vega-Lite definitions by name.")
     code: dict[str, str] = Field(description="Code for the same design: python and command.")
 
@@ -66,6 +75,29 @@ class HeadlineReply(BaseModel):
     """The headline in full."""
 
     headline: str
+
+
+class Offer(BaseModel):
+    """Other choices that do better for the same goal, and what they give."""
+
+    options: dict[str, str | float | None] = Field(description="What to ask for instead; the rest stays.")
+    mechanism: str
+    total: int
+    variance: float
+    standard_error: float | None
+    raw_answers: bool = Field(description="Whether the office would see raw answers.")
+
+
+class OffersReply(BaseModel):
+    """What would do better than a design."""
+
+    offers: list[Offer]
+
+
+class MisfitsReply(BaseModel):
+    """Mechanisms that do not go with other options."""
+
+    misfits: dict[str, Parts] = Field(description="The reason of each, like the parts of an error.")
 
 
 class ChartReply(BaseModel):
@@ -89,12 +121,45 @@ class CompareReply(BaseModel):
     chart: dict[str, Any] | None = Field(description="Both allocations, where the strata are the same.")
 
 
+class ProtectionReply(BaseModel):
+    """Whom a plan protects against, and what the other choices would cost."""
+
+    against: Against = Field(
+        description="The public alone; the office too; or everyone, with every noised answer published."
+    )
+    device_epsilon: float | None = Field(description="Device budget that the choice office is shown with.")
+    choices: dict[Against, dict[str, Any]] = Field(description="Figures of each choice that can be made.")
+    reasons: dict[Against, str] = Field(description="Why a choice cannot be made, where a sentence says so.")
+    sentences: list[str] = Field(description="What the promise means for the odds of whoever sees what.")
+    consent: dict[str, Any] | None = Field(
+        description="What respondents are told, in the language asked for; for promises of pure epsilon."
+    )
+    languages: dict[str, str] = Field(description="Languages that there are texts in, by code.")
+
+
 class TableReply(BaseModel):
     """A table as it stands, every cell as text."""
 
     name: str
     rows: int
+    columns: list[str] = Field(
+        description="Names in order, which readers of JSON may lose where one is a number, such as 2024."
+    )
     strata: dict[str, list[str]]
+
+
+class QuestionsReply(BaseModel):
+    """A questionnaire as a table, every cell as text."""
+
+    name: str
+    columns: list[str]
+    questionnaire: dict[str, list[str]] = Field(description="Columns as in a questionnaire file.")
+
+
+class PreviewReply(BaseModel):
+    """Where the respondents' page can be tried out."""
+
+    address: str = Field(description="Path of a page that lists every form; it is dropped for newer ones.")
 
 
 class ExamplesReply(BaseModel):
@@ -171,7 +236,32 @@ ENDPOINTS = (
     Endpoint(
         "POST", "/api/epsilon", "epsilon", "Chart the precision against epsilon.", DesignRequest, ChartReply
     ),
+    Endpoint(
+        "POST",
+        "/api/offers",
+        "offers",
+        "Mechanisms and releases that would do better for the same goal.",
+        DesignRequest,
+        OffersReply,
+    ),
+    Endpoint(
+        "POST",
+        "/api/misfits",
+        "misfits",
+        "Mechanisms that do not go with the other options, each with its reason.",
+        OptionsRequest,
+        MisfitsReply,
+    ),
     Endpoint("POST", "/api/compare", "compare", "Compare two plans.", CompareRequest, CompareReply),
+    Endpoint(
+        "POST",
+        "/api/protection",
+        "protection",
+        "Whom the plan protects against, what the other choices cost, and what respondents are told.",
+        DesignRequest,
+        ProtectionReply,
+        (("language", "Code of the language of the text for respondents, such as en."),),
+    ),
     Endpoint(
         "POST",
         "/api/table",
@@ -181,8 +271,33 @@ ENDPOINTS = (
         TableReply,
         (("name", "Name of the file; its ending determines its kind."),),
     ),
+    Endpoint(
+        "POST",
+        "/api/questions",
+        "questions",
+        "Read an XLSForm or a table of questions into columns of cells.",
+        BYTES,
+        QuestionsReply,
+        (("name", "Name of the file; its ending determines its kind."),),
+    ),
     Endpoint("POST", "/api/design.json", "document", "The design document.", DesignRequest, JSON),
     Endpoint("POST", "/api/strata.csv", "strata", "The strata as a strata file.", DesignRequest, CSV),
+    Endpoint(
+        "POST",
+        "/api/questions.csv",
+        "question_file",
+        "The questions as a questionnaire file.",
+        DesignRequest,
+        CSV,
+    ),
+    Endpoint(
+        "POST",
+        "/api/preview",
+        "preview",
+        "Preview the respondents' page of a questionnaire.",
+        DesignRequest,
+        PreviewReply,
+    ),
     Endpoint("POST", "/api/report.html", "report", "The report to sign.", DesignRequest, HTML),
     Endpoint("POST", "/api/design.csv", "csv", "The table of strata as CSV.", DesignRequest, CSV),
     Endpoint("GET", "/api/examples", "examples", "List the shipped examples.", None, ExamplesReply),

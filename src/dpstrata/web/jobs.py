@@ -6,34 +6,38 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from dpstrata.collect.kit import respondent_kit
 from dpstrata.designs.record import Design
 from dpstrata.designs.saving import design_content
-from dpstrata.errors import DpstrataWarning
+from dpstrata.errors import DpstrataWarning, Sentence
 from dpstrata.files.writing import plain_cell, table_content
 from dpstrata.planning.compare_releases import ReleaseOption
 from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.planning.design import design
+from dpstrata.present.charts.allocations import allocations
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
-from dpstrata.present.charts.plot import allocations, plot
+from dpstrata.present.charts.plot import plot
 from dpstrata.present.report.code import command_line, python_code_with_strata, strata_columns
 from dpstrata.present.report.report import report_html
 from dpstrata.present.report.words import headline
 from dpstrata.privacy.promises import never_amplified
 from dpstrata.version import __version__
 from dpstrata.web.examples import list_examples, open_example
+from dpstrata.web.offers import find_misfits, find_offers
+from dpstrata.web.protection import describe_protection
+from dpstrata.web.questions import describe_forms, read_questions
 from dpstrata.web.replies import RefusedError, Reply, parts_of, reply_json
-from dpstrata.web.requests import CompareRequest, DesignRequest
+from dpstrata.web.requests import CompareRequest, DesignRequest, OptionsRequest
 from dpstrata.web.uploads import read_upload
 from dpstrata.words.choice import in_words as choice_in_words
 from dpstrata.words.designs import TITLES, sentences
 
 Parameters = Mapping[str, str]
 CSV = "text/csv; charset=utf-8"
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+GROUP_FIGURES = ("column", "group", "population", "sample_size", "standard_error", "target")
 Job = Callable[[bytes, Parameters], Reply]
 
 
@@ -42,32 +46,17 @@ def plan_of(request: DesignRequest) -> tuple[Design, list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", DpstrataWarning)
-        plan = design(request.read_strata(), **request.options.arguments())
-    warned = [
+        questionnaire = request.read_questions()
+        given = request.options.arguments() | (
+            {} if questionnaire is None else {"questionnaire": questionnaire}
+        )
+        plan = design(request.read_strata(), **given)
+    warned: list[str] = [
         message.sentence
         for message in (each.message for each in caught)
         if isinstance(message, DpstrataWarning)
     ]
-    return plan, [*warned, *_warn_of_formulas(plan)]
-
-
-def _warn_of_formulas(plan: Design) -> list[str]:
-    """Name a text that a spreadsheet would take for a formula, once it opens the CSV file."""
-    texts = chain(plan.strata.names, plan.strata.extra, *plan.strata.extra.values())
-    found = next(
-        (text for text in map(str, texts) if text.startswith(FORMULA_SIGNS) and not _is_number(text)), None
-    )
-    if found is None:
-        return []
-    return [f"{found!r} begins like a formula; a spreadsheet may calculate it when it opens the CSV file."]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return plan, warned
 
 
 def reply_health(body: bytes, parameters: Parameters) -> Reply:
@@ -77,7 +66,7 @@ def reply_health(body: bytes, parameters: Parameters) -> Reply:
 
 def reply_design(body: bytes, parameters: Parameters) -> Reply:
     """Design, and describe the result in figures, words and charts."""
-    plan, warned = plan_of(DesignRequest.model_validate_json(body))
+    plan, warned = plan_of(DesignRequest.read(body))
     charts = {"allocation": plot(plan).spec, "parts": parts_chart(plan).spec}
     if plan.inputs.promise.amplified:
         charts["budgets"] = budgets_chart(plan).spec
@@ -86,7 +75,7 @@ def reply_design(body: bytes, parameters: Parameters) -> Reply:
             **describe(plan),
             "headline": headline(plan, matched=False),
             "notes": _notes(plan),
-            "sentences": sentences(plan),
+            **_said(sentences(plan)),
             "warnings": warned,
             "warning_parts": list(map(parts_of, warned)),
             "certificate": {**asdict(plan.certificate), "in_words": plan.certificate.in_words},
@@ -101,7 +90,9 @@ def reply_design(body: bytes, parameters: Parameters) -> Reply:
                 for row in plan.compare()
             ],
             "privacy": {**plan.privacy},
+            "domains": [{name: getattr(domain, name) for name in GROUP_FIGURES} for domain in plan.domains],
             "strata": {name: list(map(plain_cell, cells)) for name, cells in plan.columns().items()},
+            **describe_forms(plan),
             "charts": charts,
             "code": {
                 "python": python_code_with_strata(plan),
@@ -111,11 +102,23 @@ def reply_design(body: bytes, parameters: Parameters) -> Reply:
     )
 
 
+def _said(marked: list[str]) -> dict[str, Any]:
+    """Give sentences as Python says them, and in pieces for a page that names options in its own way."""
+    return {
+        "sentences": [str(Sentence(each)) for each in marked],
+        "sentence_parts": list(map(parts_of, marked)),
+    }
+
+
 def _notes(plan: Design) -> list[str]:
-    """Say how the number of interviews and the mechanism came about, where that was left to the planner."""
+    """Say how the number of interviews and the mechanism came about, where that was left to the planner.
+
+    What would do better is an offer, with a figure of its own.
+    """
     goal = plan.inputs.goal
     outcome = plan.outcome_in_words if goal.explains_total and not goal.fixes_total else None
-    return [note for note in (outcome, choice_in_words(plan)) if note is not None]
+    choice = None if plan.choice is None else choice_in_words(plan)
+    return [note for note in (outcome, choice) if note is not None]
 
 
 def describe(plan: Design) -> dict[str, Any]:
@@ -142,13 +145,13 @@ def describe(plan: Design) -> dict[str, Any]:
 
 def reply_headline(body: bytes, parameters: Parameters) -> Reply:
     """Say the headline in full: how many interviews Neyman's allocation would need takes several designs."""
-    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    plan, _ = plan_of(DesignRequest.read(body))
     return reply_json({"headline": headline(plan)})
 
 
 def reply_precision(body: bytes, parameters: Parameters) -> Reply:
     """Draw the precision against the number of interviews."""
-    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    plan, _ = plan_of(DesignRequest.read(body))
     rows, best = precision_rows(plan)
     return reply_json(
         {
@@ -162,12 +165,24 @@ def reply_precision(body: bytes, parameters: Parameters) -> Reply:
 
 def reply_epsilon(body: bytes, parameters: Parameters) -> Reply:
     """Draw the precision against epsilon."""
-    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    plan, _ = plan_of(DesignRequest.read(body))
     promise = plan.inputs.promise
     if not promise.amplified:
         raise RefusedError(422, f"varying the promise requires epsilon, got {never_amplified()}.")
     chart = epsilon_chart(epsilon_rows(plan), epsilon=promise.central_epsilon, value=plan.precision)
     return reply_json({"chart": chart.spec})
+
+
+def reply_offers(body: bytes, parameters: Parameters) -> Reply:
+    """Say what would do better for the same goal."""
+    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    return reply_json({"offers": find_offers(plan)})
+
+
+def reply_misfits(body: bytes, parameters: Parameters) -> Reply:
+    """Say which mechanisms do not go with the other options."""
+    request = OptionsRequest.model_validate_json(body)
+    return reply_json({"misfits": find_misfits(request.options.arguments())})
 
 
 FIGURES = {
@@ -182,7 +197,7 @@ FIGURES = {
 
 def reply_compare(body: bytes, parameters: Parameters) -> Reply:
     """Set two plans side by side."""
-    request = CompareRequest.model_validate_json(body)
+    request = CompareRequest.read(body)
     held, current = (plan_of(each)[0] for each in (request.held, request.current))
     first, second = describe(held), describe(current)
     figures = [
@@ -198,7 +213,8 @@ def reply_compare(body: bytes, parameters: Parameters) -> Reply:
     ]
     same = held.strata.names == current.strata.names
     series = {"held plan": held.sample_sizes, "this plan": current.sample_sizes}
-    chart = allocations(current, series, "Two plans side by side").spec if same else None
+    ratio = ("this plan", "held plan")
+    chart = allocations(current, series, "Two plans side by side", ratio=ratio).spec if same else None
     sizes: dict[str, list[int | None]] = {}
     for position, plan in enumerate((held, current)):
         for name, n in zip(plan.strata.names, plan.sample_sizes.tolist(), strict=True):
@@ -214,9 +230,20 @@ def reply_compare(body: bytes, parameters: Parameters) -> Reply:
     )
 
 
+def reply_protection(body: bytes, parameters: Parameters) -> Reply:
+    """Say whom the plan protects against, and what the other choices would cost."""
+    plan, _ = plan_of(DesignRequest.read(body))
+    return reply_json(describe_protection(plan, parameters["language"]))
+
+
 def reply_table(body: bytes, parameters: Parameters) -> Reply:
     """Read a table file into columns of cells, as they stand; nothing is kept."""
     return reply_json(read_upload(parameters.get("name", ""), body))
+
+
+def reply_questions(body: bytes, parameters: Parameters) -> Reply:
+    """Read an XLSForm or a table of questions into columns of cells; nothing is kept."""
+    return reply_json(read_questions(parameters.get("name", ""), body))
 
 
 def reply_examples(body: bytes, parameters: Parameters) -> Reply:
@@ -231,21 +258,38 @@ def reply_example(body: bytes, parameters: Parameters) -> Reply:
 
 def reply_download(body: bytes, parameters: Parameters, *, ending: str, kind: str) -> Reply:
     """Write a file of the design, as the library would."""
-    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    plan, _ = plan_of(DesignRequest.read(body))
     path = Path(f"design.{ending}")
     return Reply(design_content(plan, path), kind=kind, name=path.name)
 
 
 def reply_strata(body: bytes, parameters: Parameters) -> Reply:
     """Write the strata file that the code reads."""
-    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    plan, _ = plan_of(DesignRequest.read(body))
     path = Path("strata.csv")
     return Reply(table_content(strata_columns(plan), path), kind=CSV, name=path.name)
 
 
+def reply_question_file(body: bytes, parameters: Parameters) -> Reply:
+    """Write the file of questions that the code reads."""
+    questionnaire = DesignRequest.read(body).read_questions()
+    if questionnaire is None:
+        raise RefusedError(422, "a file of questions requires a questionnaire, got a single question.")
+    path = Path("questions.csv")
+    return Reply(table_content(questionnaire.table(), path), kind=CSV, name=path.name)
+
+
+def reply_preview(body: bytes, parameters: Parameters) -> Reply:
+    """Make the kit of the respondents' page; the server keeps it for as long as it shows the page."""
+    plan, _ = plan_of(DesignRequest.read(body))
+    if plan.inputs.questionnaire is None:
+        raise RefusedError(422, "a preview requires a questionnaire, got a single question.")
+    return Reply(respondent_kit(plan).content)
+
+
 def reply_report(body: bytes, parameters: Parameters) -> Reply:
     """Write the report."""
-    plan, _ = plan_of(DesignRequest.model_validate_json(body))
+    plan, _ = plan_of(DesignRequest.read(body))
     return Reply(report_html(plan).encode(), kind="text/html; charset=utf-8", name="report.html")
 
 
@@ -255,12 +299,18 @@ JOBS: dict[str, Job] = {
     "headline": reply_headline,
     "precision": reply_precision,
     "epsilon": reply_epsilon,
+    "offers": reply_offers,
+    "misfits": reply_misfits,
     "compare": reply_compare,
+    "protection": reply_protection,
     "table": reply_table,
+    "questions": reply_questions,
     "examples": reply_examples,
     "example": reply_example,
     "document": partial(reply_download, ending="json", kind="application/json"),
     "csv": partial(reply_download, ending="csv", kind=CSV),
     "strata": reply_strata,
+    "question_file": reply_question_file,
+    "preview": reply_preview,
     "report": reply_report,
 }

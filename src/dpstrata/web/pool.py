@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 
 from dpstrata.web.limits import Limits
@@ -18,9 +18,16 @@ class ClientGoneError(Exception):
 
 
 class Worker:
-    """One process, started when it is first needed."""
+    """One process, started when it is first needed.
+
+    Attributes
+    ----------
+    spent : bool
+        Whether it kept so much memory after its last request that it should be replaced.
+    """
 
     def __init__(self) -> None:
+        self.spent = False
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> asyncio.subprocess.Process:
@@ -45,11 +52,13 @@ class Worker:
         await process.stdin.drain()
         lengths = await process.stdout.readexactly(LENGTHS.size)
         head, content = [await process.stdout.readexactly(length) for length in LENGTHS.unpack(lengths)]
-        return Reply(content, **json.loads(head))
+        told = json.loads(head)
+        self.spent = told["spent"]
+        return Reply(content, **told["reply"])
 
     async def end(self) -> None:
         """End the process and wait until it is gone."""
-        process, self._process = self._process, None
+        process, self._process, self.spent = self._process, None, False
         if process is None:
             return
         with suppress(ProcessLookupError):
@@ -60,8 +69,8 @@ class Worker:
 class Pool:
     """The workers of one server.
 
-    A worker that is late, or that a leaving client has interrupted, is ended and started anew: what it was
-    doing cannot disturb the next request.
+    A worker that is late, that a leaving client has interrupted, or that kept much memory is ended and
+    started anew: what it was doing cannot disturb the next request.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -88,9 +97,16 @@ class Pool:
         parameters: dict[str, str],
         body: bytes,
         *,
-        gone: Callable[[], Awaitable[bool]] | None = None,
+        gone: asyncio.Event | None = None,
     ) -> Reply:
         """Have a request worked on by the next idle worker.
+
+        Parameters
+        ----------
+        job, parameters, body
+            What to do.
+        gone : Event, optional
+            Set once the client has left.
 
         Raises
         ------
@@ -106,14 +122,14 @@ class Pool:
             worker = await self._idle.get()
         finally:
             self._waiting -= 1
-        unfinished = True
+        replaced = True
         try:
-            if gone is not None and await gone():
-                unfinished = False
+            if gone is not None and gone.is_set():
+                replaced = False
                 raise ClientGoneError
             async with asyncio.timeout(self._limits.work_seconds):
                 reply = await self._watched(worker.ask(job, parameters, body), gone)
-            unfinished = False
+            replaced = worker.spent
             return reply
         except TimeoutError:
             raise RefusedError(
@@ -126,25 +142,24 @@ class Pool:
                 503, "the request ended the process that worked on it; it may need too much memory."
             ) from None
         finally:
-            if unfinished:
+            if replaced:
                 await asyncio.shield(self._replace(worker))
             else:
                 self._idle.put_nowait(worker)
 
-    async def _watched(
-        self, work: Coroutine[None, None, Reply], gone: Callable[[], Awaitable[bool]] | None
-    ) -> Reply:
+    async def _watched(self, work: Coroutine[None, None, Reply], gone: asyncio.Event | None) -> Reply:
         """Wait for work; where it takes long, stop it once the client has left."""
         task = asyncio.ensure_future(work)
+        left = asyncio.ensure_future((gone or asyncio.Event()).wait())
         try:
-            while True:
-                done, _ = await asyncio.wait([task], timeout=self._limits.patience)
-                if done:
-                    return task.result()
-                if gone is not None and await gone():
-                    raise ClientGoneError
+            await asyncio.wait([task], timeout=self._limits.patience)
+            await asyncio.wait([task, left], return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise ClientGoneError
         finally:
             task.cancel()
+            left.cancel()
 
     async def _replace(self, worker: Worker) -> None:
         await worker.end()

@@ -7,11 +7,19 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dpstrata.errors import DpstrataError, Mention, Sentence, StrataError, option
+from dpstrata.errors import (
+    CellMistake,
+    DpstrataError,
+    Mention,
+    MistakesError,
+    QuestionnaireError,
+    Sentence,
+    option,
+)
 
 JSON = "application/json"
 SHOWN_CELLS = 1000
@@ -47,9 +55,13 @@ class RefusedError(Exception):
         self.status = status
 
 
+TableName = Literal["strata", "questionnaire"]
+
+
 class CellError(BaseModel):
     """What is wrong with one cell."""
 
+    table: TableName
     row: int = Field(description="Counted from 0, without the header.")
     column: str
     message: str
@@ -65,6 +77,13 @@ class OptionNamed(BaseModel):
 Parts = list[str | OptionNamed]
 
 
+class Nearest(BaseModel):
+    """The value of an option nearest to the one asked for that a design can meet."""
+
+    option: str
+    value: float
+
+
 class ErrorBody(BaseModel):
     """A sentence, and what it is about: an option or cells, if any."""
 
@@ -74,6 +93,7 @@ class ErrorBody(BaseModel):
         description="The message in pieces, so that options can be named as their reader knows them."
     )
     cells: list[CellError]
+    nearest: Nearest | None = Field(description="What could be asked for instead, where that is known.")
 
 
 class ErrorReply(BaseModel):
@@ -90,12 +110,18 @@ def reply_json(data: Any, status: int = 200) -> Reply:
 
 
 def reply_error(
-    status: int, message: str, *, argument: str | None = None, cells: list[dict[str, Any]] | None = None
+    status: int,
+    message: str,
+    *,
+    argument: str | None = None,
+    cells: list[dict[str, Any]] | None = None,
+    nearest: float | None = None,
 ) -> Reply:
     """Answer with an error, about an option or cells if there are any."""
     # A stray half of a surrogate pair, quoted in a message, must not break the answer.
     sentence = Sentence(Sentence(message).marked.encode("utf-8", "replace").decode())
-    about = {"argument": argument, "parts": parts_of(sentence), "cells": cells or []}
+    near = None if nearest is None or argument is None else {"option": argument, "value": nearest}
+    about = {"argument": argument, "parts": parts_of(sentence), "cells": cells or [], "nearest": near}
     return reply_json({"error": {"message": sentence, **about}}, status)
 
 
@@ -114,14 +140,21 @@ def explain(error: Exception) -> Reply | None:
             return reply_error(error.status, str(error))
         case ValidationError():
             return _explain_shape(error)
-        case StrataError():
-            cells = [cell._asdict() for cell in error.cells[:SHOWN_CELLS]]
+        case MistakesError():
+            table: TableName = "questionnaire" if isinstance(error, QuestionnaireError) else "strata"
+            cells = _in_table(table, error.cells[:SHOWN_CELLS])
             return reply_error(422, error.sentence, argument=None if cells else error.argument, cells=cells)
         case DpstrataError():
-            return reply_error(422, error.sentence, argument=error.argument)
+            nearest, cell = getattr(error, "nearest", None), getattr(error, "cell", None)
+            cells = _in_table("questionnaire", () if cell is None else (cell,))
+            return reply_error(422, error.sentence, argument=error.argument, cells=cells, nearest=nearest)
         case MemoryError():
             return reply_error(413, "the request needs more memory than one request may use.")
     return None
+
+
+def _in_table(table: TableName, cells: Sequence[CellMistake]) -> list[dict[str, Any]]:
+    return [{"table": table, **cell._asdict()} for cell in cells]
 
 
 # The kinds of mistakes that Pydantic finds, in our words.
@@ -166,10 +199,10 @@ def _explain_shape(error: ValidationError) -> Reply:
         place, _ = _place(loc[: loc.index("answers") + 1])
         wrong = "must be text, or lower and upper, or lower, upper and step"
     match loc:
-        case ("strata", str(column), int(row), *_):
-            place = f"strata.{column}.{row}"
+        case ("strata" | "questionnaire" as table, str(column), int(row), *_):
+            place = f"{table}.{column}.{row}"
             wrong = wrong if first["type"] == "string_too_long" else "must be text, a number or empty"
-            cells = [{"row": row, "column": column, "message": f"a cell {wrong}."}]
+            cells = _in_table(table, [CellMistake(row, column, f"a cell {wrong}.")])
     return reply_error(422, f"{place} {wrong}.", argument=argument, cells=cells)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, model_validator
 
@@ -11,6 +13,7 @@ from dpstrata.files.tables import Table
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.option_models import Number, model_of
 from dpstrata.survey.options import OPTIONS, without_gone
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire, questionnaire_from_table
 from dpstrata.survey.strata import Strata, strata_from_table
 from dpstrata.web.limits import LIMITS
 
@@ -22,6 +25,20 @@ ColumnName = Annotated[StrictStr, Field(min_length=1, max_length=200)]
 
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """Read a request; a key that appears twice is refused, where JSON would keep the last."""
+        request = cls.model_validate_json(body)
+        json.loads(body, object_pairs_hook=_require_different, parse_int=str)
+        return request
+
+
+def _require_different(pairs: list[tuple[str, Any]]) -> None:
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InputError(f"every key of an object must be different, got {twice[:200]!r} twice.")
 
 
 class GivenOptions(_Request):
@@ -53,6 +70,7 @@ else:
             **{name: Text for name, each in OPTIONS.items() if each.choices},
             "answers": Text | Annotated[list[Number], Field(min_length=2, max_length=3)] | None,
             "domains": dict[ColumnName, Number | dict[Text, Number] | None],
+            "classes": list[ColumnName],
         },
         required=False,
     )
@@ -69,18 +87,48 @@ class DesignRequest(_Request):
         examples=[{"stratum": ["A", "B"], "size": [7000, 8000], "sd": [0.283, 0.08]}],
     )
     options: Options
+    questionnaire: dict[ColumnName, Annotated[list[Cell], Field(max_length=LIMITS.questions)]] | None = Field(
+        default=None,
+        max_length=LIMITS.columns,
+        description="Cells by column, as in a questionnaire file; left out for a single question.",
+        examples=[
+            {
+                "question": ["smokes", "age"],
+                "kind": ["yes_no", "number"],
+                "lower": [None, 18],
+                "upper": [None, 99],
+            }
+        ],
+    )
+
+    def read_questions(self) -> Questionnaire | None:
+        """Check the cells and build the questionnaire; every mistake is reported with its row."""
+        if self.questionnaire is None:
+            return None
+        return questionnaire_from_table(_table("the questionnaire", self.questionnaire, "question"))
 
     def read_strata(self) -> Strata:
         """Check the cells and build the strata; every mistake is reported with its cell."""
-        lengths = {len(cells) for cells in self.strata.values()}
-        if len(lengths) > 1:
-            raise InputError(
-                f"strata must have columns of one length, got lengths from {min(lengths)} to {max(lengths)}."
-            )
-        columns = {name: list(cells) for name, cells in self.strata.items()}
-        table = Table("the strata", columns, lambda row: f"row {row + 1}")
+        table = _table("the strata", self.strata, "row")
         follows = "proportion" in self.options.arguments()
         return strata_from_table(table, answers=self.options.allowed(), spread_follows=follows)
+
+
+class OptionsRequest(_Request):
+    """The options of a design, without strata."""
+
+    options: Options
+
+
+def _table(what: str, columns: Mapping[str, Sequence[Any]], row_name: str) -> Table:
+    """Take columns of cells as a table."""
+    lengths = {len(cells) for cells in columns.values()}
+    if len(lengths) > 1:
+        raise InputError(
+            f"{what} must have columns of one length, got lengths from {min(lengths)} to {max(lengths)}."
+        )
+    cells = {name: list(each) for name, each in columns.items()}
+    return Table(what, cells, lambda row: f"{row_name} {row + 1}")
 
 
 class CompareRequest(_Request):

@@ -1,12 +1,12 @@
-"""Reading a table that was sent: within limits, in a private folder, and with the sender's name for it."""
+"""Reading a table that was sent: within limits, in memory, and with the sender's name for it."""
 
 from __future__ import annotations
 
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
+from dpstrata.files.sent import SentFile, source_of
 from dpstrata.files.tables import EXCEL_ENDINGS, read_table, text_of
 from dpstrata.web.limits import LIMITS
 from dpstrata.web.replies import RefusedError
@@ -34,39 +34,42 @@ def read_upload(name: str, content: bytes) -> dict[str, Any]:
     >>> read_upload("s.csv", b"stratum,size\nA,10\n")["strata"]
     {'stratum': ['A'], 'size': ['10']}
     """
-    name = Path(name).name[-100:]
-    ending = Path(name).suffix.lower()
-    with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
-        path = Path(folder) / f"uploaded{ending if ending.isascii() and ending[1:].isalnum() else ''}"
-        path.write_bytes(content)
-        _check_unpacked(path)
-        columns = read_table(path, name=name).columns
+    file = sent_file(name, content)
+    columns = read_table(file).columns
     rows = max(map(len, columns.values()), default=0)
     if rows > LIMITS.rows or len(columns) > LIMITS.columns:
         raise _too_many(rows, len(columns))
     cells = {column: [text_of(cell) for cell in each] for column, each in columns.items()}
     if any(len(cell) > LIMITS.text for each in cells.values() for cell in each):
         raise RefusedError(413, f"a cell may have {LIMITS.text:,} characters, got one with more.")
-    return {"name": name, "rows": rows, "strata": cells}
+    return {"name": file.name, "rows": rows, "columns": list(cells), "strata": cells}
 
 
-def _check_unpacked(path: Path) -> None:
+def sent_file(name: str, content: bytes) -> SentFile:
+    """Take a file as it was sent, unless it would unpack to a huge table."""
+    file = SentFile(Path(name).name[-100:], content)
+    _check_unpacked(file)
+    return file
+
+
+def _check_unpacked(file: SentFile) -> None:
     """Refuse a small file that would unpack to a huge table, before it is unpacked."""
-    if path.suffix in EXCEL_ENDINGS and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as parts:
+    ending = file.suffix.lower()
+    if ending in EXCEL_ENDINGS and zipfile.is_zipfile(source_of(file)):
+        with zipfile.ZipFile(source_of(file)) as parts:
             unpacked = sum(part.file_size for part in parts.infolist())
         if unpacked > LIMITS.unpacked_bytes:
             raise RefusedError(
                 413, f"a spreadsheet may unpack to {LIMITS.unpacked_bytes / 2**20:g} MB, got one of more."
             )
-    if path.suffix == ".parquet":
+    if ending == ".parquet":
         try:
             import pyarrow
             import pyarrow.parquet as parquet
         except ImportError:
             return  # reading it says what to install
         try:
-            about = parquet.read_metadata(path)
+            about = parquet.read_metadata(source_of(file))
         except pyarrow.ArrowInvalid:
             return  # reading it says that it is damaged
         if about.num_rows > LIMITS.rows or about.num_columns > LIMITS.columns:

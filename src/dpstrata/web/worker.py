@@ -10,6 +10,7 @@ import json
 import os
 import struct
 import sys
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from dpstrata.web.limits import LIMITS
@@ -50,6 +51,15 @@ def bound_memory(limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
+def memory_kept() -> int:
+    """Return how many bytes of memory this process has now, where the system tells; 0 elsewhere."""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:  # not on Linux
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
 def main() -> None:
     """Work until the input ends."""
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
@@ -65,7 +75,9 @@ def main() -> None:
         asked = json.loads(head)
         reply = work(asked["job"], asked["parameters"], body)
         answer = {"status": reply.status, "kind": reply.kind, "name": reply.name}
-        sink.write(pack(answer, reply.content))
+        content = reply.content
+        del body, reply
+        sink.write(pack({"reply": answer, "spent": memory_kept() > LIMITS.kept_bytes}, content))
         sink.flush()
 
 

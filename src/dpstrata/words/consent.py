@@ -1,4 +1,4 @@
-"""The words for respondents: what happens to their answers, in numbers that everyone knows.
+"""The text for respondents: what happens to their answers, in numbers that everyone knows.
 
 The sentences stand in a file for each language (``consent_texts/``), so that a translator adds one without
 touching code. Consequences come before process: who sees an answer, what is published, then how it works.
@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from html import escape
 from importlib import resources
@@ -49,6 +50,10 @@ class ConsentFigures(NamedTuple):
         How sure someone can become who sees what a device sent and thought it 50:50; ``None`` if it is raw.
     released : float
         How sure someone can become who sees what is published.
+    complete : bool
+        Whether a questionnaire counts only if it is complete, so that taking part tells that it was.
+    everyone : bool
+        Whether everyone is asked, so that nothing depends on who knows that.
     """
 
     published: str
@@ -60,6 +65,8 @@ class ConsentFigures(NamedTuple):
     added: bool
     sent: float | None
     released: float
+    complete: bool = False
+    everyone: bool = False
 
     @property
     def changes_answers(self) -> bool:
@@ -170,6 +177,40 @@ def consent_text(figures: ConsentFigures, language: str) -> Consent:
     return Consent(code, text["direction"], text["headings"]["title"], parts, figures)
 
 
+def letter_text(language: str, closes: date | None, *, everyone: bool = False) -> tuple[str, ...]:
+    """Write the paragraphs of a letter of invitation, in a language that has texts.
+
+    Parameters
+    ----------
+    language : str
+        As in :func:`consent_text`.
+    closes : date or None
+        Until when people can answer; ``None`` leaves it open.
+    everyone : bool
+        Whether everyone is asked, so that nobody was chosen and nobody need keep it to themselves.
+    """
+    text = texts()[_code_of(language) or ENGLISH]
+    letter, sentences = text["letter"], text["sentences"]
+    until = [letter["until"].format(date=written_date(closes, language))] if closes else []
+    secret = [] if everyone else [sentences["secret"]]
+    return (
+        " ".join([letter["everyone" if everyone else "invited"], *until]),
+        letter["open"],
+        " ".join([sentences["office_changed"], *secret]),
+        letter["digest"],
+    )
+
+
+def written_date(day: date, language: str) -> str:
+    """Write a date as a language does; as 2026-12-31 in one that has no texts."""
+    code = _code_of(language)
+    if code is None:
+        return day.isoformat()
+    letter = texts()[code]["letter"]
+    month = letter["months"].split()[day.month - 1]
+    return str(letter["date"].format(day=day.day, month=month, year=day.year))
+
+
 def _code_of(language: object) -> str | None:
     """Find the code of a language that has texts."""
     if not isinstance(language, str):
@@ -189,10 +230,12 @@ def _who(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
     """Say who sees answers."""
     if figures.raw or figures.sent is None:
         yield text["sentences"]["office_raw"]
-        return
-    yield text["sentences"]["office_changed"]
-    yield _sure(text, "sent", figures.sent)
-    yield from _changed(figures, text)
+    else:
+        yield text["sentences"]["office_changed"]
+        yield _sure(text, "sent_sure", "sent_certain", figures.sent)
+        yield from _changed(figures, text)
+    if figures.complete:
+        yield text["sentences"]["complete"]
 
 
 def _published(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
@@ -205,9 +248,11 @@ def _published(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str
         yield sentences[f"published_{figures.published}"]
     if figures.added:
         yield sentences["added"]
-    yield _sure(text, "published", figures.released)
+    sure = "everyone_sure" if figures.everyone else "published_sure"
+    yield _sure(text, sure, "published_certain", figures.released)
     yield sentences["general"]
-    yield sentences["secret"]
+    if not figures.everyone:
+        yield sentences["secret"]
 
 
 def _how(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
@@ -215,12 +260,10 @@ def _how(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
     yield text["sentences"]["how_changed" if figures.changes_answers else "how_added"]
 
 
-def _sure(text: Mapping[str, Any], seen: str, share: float) -> str:
-    """Say how sure someone can become, rounded upwards."""
+def _sure(text: Mapping[str, Any], limited: str, certain: str, share: float) -> str:
+    """Say how sure someone can become, rounded upwards, in one of two sentences."""
     sure = round_up(100.0 * share, 0)
-    if int(sure) > 99:
-        return str(text["sentences"][f"{seen}_certain"])
-    return str(text["sentences"][f"{seen}_sure"].format(sure=sure))
+    return str(text["sentences"][certain if int(sure) > 99 else limited].format(sure=sure))
 
 
 def _changed(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from dpstrata.errors import Sentence, option
 from dpstrata.words.choice import in_words as choice_in_words
 from dpstrata.words.choice import other_releases_in_words
+from dpstrata.words.estimates import REPORTED
 from dpstrata.words.forms import (
     PLANNED,
+    as_percent,
     forms_bound_in_words,
     forms_table,
     precision_table,
@@ -28,6 +30,8 @@ RANDOM_ANSWERS = (
     "Standard errors are those expected if every stratum has an answer. Allocations are optimised and "
     "compared by their planned variance, an upper bound that penalises strata with few expected answers."
 )
+SOME = 0.6  # of those invited: what the precision is shown for beside that for all
+NO_OTHERS = "Everyone is asked, so every other allocation is the same as this one."
 TITLES = {
     "this_design": "this design",
     "neyman": "Neyman",
@@ -42,7 +46,13 @@ def tables(plan: Design) -> list[TextTable]:
     figures = [figures_table(plan)] if plan.figures else []
     questions = [precision_table(plan), forms_table(plan)] if plan.forms else []
     sizes = sizes_by_form(plan) if plan.forms else strata_table(plan)
-    return [*questions, sizes, *domains, *figures, comparison_table(plan)]
+    others = [] if asks_everyone(plan) else [comparison_table(plan)]
+    return [*questions, sizes, *domains, *figures, *others]
+
+
+def asks_everyone(plan: Design) -> bool:
+    """Whether everyone in the population is asked, so that there is nothing to allocate."""
+    return plan.total == plan.strata.population
 
 
 def strata_table(plan: Design) -> TextTable:
@@ -117,7 +127,7 @@ def domain_table(plan: Design) -> TextTable:
     saved = f"{of_what}saved if the target is 1% looser"
     rows = [
         (
-            domain.group if domain.column == domain.group else f"{domain.column}: {domain.group}",
+            domain.group if domain.column in (domain.group, REPORTED) else f"{domain.column}: {domain.group}",
             f"{domain.population:,}",
             f"{domain.sample_size:,}",
             figure(domain.standard_error),
@@ -222,7 +232,7 @@ def reasons(plan: Design, *, full: bool = True) -> list[str]:
     proofs = [plan.certificate.in_words if full else plan.certificate.in_short]
     if plan.forms_bound is not None:
         proofs.append(forms_bound_in_words(plan))
-    return [*outcome_sentences(plan), *proofs]
+    return [*outcome_sentences(plan), *([NO_OTHERS] if asks_everyone(plan) else []), *proofs]
 
 
 def promise_in_full(plan: Design) -> list[str]:
@@ -247,8 +257,9 @@ def promise_in_short(plan: Design) -> str:
 def outcome_sentences(plan: Design) -> list[str]:
     """State how the total and the mechanism came about, as far as there is something to say."""
     outcome = []
-    if plan.response_in_words is not None:
-        outcome.append(plan.response_in_words)
+    response = plan.response_in_words or if_some_answer_in_words(plan)
+    if response is not None:
+        outcome.append(response)
     if plan.inputs.targets.of_domains:
         outcome.append(_targets_in_words(plan))
     if plan.outcome_in_words is not None and plan.inputs.goal.explains_total:
@@ -278,6 +289,24 @@ def response_in_words(plan: Design) -> str | None:
     return Sentence(f"{words}{_against_empty_strata(plan)}{_default_minimum_in_words(plan)}")
 
 
+def if_some_answer_in_words(plan: Design) -> str | None:
+    """Say that the precision is for answers from all, if it is, and what it would be with fewer."""
+    precision = plan.precision_if(SOME)
+    if precision is None:
+        return None
+    everyone = plan.total == plan.strata.population
+    what, value = "standard error", figure(precision)
+    if plan.forms:
+        what, value = "typical standard error", f"{as_percent(precision)} of a question's range"
+    elif plan.standard_error is None:
+        what = "objective"
+    advice = "" if everyone else f" Plan for that with {option('response_rate')}."
+    return Sentence(
+        f"The precision assumes that everyone{'' if everyone else ' invited'} answers; if {SOME:.0%} did, "
+        f"the {what} would be about {value}.{advice}"
+    )
+
+
 def _against_empty_strata(plan: Design) -> str:
     """Say what lowers the chance of an empty stratum to 1%, if it is above that."""
     if not plan.risks_empty_stratum:
@@ -294,14 +323,19 @@ def _against_empty_strata(plan: Design) -> str:
 
 
 def _default_minimum_in_words(plan: Design) -> str:
-    """Say that the default minimum per stratum fits only in part, if so."""
-    needed = plan.needed_for_default_minimum
-    if needed is None:
-        return ""
-    return (
-        " The default minimum per stratum, which gives two answers in every stratum with a chance of 99%, "
-        f"takes {plan.strata.counted(needed)}; every stratum gets the same share of it."
-    )
+    """Say that the default minimum per stratum fits only in part, or costs precision, if so."""
+    found, said = plan.default_minimum, ""
+    if found is not None and not found.fits:
+        said += (
+            " The default minimum per stratum, which gives two answers in every stratum with a chance of "
+            f"99%, takes {plan.strata.counted(found.needed)}; every stratum gets the same share of it."
+        )
+    if found is not None and found.binds:
+        said += (
+            " The default minimum per stratum decides how many are invited; fewer may be more precise, with "
+            f"{option('min_per_stratum', 1)}."
+        )
+    return said
 
 
 def _targets_in_words(plan: Design) -> str:

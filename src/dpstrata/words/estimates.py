@@ -10,28 +10,30 @@ from dpstrata.words.numbers import at_error, counted, figure
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
 if TYPE_CHECKING:
-    from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
+    from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimation
     from dpstrata.fielding.neighbours import StandIn
+    from dpstrata.fielding.questionnaires.figures import QuestionEstimate
 
 REPORTED = "reported_stratum"
 """The column of strata crossed with classes whose groups are shown in place of the strata."""
+BIAS = "bias at most"
+"""Heading of what strata without an answer can make of an estimate, where there are any."""
 _NAMED = 5
 
 
 def estimation_table(result: Estimation) -> TextTable:
     """Means of the whole, the domains and the strata, each rounded to its error."""
-    cells = () if _has_classes(result.domains) else result.strata
-    domains, strata = (list(islice(rows, SHOWN_STRATA)) for rows in (result.domains, cells))
+    both = (result.domains, result.strata_reported)
+    domains, strata = (list(islice(rows, SHOWN_STRATA)) for rows in both)
     left = [
         not_shown(len(result.domains) - len(domains), "domains"),
-        not_shown(len(cells) - len(strata), "strata"),
+        not_shown(len(result.strata_reported) - len(strata), "strata"),
     ]
     return TextTable(
         "Means from noised answers"
         if result.of == "mean"
         else f"{result.of.capitalize()}, from noised answers",
-        _header(_level(result)),
-        [_cells(row) for row in (result.whole, *domains, *strata)],
+        *_header_and_cells(_level(result), (result.whole, *domains, *strata)),
         " ".join(filter(None, left)),
     )
 
@@ -39,23 +41,21 @@ def estimation_table(result: Estimation) -> TextTable:
 def share_table(result: ShareEstimation) -> TextTable:
     """Shares of all categories in the whole, the domains and the strata, each rounded to its error."""
     rows = result.rows
-    if _has_classes(rows):
-        rows = tuple(row for row in rows if row.column != "stratum")
     shown = max(SHOWN_STRATA, len(result.categories))
-    place, *others = _header(_level(result))
+    (_, *header), cells = _header_and_cells(_level(result), rows[:shown])
     return TextTable(
         "Shares from noised answers",
-        (place.replace("mean of", "share in"), "category", *others),
-        [_share_cells(row) for row in rows[:shown]],
+        ("share in", "category", *header),
+        [(place, row.category, *others) for row, (place, *others) in zip(rows, cells, strict=False)],
         not_shown(len(rows) - shown, "shares"),
     )
 
 
 def estimates_table(rows: Sequence[Estimate]) -> TextTable:
     """Show some of the estimates, whose level and quantity only the whole knows."""
-    shown = [_cells(row) for row in islice(rows, SHOWN_STRATA)]
+    shown = list(islice(rows, SHOWN_STRATA))
     left = not_shown(len(rows) - len(shown), "estimates")
-    return TextTable("Estimates from noised answers", _header("interval"), shown, left)
+    return TextTable("Estimates from noised answers", *_header_and_cells("interval", shown), left)
 
 
 def estimation_sentences(result: Estimation) -> list[str]:
@@ -66,7 +66,7 @@ def estimation_sentences(result: Estimation) -> list[str]:
     clipped = result.of.removeprefix("mean")
     return [
         f"The population total{clipped} is {estimate} ({_level(result)}: {lower} to {upper}).",
-        *not_told_from_zero([_place(row) for row in result.rows if row.lower == 0]),
+        *not_told_from_zero([place_of(row) for row in result.rows if row.lower == 0]),
         *strata_without_answers(result.stand_ins, result.largest_bias, "the population mean"),
         *_doubts(
             result,
@@ -82,7 +82,7 @@ def share_sentences(result: ShareEstimation) -> list[str]:
     return [
         "The shares of all categories add up to 1, so noise may take an estimate below 0 or above 1. "
         "Intervals stay between 0 and 1, and hold for all categories together.",
-        *not_told_from_zero([f"{row.category} in {_place(row)}" for row in result.rows if row.lower == 0]),
+        *not_told_from_zero([f"{row.category} in {place_of(row)}" for row in result.rows if row.lower == 0]),
         *strata_without_answers(result.stand_ins, result.largest_bias, "a share of the population"),
         *_doubts(
             result,
@@ -105,25 +105,36 @@ def _doubts(result: Estimation | ShareEstimation, floored: str) -> list[str]:
     ]
 
 
-def _has_classes(rows: Sequence[Estimate]) -> bool:
-    """Whether strata are cells of weighting classes, which are not shown by themselves."""
-    return any(row.column == REPORTED for row in rows)
+def _header_and_cells(level: str, rows: Sequence[Estimate]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Write estimates as lines of a table, with how far strata without an answer can shift any of them."""
+    header = ("mean of", "estimate", "standard error", level, "answers", "invited")
+    last = bias_cells([row.largest_bias for row in rows])
+    cells = [(*_cells(row), *bias) for row, bias in zip(rows, last, strict=True)]
+    return (*header, *bias_header([row.largest_bias for row in rows])), cells
 
 
-def _header(level: str) -> tuple[str, ...]:
-    return ("mean of", "estimate", "standard error", level, "answers", "invited")
+def bias_header(biases: Sequence[float | None]) -> tuple[str, ...]:
+    """Head a column of largest biases, if there is any."""
+    return (BIAS,) if any(each != 0.0 for each in biases) else ()
+
+
+def bias_cells(biases: Sequence[float | None]) -> list[tuple[str, ...]]:
+    """Write largest biases as the last cells of lines, if there is any; ``None`` is one that is not known."""
+    if not bias_header(biases):
+        return [()] * len(biases)
+    return [("not known" if each is None else figure(each) if each else "",) for each in biases]
 
 
 def _cells(row: Estimate) -> tuple[str, ...]:
     figures = (row.estimate, row.standard_error, row.lower, row.upper)
     estimate, error, lower, upper = at_error(figures, row.standard_error)
-    return (_place(row), estimate, error, f"{lower} to {upper}", f"{row.answers:,}", f"{row.invited:,}")
+    return (place_of(row), estimate, error, f"{lower} to {upper}", f"{row.answers:,}", f"{row.invited:,}")
 
 
-def _place(row: Estimate) -> str:
-    if row.taken_from:
-        return f"{row.group} (as {row.taken_from})"
-    return row.group if row.column in ("all", "stratum", REPORTED) else f"{row.column}: {row.group}"
+def place_of(row: Estimate | QuestionEstimate) -> str:
+    """Name what an estimate is for, and the stratum whose result it takes."""
+    place = row.group if row.column in ("all", "stratum", REPORTED) else f"{row.column}: {row.group}"
+    return f"{place} (as {row.taken_from})" if row.taken_from else place
 
 
 def strata_without_answers(stand_ins: Sequence[StandIn], largest_bias: float, whole: str) -> list[str]:
@@ -141,11 +152,6 @@ def strata_without_answers(stand_ins: Sequence[StandIn], largest_bias: float, wh
 def not_told_from_zero(names: Sequence[str]) -> list[str]:
     """Name the estimates whose intervals begin at zero."""
     return [f"{counted(len(names), 'estimate')} cannot be told from zero: {_listed(names)}."] if names else []
-
-
-def _share_cells(row: ShareEstimate) -> tuple[str, ...]:
-    place, *others = _cells(row)
-    return (place, row.category, *others)
 
 
 def _level(result: Estimation | ShareEstimation) -> str:

@@ -12,7 +12,6 @@ from dpstrata.words.usefulness import imprecise_questions
 if TYPE_CHECKING:
     from dpstrata.designs.questions import DesignedForm, DesignedQuestion
     from dpstrata.designs.record import Design
-    from dpstrata.survey.inputs import Inputs
     from dpstrata.survey.questionnaires.question import Question
 
 SHOWN_QUESTIONS = 100
@@ -37,7 +36,7 @@ def precision_table(plan: Design) -> TextTable:
             "all" if question.everyone else on_form[designed.name],
             figure(designed.standard_error),
             figure(designed.margin),
-            _percent(designed.margin / question.range),
+            as_percent(designed.margin / question.range),
             *(_target(designed.target, met=designed.target_met) if targets else ()),
             figure(designed.without_privacy),
             figure(designed.if_split),
@@ -48,7 +47,7 @@ def precision_table(plan: Design) -> TextTable:
     return TextTable(
         "Precision of the questions, each in its own units",
         (
-            *("question", "kind", "form", "standard error", "margin", "of the range"),
+            *("question", "kind", "form", "standard error", "margin", "margin, % of range"),
             *(("target", "met") if targets else ()),
             *("without privacy", "split budget"),
         ),
@@ -141,7 +140,7 @@ def sizes_by_form(plan: Design, *, shown: int = SHOWN_STRATA) -> TextTable:
     forms = [f"form {number}" for number in range(1, len(dealt) + 1)] if few else ["people per form"]
     return TextTable(
         f"{plan.strata.counted(plan.total)} in {counted(len(plan.strata), 'stratum')}, "
-        f"{plan.inputs.promise.in_words}, {_in_title(plan.inputs)}",
+        f"{plan.inputs.promise.in_words}, {_in_title(plan)}",
         ("stratum", "size", "sample size", "rate", *forms, plan.inputs.release_form.budget_of),
         rows,
         not_shown(len(plan.strata) - shown, "strata"),
@@ -172,7 +171,7 @@ def result_in_short(plan: Design) -> str:
     assert error is not None
     give = "gives" if plan.total == 1 else "give"
     reached = [question for question in plan.questions if question.target is not None]
-    typical = f"a typical standard error of {_percent(error)} of a question's range"
+    typical = f"a typical standard error of {as_percent(error)} of a question's range"
     met = ""
     if reached:
         few = {1: "the target", 2: "both targets"}
@@ -186,8 +185,8 @@ def beside_in_words(plan: Design) -> str:
     plain = _typical(plan, [question.without_privacy for question in plan.questions])
     split = _typical(plan, [question.if_split for question in plan.questions])
     one = len(plan.questions) == 1
-    splitting = "" if one else f", and {_percent(split)} if the budget were split over the questions"
-    return f"It would be {_percent(plain)} without privacy{splitting}."
+    splitting = "" if one else f", and {as_percent(split)} if the budget were split over the questions"
+    return f"It would be {as_percent(plain)} without privacy{splitting}."
 
 
 def _typical(plan: Design, errors: list[float]) -> float:
@@ -203,7 +202,8 @@ def _typical(plan: Design, errors: list[float]) -> float:
     )
 
 
-def _percent(share: float) -> str:
+def as_percent(share: float) -> str:
+    """Write a share of a range in percent."""
     return "more than 100%" if share > 1.0 else f"{figure(100.0 * share, 2)}%"
 
 
@@ -226,11 +226,18 @@ def forms_bound_in_words(plan: Design) -> str:
     )
 
 
-def _in_title(inputs: Inputs) -> str:
+def office_adds_noise(plan: Design) -> bool:
+    """Whether the office noises tables of a questionnaire; devices may already give all that is promised."""
+    forms = plan.problem.forms
+    if forms is None or plan.inputs.device_epsilon is None:
+        return False
+    return forms.office_adds_noise(plan.local_epsilons)
+
+
+def _in_title(plan: Design) -> str:
     """Say, in the title of a table, what is randomised where."""
-    if inputs.device_epsilon is None:
+    device = plan.inputs.device_epsilon
+    if device is None:
         return "rows of answers randomised and published"
-    return (
-        f"rows of answers randomised on devices at epsilon = {plain_number(inputs.device_epsilon)}, tables "
-        "noised by the office"
-    )
+    tables = "tables noised by the office" if office_adds_noise(plan) else "no further noise in the tables"
+    return f"rows of answers randomised on devices at epsilon = {plain_number(device)}, {tables}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-_PLURALS = {"stratum": "strata", "person": "people"}
+_PLURALS = {"stratum": "strata", "person": "people", "category": "categories"}
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 
 
@@ -41,8 +41,8 @@ def counted(number: int, unit: str = "interview") -> str:
 
     Examples
     --------
-    >>> counted(1), counted(1200, "invitation"), counted(3, "stratum")
-    ('1 interview', '1,200 invitations', '3 strata')
+    >>> counted(1), counted(1200, "invitation"), counted(3, "stratum"), counted(4, "category")
+    ('1 interview', '1,200 invitations', '3 strata', '4 categories')
     """
     return f"{number:,} {unit if number == 1 else _PLURALS.get(unit, f'{unit}s')}"
 
@@ -149,6 +149,19 @@ def round_down(value: float, digits: int) -> str:
     """Write a number rounded downwards."""
     step = Decimal(1).scaleb(-digits)
     return f"{Decimal(value).quantize(step, rounding=ROUND_FLOOR):f}"
+
+
+def three_digits_up(value: float) -> float:
+    """Round a positive number upwards to three digits.
+
+    Examples
+    --------
+    >>> three_digits_up(0.0123401), three_digits_up(1234.0), three_digits_up(0.5)
+    (0.0124, 1240.0, 0.5)
+    """
+    exact = Decimal(repr(value))
+    step = Decimal(1).scaleb(exact.adjusted() - 2)
+    return float(exact.quantize(step, rounding=ROUND_CEILING))
 
 
 def percent_up(chance: float) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from dpstrata.words.estimates import not_told_from_zero, strata_without_answers
+from dpstrata.words.estimates import bias_cells, bias_header, not_told_from_zero, strata_without_answers
 from dpstrata.words.numbers import at_error
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
@@ -22,15 +21,18 @@ if TYPE_CHECKING:
 def questions_table(result: QuestionnaireEstimation) -> TextTable:
     """Means and shares of the whole population, each rounded to its error."""
     found = result.whole
+    shown = found[: 4 * SHOWN_STRATA]
+    biases = [row.largest_bias for row in shown]
     rows = []
-    for row in islice(found, 4 * SHOWN_STRATA):
+    for row, bias in zip(shown, bias_cells(biases), strict=True):
         figures = (row.estimate, row.standard_error, row.lower, row.upper)
         estimate, error, lower, upper = at_error(figures, row.standard_error)
-        rows.append((row.question, row.answer, estimate, error, f"{lower} to {upper}", f"{row.answers:,}"))
+        interval = f"{lower} to {upper}"
+        rows.append((row.question, row.answer, estimate, error, interval, f"{row.answers:,}", *bias))
     level = f"{100 * result.confidence:.10g}% interval"
     return TextTable(
         "Means and shares of the population",
-        ("question", "answer", "estimate", "standard error", level, "answers"),
+        ("question", "answer", "estimate", "standard error", level, "answers", *bias_header(biases)),
         rows,
         not_shown(len(found) - len(rows), "estimates"),
     )
@@ -46,13 +48,27 @@ def _places_without_answers(result: QuestionnaireEstimation) -> list[str]:
     return said
 
 
-def few_answers(forms: Sequence[IntArray]) -> list[str]:
-    """Say where standard errors are not to be relied on: few answers on a form in a stratum."""
-    few = sum(int((answers < _FEW).sum()) for answers in forms)
+def few_answers(strata: Sequence[str], forms: Sequence[IntArray]) -> list[str]:
+    """Say where standard errors are not to be relied on: few answers on a form in a stratum.
+
+    Parameters
+    ----------
+    strata : sequence of str
+        Names of the strata.
+    forms : sequence of array
+        For each form, how many people of each stratum answered it.
+    """
+    few = [
+        f"{name} (form {number})"
+        for number, answers in enumerate(forms, start=1)
+        for name, came in zip(strata, answers.tolist(), strict=True)
+        if came < _FEW
+    ]
     if not few:
         return []
-    places = "1 stratum and form has" if few == 1 else f"{few:,} strata and forms have"
-    return [f"{places} fewer than {_FEW} answers, too few for a reliable standard error."]
+    more = f" and {len(few) - _LISTED:,} more" if len(few) > _LISTED else ""
+    listed = ", ".join(few[:_LISTED])
+    return [f"Fewer than {_FEW} answers, too few for a reliable standard error, came from {listed}{more}."]
 
 
 def ratio_name(over: str, answers: Sequence[str], under: str, others: Sequence[str]) -> tuple[str, str]:
@@ -77,7 +93,7 @@ def questions_in_words(result: QuestionnaireEstimation) -> list[str]:
     return [
         "Shares are not clipped to 0 and 1, so that they add up. Intervals contain sampling and privacy, and "
         "those of a question hold for all its answers together.",
-        *not_told_from_zero([f"{row.question}, {row.answer}" for row in result.whole if row.lower == 0]),
+        *not_told_from_zero([f"{row.question} = {row.answer}" for row in result.whole if row.lower == 0]),
         *_places_without_answers(result),
         *result.notes,
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpstrata.words.numbers import counted, plain_number, round_up
+from dpstrata.words.numbers import counted, plain_number, round_up, three_digits_up
 
 if TYPE_CHECKING:
     from dpstrata.collect.overseeing import Progress
@@ -17,11 +17,10 @@ TAKEN_UP = (
     "answers are not in them."
 )
 
-_RAW_ANSWERS = "Raw answers were seen here, so only the central promise holds, not the local one."
-RAW_ROWS = (
-    "The office had raw answers and randomised the rows itself, so nothing protects them against the office; "
-    "the promise about what is published holds."
+RAW_ANSWERS = (
+    "The office had raw answers and randomised them itself, so nothing protects them against the office"
 )
+_RAW_ANSWERS_SEEN = "Raw answers were seen here, so only the central promise holds, not the local one."
 
 
 def privatized_sentences(release: Released, out: Path) -> list[str]:
@@ -29,7 +28,7 @@ def privatized_sentences(release: Released, out: Path) -> list[str]:
     return [
         f"{release.answers:,} of {release.invited:,} answers noised. Written to {out} and recorded in the "
         "ledger beside the design.",
-        *([] if release.from_devices else [_RAW_ANSWERS]),
+        *([] if release.from_devices else [_RAW_ANSWERS_SEEN]),
         *_notes_and_losses(release),
     ]
 
@@ -47,7 +46,8 @@ def collected_sentences(release: Released, out: Path) -> list[str]:
     """Say what was published of a survey that was closed, and what was spent."""
     return [
         f"The survey is closed: {release.answers:,} of {release.invited:,} people answered. Results written "
-        f"to {out}, and the privacy spent recorded in the ledger beside the design.",
+        f"to {out}, and the privacy spent recorded in the ledger beside the design. The answers were deleted "
+        "from the database.",
         *_notes_and_losses(release),
     ]
 
@@ -90,6 +90,13 @@ def release_notes(response: Response | None, blank: int, *, taken_up: bool = Fal
     return tuple(note for note in notes if note is not None)
 
 
+def left_out_in_words(incomplete: int) -> str:
+    """Say how many rows of a questionnaire did not count; nothing of none."""
+    if not incomplete:
+        return ""
+    return f"{counted(incomplete, 'row')} {'was' if incomplete == 1 else 'were'} incomplete and left out."
+
+
 def _blank_in_words(blank: int) -> str | None:
     """Say how many answers were blank, and never whose."""
     if not blank:
@@ -97,6 +104,13 @@ def _blank_in_words(blank: int) -> str | None:
     if blank == 1:
         return "1 answer was blank and is left out; that person counts as someone who did not answer."
     return f"{blank:,} answers were blank and are left out; those people count as people who did not answer."
+
+
+def raw_rows_in_words(response: Response | None) -> str:
+    """Say what is left of the promise where the office randomised rows itself."""
+    if response is not None and response.over:
+        return f"{RAW_ANSWERS}."
+    return f"{RAW_ANSWERS}; the promise about what is published holds."
 
 
 def response_in_words(response: Response) -> str | None:
@@ -123,12 +137,18 @@ def collecting_in_words(*, promised: float, within: float, batch: int, delta: fl
     >>> for line in collecting_in_words(promised=2.0, within=1.5, batch=20, delta=1e-5):
     ...     print(line)
     Whoever sees what one device sends learns at most E = 2: that is promised.
-    Whoever copies the database again and again sees batches of 20 answers: at most 1.5, with δ = 1e-05.
+    Whoever copies the database again and again sees batches of 20 answers: at most 1.50, with δ = 1e-05.
+    No copy shows the last answers of a stratum and form; E and any noise of the office protect them.
     """
+    promise = f"learns at most E = {three_digits_up(promised):g}: that is promised."
     copies = f"Whoever copies the database again and again sees batches of {batch:,} answers: at most "
+    if within >= promised:
+        return [f"Whoever sees what one device sends {promise}", f"{copies}E, too."]
     return [
-        f"Whoever sees what one device sends learns at most E = {promised:.3g}: that is promised.",
-        f"{copies}{within:.2g}, with δ = {delta:g}." if within < promised else f"{copies}E, too.",
+        f"Whoever sees what one device sends {promise}",
+        f"{copies}{round_up(within, 2)}, with δ = {delta:g}.",
+        # They are opened at closing, in groups of any size, and never written to the database.
+        "No copy shows the last answers of a stratum and form; E and any noise of the office protect them.",
     ]
 
 
@@ -138,8 +158,13 @@ def progress_in_words(progress: Progress) -> list[str]:
         f"The survey is {progress.state}: {progress.answered:,} of {progress.invited:,} people answered."
     ]
     for name, invited, answered in progress.strata:
-        number = f"fewer than {progress.batch:,}" if answered is None else f"{answered:,}"
-        lines.append(f"  {name}: {number} of {invited:,}")
+        number = "not shown," if answered is None else f"{answered:,} of"
+        lines.append(f"  {name}: {number} {invited:,} invited")
+    if any(answered is None for *_, answered in progress.strata):
+        lines.append(
+            f"Strata with fewer than {progress.batch:,} answers are not shown, nor are others from which "
+            "theirs would follow."
+        )
     return lines
 
 

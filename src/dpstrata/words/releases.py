@@ -16,15 +16,22 @@ _PUBLISHED = {"microdata": "every noised answer", "sums": "sums", "mean": "one n
 
 def release_table(compared: ReleaseComparison) -> TextTable:
     """Show what each release gives, and who learns what."""
-    mean = all(each.design is None or each.design.standard_error is not None for each in compared.options)
     return TextTable(
         "The same goal with every form of release",
         (
-            *("what is published", "people", "standard error" if mean else "objective", "noise"),
+            *("what is published", "people", _precision(compared), "noise"),
             *("epsilon against the public", "epsilon against the office"),
         ),
         [_row(each) for each in compared.options],
     )
+
+
+def _precision(compared: ReleaseComparison) -> str:
+    """Say what the precision of a design is measured by."""
+    plans = [each.design for each in compared.options if each.design is not None]
+    if not all(plan.standard_error is not None for plan in plans):
+        return "objective"
+    return "typical standard error" if any(plan.inputs.questionnaire for plan in plans) else "standard error"
 
 
 def _row(each: ReleaseOption) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpstrata.words.numbers import plain_number, round_up
@@ -17,8 +17,8 @@ PUBLIC = (
     "the number of people invited in each stratum",
     "this design: noise mechanism, budgets, standard deviations and their sources",
 )
+SECRET_PEOPLE = "who was invited and who answered"
 SECRET = (
-    "who was invited and who answered",
     "when and in what order answers arrived",
     "the answers before noise is added",
     "the key used for the draw",
@@ -33,6 +33,10 @@ OTHER_BLANKS = (
     "same as not taking part: that a row is complete is as public as taking part"
 )
 EVERYONE_ANSWERS = "everyone invited answers, or whether someone answers is unrelated to who they are"
+EVERYONE_MUST_ANSWER = (
+    "everyone answers: the noise is set by the number of answers, so publishing is refused otherwise unless "
+    "the larger loss is accepted"
+)
 SOME_ANSWER = (
     "in each stratum, at least the stated share of people would answer if invited, and that share is public; "
     "substitutes and reserves count as invited"
@@ -63,8 +67,8 @@ LISTED_ONCE = "nobody is listed twice in the frame"
 NOT_PROTECTED = (
     "which stratum a person belongs to, so never stratify on the sensitive trait itself",
     "what can be inferred about a person from the population as a whole",
-    "a person who is listed more than once in the frame, or who tells others that they were invited",
 )
+LISTED_TWICE = "a person who is listed more than once in the frame"
 WILLINGNESS = "whether a person would answer if invited; only their answers are protected"
 
 
@@ -97,7 +101,15 @@ def privacy_statement(
     waves : Waves, optional
         What two waves spend together, if this is one of them.
     """
-    promise = inputs.promise
+    promise, release = inputs.promise, inputs.release_form
+    everyone = most_hidden == 1.0 and waves is None
+    said = list(
+        promise.sentences(
+            largest=float(local.max()), release=release, questions=inputs.questions, everyone=everyone
+        )
+    )
+    tells = "" if everyone else ", or who tells others that they were invited"
+    willing = () if everyone_answers else (WILLINGNESS,)
     return {
         "unit": "one person's answers",
         "neighbours": "replace one person within a stratum",
@@ -105,63 +117,68 @@ def privacy_statement(
         "local": promise.local(local, most_hidden),
         "spent_on_deviations": on_deviations,
         "central_in_all": promise.in_all(_other_wave(inputs, waves, on_deviations)),
-        **inputs.release_form.facts,
-        "assumptions": _assumptions(inputs, on_deviations, waves, everyone_answers=everyone_answers),
-        "public": [*PUBLIC, *inputs.release_form.also_public],
-        "secret": [*SECRET, *inputs.release_form.also_secret],
-        "not_protected": [*NOT_PROTECTED, *(() if everyone_answers else (WILLINGNESS,))],
-        "in_words": _in_words(inputs, local, central, on_deviations, waves),
-        "sentences": list(_sentences(inputs, local)),
+        **release.facts,
+        "assumptions": [
+            *_of_the_sample(inputs, everyone=everyone, everyone_answers=everyone_answers),
+            *_assumptions(inputs, on_deviations, waves, everyone=everyone),
+        ],
+        "public": [*PUBLIC, *release.also_public],
+        "secret": [
+            *(() if everyone else (SECRET_PEOPLE,)),
+            *SECRET,
+            *release.also_secret(everyone=everyone),
+        ],
+        "not_protected": [*NOT_PROTECTED, f"{LISTED_TWICE}{tells}", *willing],
+        "in_words": " ".join([*said, *_spent_besides(inputs, len(local), central, on_deviations, waves)]),
+        "sentences": said,
     }
 
 
-def _sentences(inputs: Inputs, local: FloatArray) -> tuple[str, ...]:
-    """Say what the promise means for the world, for the office and after a leak."""
-    return inputs.promise.sentences(
-        largest=float(local.max()), release=inputs.release_form, questions=inputs.questions
-    )
-
-
-def _in_words(
-    inputs: Inputs, local: FloatArray, central: FloatArray, on_deviations: float, waves: Waves | None
-) -> str:
-    """Say what is promised, and what else was or will be spent."""
+def _spent_besides(
+    inputs: Inputs, strata: int, central: FloatArray, on_deviations: float, waves: Waves | None
+) -> Iterator[str]:
+    """Say where less is spent than promised, and what else was or will be."""
     promise = inputs.promise
-    words = " ".join(_sentences(inputs, local))
     if len(central):
-        words += (
-            f" The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer is binding in "
-            f"{len(central):,} of {len(local):,} strata, where the release spends only "
+        yield (
+            f"The cap of {plain_number(inputs.local_epsilon_cap or 0.0)} on one noised answer is binding in "
+            f"{len(central):,} of {strata:,} strata, where the release spends only "
             f"{_range(float(central.min()), float(central.max()))} instead of "
             f"{plain_number(promise.central_epsilon)}."
         )
     if waves is not None:
-        words += " " + _waves_in_words(inputs, waves, on_deviations)
+        yield _waves_in_words(inputs, waves, on_deviations)
     elif on_deviations > 0:
-        words += (
-            f" The standard deviations were computed from confidential answers at a cost of epsilon = "
+        yield (
+            f"The standard deviations were computed from confidential answers at a cost of epsilon = "
             f"{plain_number(on_deviations)}, so the survey spends "
             f"{promise.in_all_in_words(on_deviations)}"
         )
-    return words
 
 
-def _assumptions(
-    inputs: Inputs, on_deviations: float, waves: Waves | None, *, everyone_answers: bool
-) -> list[str]:
-    """List what must hold for the promise."""
+def _of_the_sample(inputs: Inputs, *, everyone: bool, everyone_answers: bool) -> tuple[str, ...]:
+    """List what must hold of who is invited and who answers.
+
+    Where everyone is invited, every answer or sum has noise for the whole of the promise, whoever answers and
+    whoever knows that; only the noise of a mean is smaller the fewer answer.
+    """
+    if everyone:
+        return (EVERYONE_MUST_ANSWER,) if inputs.release_form.noised_once else ()
+    return SECRET_SAMPLE, EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER
+
+
+def _assumptions(inputs: Inputs, on_deviations: float, waves: Waves | None, *, everyone: bool) -> list[str]:
+    """List what else must hold for the promise."""
     from_answers = AT_A_COST if waves is None else FROM_THE_PILOT
     return [
-        SECRET_SAMPLE,
-        EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER,
         LISTED_ONCE,
         from_answers if on_deviations > 0 else NOT_FROM_ANSWERS,
         inputs.release_form.assumption,
-        *inputs.release_form.also_assumed,
+        *inputs.release_form.also_assumed(everyone=everyone),
         *_blanks(inputs),
         ONCE,
         *(() if waves is None else (DRAWN_APART,)),
-        *((SAME_PEOPLE,) if inputs.questions > 1 else ()),
+        *((SAME_PEOPLE,) if inputs.questions > 1 and not everyone else ()),
     ]
 
 

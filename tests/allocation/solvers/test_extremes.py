@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+import dpstrata as dps
 from dpstrata.allocation.proof.certificate import certify
 from dpstrata.allocation.solvers.solve import solve
+from dpstrata.allocation.solvers.target_problem import TargetProblem
 from problems import MECHANISMS, PAPER_SDS, PAPER_SIZES, make_problem
 
 
@@ -193,3 +195,17 @@ def test_millions_of_nearly_equal_gains_against_the_plain_order():
             problem.terms.sizes, problem.terms.sds, total=needed, epsilon=problem.terms.promise.epsilon
         )
         assert chosen.tolist() == solve(same).sizes.tolist()
+
+
+def test_targets_for_huge_strata_are_met_in_few_steps(monkeypatch):
+    """Millions of people can be left out after the prices are found; one at a time took minutes."""
+    looked = []
+    missed = TargetProblem.missed
+    monkeypatch.setattr(TargetProblem, "missed", lambda self, sizes: looked.append(1) or missed(self, sizes))
+    strata = dps.Strata(names=["A", "B"], sizes=[2 * 10**11, 100], sds=[0.5, 0.5], costs=[2, 5.5])
+    plan = dps.design(
+        strata, epsilon=5, target_cv=1.6565729134318526e-06, expected_mean=0.5, local_epsilon_cap=20
+    )
+    assert plan.standard_error <= 0.5 * 1.6565729134318526e-06
+    assert plan.certificate.gap < 1e-7 * plan.certificate.value
+    assert len(looked) < 2000

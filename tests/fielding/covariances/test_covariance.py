@@ -8,12 +8,11 @@ import pytest
 
 import dpstrata as dps
 from commands import run
-from dpstrata.fielding import estimators
 from dpstrata.fielding.covariances.covariance import MOST, Covariance
-from dpstrata.fielding.intervals import grouping
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.questionnaires import figures
-from dpstrata.fielding.questionnaires.counts import office_budget, sensitivity, table_entries, table_label
+from dpstrata.fielding.questionnaires.counts import office_budgets, sensitivity, table_entries, table_label
+from dpstrata.fielding.releases import combining
 from dpstrata.fielding.releases.categories import estimate_shares
 from dpstrata.fielding.releases.mean import estimate_from_figures
 from dpstrata.fielding.releases.microdata import estimate_means
@@ -114,11 +113,11 @@ def test_means_of_sums():
 def no_intervals(monkeypatch):
     """Leave out the intervals, which take most of the time of an estimate and are tested elsewhere."""
 
-    def without(plan, stand_ins, find_limits):
-        for place, groups in grouping.grouped(plan, stand_ins):
+    def without(plan, every, find_limits):
+        for place, groups in every:
             yield place, groups, Limits(np.zeros(groups.number), np.zeros(groups.number))
 
-    monkeypatch.setattr(estimators, "with_limits", without)
+    monkeypatch.setattr(combining, "with_limits", without)
     monkeypatch.setattr(figures, "with_limits", without)
 
 
@@ -187,11 +186,11 @@ def test_two_categories_are_one_share():
 
 QUESTIONS = dps.Questionnaire(
     [
-        dps.Question("home", "category", categories=TENURES, everyone=True),
-        dps.Question("smokes", "yes_no"),
+        dps.Question("home", "category", blank=False, categories=TENURES, everyone=True),
+        dps.Question("smokes", "yes_no", blank=False),
         dps.Question("trust", "scale", lower=1, upper=4),
-        dps.Question("ill", "yes_no", together="t"),
-        dps.Question("old", "category", categories=["0", "1", "2"], together="t"),
+        dps.Question("ill", "yes_no", blank=False, together="t"),
+        dps.Question("old", "category", blank=False, categories=["0", "1", "2"], together="t"),
     ]
 )
 FORMS = [["smokes", "trust"], ["ill", "old"]]
@@ -230,7 +229,7 @@ def counts_of(plan, i, t, table, rows, generator):
     counts = np.bincount(flat, minlength=math.prod(levels))
     if len(table_entries(plan, t, table.questions)) == 1:
         counts = np.array([counts @ np.arange(len(counts))])
-    budget = office_budget(plan, i, t) * table.budget / sensitivity(plan, t, table.questions)
+    budget = office_budgets(plan)[i, t] * table.budget / sensitivity(plan, t, table.questions)
     if math.isinf(budget):
         return counts
     one, other = (generator.geometric(-math.expm1(-budget), len(counts)) for _ in range(2))

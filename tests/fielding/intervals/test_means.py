@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpstrata.fielding.intervals.means import Means, mean_limits
@@ -12,15 +12,13 @@ from extent import few
 LEAST = 0.93
 
 
-@pytest.mark.parametrize("spread_over", ["a few", "the middle", "both ends"])
-@pytest.mark.parametrize(("strata", "answers", "epsilon"), [(1, 80, 4.0), (3, 20, 2.0), (12, 6, 5.0)])
-def test_coverage_of_noised_numbers(strata, answers, epsilon, spread_over):
-    shapes = {"a few": (0.05, 2), "the middle": (4, 6), "both ends": (0.3, 0.3)}
-    rng, repeats, size = np.random.default_rng([strata, answers]), few(500, of=2000), 20 * answers
-    people = rng.beta(*shapes[spread_over], (strata, size))
+def covered(people, answers, noise, rng, repeats):
+    """How often the interval of the mean of all strata holds, from so many answers of each."""
+    strata, size = people.shape
     drawn = rng.random((repeats, strata, size)).argpartition(answers, axis=2)[:, :, :answers]
-    noised = np.take_along_axis(people[None], drawn, axis=2) + rng.laplace(0, 1 / epsilon, drawn.shape)
-    noise = 2 / epsilon**2
+    noised = np.take_along_axis(people[None], drawn, axis=2)
+    if noise:
+        noised = noised + rng.laplace(0, np.sqrt(noise / 2), drawn.shape)
     parts = Means(
         noised.mean(axis=2).ravel(),
         np.full(repeats * strata, float(answers)),
@@ -30,8 +28,29 @@ def test_coverage_of_noised_numbers(strata, answers, epsilon, spread_over):
     )
     groups = Groups(np.repeat(np.arange(repeats), strata), repeats, np.full(repeats * strata, 1 / strata))
     lower, upper = mean_limits(parts, groups, 0.05)
-    covered = np.mean((lower <= people.mean()) & (people.mean() <= upper))
-    assert covered >= LEAST - 4 * np.sqrt(LEAST * (1 - LEAST) / repeats)
+    return np.mean((lower <= people.mean()) & (people.mean() <= upper))
+
+
+SHAPES = {"a few": (0.05, 2), "hardly any": (0.02, 1), "the middle": (4, 6), "both ends": (0.3, 0.3)}
+
+
+@pytest.mark.parametrize("spread_over", SHAPES)
+@pytest.mark.parametrize(("strata", "answers", "epsilon"), [(1, 80, 4.0), (3, 20, 2.0), (12, 6, 5.0)])
+def test_coverage_of_noised_numbers(strata, answers, epsilon, spread_over):
+    rng, repeats = np.random.default_rng([strata, answers]), few(500, of=2000)
+    people = rng.beta(*SHAPES[spread_over], (strata, 20 * answers))
+    found = covered(people, answers, 2 / epsilon**2, rng, repeats)
+    assert found >= LEAST - 4 * np.sqrt(LEAST * (1 - LEAST) / repeats)
+
+
+@pytest.mark.parametrize("spread_over", SHAPES)
+@pytest.mark.parametrize(("strata", "answers"), [(1, 10), (1, 50), (3, 20), (12, 5)])
+def test_coverage_of_numbers_without_noise(strata, answers, spread_over):
+    """It was 78% for 12 strata of which hardly anyone has an amount: without these, spread is small too."""
+    rng, repeats = np.random.default_rng([strata, answers]), few(500, of=2000)
+    people = rng.beta(*SHAPES[spread_over], (strata, max(20 * answers, 400)))
+    found = covered(people, answers, 0.0, rng, repeats)
+    assert found >= LEAST - 4 * np.sqrt(LEAST * (1 - LEAST) / repeats)
 
 
 @settings(max_examples=50, deadline=None)
@@ -39,6 +58,7 @@ def test_coverage_of_noised_numbers(strata, answers, epsilon, spread_over):
     st.lists(st.tuples(st.floats(-3, 4), st.integers(1, 300), st.floats(0, 0.3)), min_size=1, max_size=4),
     st.sampled_from([0.0, 0.001, 2.0]),
 )
+@example([(5e-324, 1, 0.25)], 0.0)
 def test_it_stays_within_the_range(strata, noise):
     means, answers, spreads = (np.array(column) for column in zip(*strata, strict=True))
     if not noise:

@@ -87,9 +87,9 @@ def test_categories_share_the_chance_to_miss():
 def tables(categories):
     questions = dps.Questionnaire(
         [
-            dps.Question("q", "category", categories=list(categories)),
-            dps.Question("yes", "yes_no"),
-            dps.Question("also", "yes_no"),
+            dps.Question("q", "category", blank=False, categories=list(categories)),
+            dps.Question("yes", "yes_no", blank=False),
+            dps.Question("also", "yes_no", blank=False),
         ]
     )
     return dps.design(
@@ -143,9 +143,9 @@ def test_a_question_on_two_forms_is_one_sample():
     """Rows of two forms with the same odds tell as much as the same rows of one."""
     questions = dps.Questionnaire(
         [
-            dps.Question("a", "yes_no"),
-            dps.Question("b", "yes_no"),
-            dps.Question("all", "yes_no", everyone=True),
+            dps.Question("a", "yes_no", blank=False),
+            dps.Question("b", "yes_no", blank=False),
+            dps.Question("all", "yes_no", blank=False, everyone=True),
         ]
     )
     plan = dps.design(STRATA, questionnaire=questions, epsilon=1, total=300, forms=[["a"], ["b"]])

@@ -169,6 +169,25 @@ def test_an_unreachable_target_is_named(release):
     assert ("device_epsilon" in sentence) == bool(release)
 
 
+@pytest.mark.parametrize("release", [SUMS, {}], ids=["sums", "microdata"])
+@pytest.mark.parametrize(
+    ("target", "goal"), [("target_se", "standard error"), ("target_margin", "margin of error")]
+)
+def test_the_nearest_target_is_in_the_unit_that_was_asked_for_and_can_be_met(release, target, goal):
+    def designed(value):
+        asked = dps.Questionnaire([question("a", "yes_no"), question("b", "scale", **{target: value})])
+        return dps.design(dps.Strata([400, 600]), questionnaire=asked, epsilon=1, **release)
+
+    with pytest.raises(dps.InfeasibleError, match=f"cannot reach a {goal} of 0.001: the best") as refusal:
+        designed(0.001)
+    error = refusal.value
+    assert (error.argument, error.cell.row, error.cell.column) == (target, 1, target)
+    assert f"allow is {error.nearest:g}," in str(error)
+    met = designed(error.nearest).questions[1]
+    reached = met.standard_error if target == "target_se" else met.margin
+    assert error.nearest * 0.95 < reached <= error.nearest
+
+
 @pytest.mark.parametrize(("option", "value"), [("total", 100), ("at_most", 100), ("budget", 100.0)])
 def test_targets_determine_the_total(option, value):
     questionnaire = dps.Questionnaire([question("a", "yes_no", target_se=0.05)])

@@ -19,8 +19,8 @@ def test_every_kind_by_its_levels_and_range():
         question = dps.Question("q", **fields)
         return question.levels, question.range, question.candidates[:2]
 
-    assert levels(kind="yes_no") == (2, 1.0, (2,))
-    assert levels(kind="category", categories=("a", "b", "c")) == (3, 1.0, (3,))
+    assert levels(kind="yes_no", blank=False) == (2, 1.0, (2,))
+    assert levels(kind="category", categories=("a", "b", "c"), blank=False) == (3, 1.0, (3,))
     assert levels(**SCALE) == (5, 4.0, (5,))
     assert levels(kind="scale", lower=0, upper=1, step=0.1) == (11, 1.0, (11,))
     assert levels(kind="scale", lower=1, upper=100) == (100, 99.0, (100,))
@@ -199,11 +199,11 @@ def test_it_shows_itself():
         ["4", "questions"],
         ["question", "kind", "answers", "importance", "target", "together", "asked", "of"],
         ["age", "number", "0", "to", "120", "1", "everyone"],
-        ["smokes", "yes/no", "yes", "or", "no", "1", "SE", "0.02", "or", "less", "habits"],
+        ["smokes", "yes/no", "yes", "or", "no,", "or", "blank", "1", "SE", "0.02", "or", "less", "habits"],
         [
             "home",
             "category",
-            *["a,", "b,", "c,", "d,", "e", "and", "2", "more"],
+            *["a,", "b,", "c,", "d,", "e", "and", "2", "more,", "or", "blank"],
             "1",
             "margin",
             "0.05",
@@ -219,8 +219,11 @@ def test_it_shows_itself():
 
 
 def test_a_blank_is_one_more_answer():
-    home = dps.Question("home", "category", categories=["rent", "own"], blank=True)
-    smokes = dps.Question("smokes", "yes_no", blank=True, labels=["Nein", "Ja"])
+    """By default, of yes/no and category questions."""
+    home = dps.Question("home", "category", categories=["rent", "own"])
+    smokes = dps.Question("smokes", "yes_no", labels=["Nein", "Ja"])
+    assert home == dps.Question("home", "category", categories=["rent", "own"], blank=True)
+    assert [dps.Question("q", **fields).blank for fields in (SCALE, NUMBER)] == [False, False]
     assert (home.levels, smokes.levels) == (3, 3)
     assert (home.answers, smokes.answers) == ("rent, own, or blank", "yes or no, or blank")
     for question, answers in ((home, ["rent", "own", None]), (smokes, ["No", "1", " "])):
@@ -230,7 +233,7 @@ def test_a_blank_is_one_more_answer():
         assert kind.answer_at(question, 2, 3) == "no answer"
         assert kind.in_table(3, None) == kind_named("category").in_table(3, None)
     assert kind_named("yes_no", blank=True).cases(smokes) == ("no", "yes", "no answer")
-    plain = dps.Question("smokes", "yes_no")
+    plain = dps.Question("smokes", "yes_no", blank=False)
     assert plain.of_kind.share_of(plain, "") is None
 
 
@@ -263,3 +266,24 @@ def test_every_kind_is_complete():
         assert min(question.candidates) >= 2
         assert set(kind.fields) <= {"lower", "upper", "step", "categories"}
         assert kind.told_by
+
+
+def test_only_yes_and_no_have_an_order_and_documents_keep_it(tmp_path):
+    with pytest.raises(dps.QuestionnaireError, match="no_first must be left out of a scale question"):
+        dps.Question("q", **SCALE, no_first=True)
+    with pytest.raises(dps.QuestionnaireError, match="no_first must be true or false"):
+        dps.Question("q", "yes_no", no_first="x")
+    strata, options = dps.Strata([500]), {"epsilon": 1, "device_epsilon": 2, "release": "sums", "total": 40}
+    plans = [
+        dps.design(
+            strata, questionnaire=dps.Questionnaire([dps.Question("q", "yes_no", no_first=no)]), **options
+        )
+        for no in (False, True)
+    ]
+    written = [plan.to_dict()["inputs"]["questionnaire"]["questions"][0] for plan in plans]
+    assert [each.get("no_first") for each in written] == [None, True]
+    for plan in plans:
+        plan.save(tmp_path / "design.json")
+        again = dps.load_design(tmp_path / "design.json")
+        assert again.inputs.questionnaire == plan.inputs.questionnaire
+        assert again.digest == plan.digest

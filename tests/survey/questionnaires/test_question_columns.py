@@ -29,11 +29,14 @@ FULL = (
 )
 
 
-def test_blanks_have_a_column_only_where_some_question_may_be_left_blank(tmp_path):
-    questions = read(tmp_path, "question,kind,blank\na,yes_no,yes\nb,yes_no,\n")
-    assert [question.blank for question in questions] == [True, False]
-    assert questions.table()["blank"] == ["yes", None]
-    assert "blank" not in dps.Questionnaire(questions[1:]).table()
+def test_blanks_have_a_column_only_where_some_question_may_not_be_left_blank(tmp_path):
+    """By default yes/no and category questions may, as in an XLSForm; scales and numbers never."""
+    text = "question,kind,lower,upper,blank\na,yes_no,,,yes\nb,yes_no,,,\nc,scale,1,5,\nd,yes_no,,,no\n"
+    questions = read(tmp_path, text)
+    assert [question.blank for question in questions] == [True, True, False, False]
+    assert questions.table()["blank"] == [None, None, None, "no"]
+    assert "blank" not in dps.Questionnaire(questions[:3]).table()
+    assert [question.blank for question in read(tmp_path, "question,kind\na,yes_no\n")] == [True]
     with pytest.raises(
         dps.QuestionnaireError, match="line 2, column 'blank': blank must be left out of a scale"
     ):
@@ -66,6 +69,19 @@ def test_every_column(tmp_path):
 def test_dialects(tmp_path, text):
     (question,) = read(tmp_path, text)
     assert (question.lower, question.upper, question.step) == (0, 1, 0.25)
+
+
+def test_a_comma_before_three_digits_is_never_guessed(tmp_path):
+    """8,000 is eight in one country and eight thousand in another; 0,125 and 0.125 are one number."""
+    with pytest.raises(dps.QuestionnaireError) as caught:
+        read(tmp_path, 'question,kind,lower,upper,target_se\nincome,number,"1,000","8,000","1,200"\n')
+    assert caught.value.mistakes == tuple(
+        f"line 2, column {column!r}: {column} must be written without thousands separators, got {text!r}."
+        for column, text in (("lower", "1,000"), ("upper", "8,000"), ("target_se", "1,200"))
+    )
+    for step in ("0,125", "0.125"):
+        (question,) = read(tmp_path, f"question;kind;lower;upper;step\nq;scale;0;1;{step}\n")
+        assert question.step == 0.125
 
 
 def test_excel_and_frames(tmp_path):
@@ -184,6 +200,7 @@ def questions(draw):
     fields["text"] = draw(words) + draw(st.sampled_from(["", "\n", ' "', ";,\t|"])) + draw(words)
     fields["everyone"] = draw(st.booleans())
     fields["blank"] = kind in ("yes_no", "category") and draw(st.booleans())
+    fields["no_first"] = kind == "yes_no" and draw(st.booleans())
     together = None if fields["everyone"] else draw(st.sampled_from([None, "a", "b"]))
     return kind, {**fields, "together": together}
 

@@ -19,8 +19,8 @@ EXAMPLES = Path(dps.__file__).parent / "examples"
 STRATA = dps.Strata([10, 200], names=["a", "b"])
 QUESTIONS = dps.Questionnaire(
     [
-        dps.Question("smokes", "yes_no"),
-        dps.Question("home", "category", categories=["rent", "own", "other"]),
+        dps.Question("smokes", "yes_no", blank=False),
+        dps.Question("home", "category", blank=False, categories=["rent", "own", "other"]),
         dps.Question("trust", "scale", lower=1, upper=5),
         dps.Question("income", "number", lower=0, upper=1000),
     ]
@@ -187,6 +187,10 @@ def test_no_number_of_levels_that_matters_is_left_out():
             "column 'sd': sd must be at most 1.39443, the largest that answers from 1 to 5 with this mean can "
             "have, got 2.",
         ),
+        (
+            'a,income,,,"1,500",',
+            "column 'sd': sd must be written without thousands separators, got '1,500'.",
+        ),
         ("a,trust,,,,7", "column 'mean': mean must lie between 1 and 5, got 7."),
     ],
 )
@@ -254,3 +258,23 @@ def test_the_shipped_examples_are_complete(name):
     for told in spreads.values.values():
         told = {column: values for column, values in told.items() if column != "mean"}
         assert not any(np.isnan(values).any() for values in told.values())
+
+
+def test_a_share_of_yes_alone_tells_something_of_a_question_that_may_be_left_blank(tmp_path):
+    """One number a stratum is that share, also where there are as many strata as answers."""
+    strata = dps.Strata([100, 200, 300], names=["a", "b", "c"])
+    questions = dps.Questionnaire([dps.Question("smokes", "yes_no")])
+    yes = [0.2, 0.3, 0.5]
+    found = dps.Spreads(strata, questions, proportions={"smokes": yes})
+    shares = [[np.nan, each, np.nan] for each in yes]
+    np.testing.assert_array_equal(found.values["smokes"]["proportion"], shares)
+    completed = [[(1 - each) / 2, each, (1 - each) / 2] for each in yes]
+    same = dps.Spreads(strata, questions, proportions={"smokes": completed})
+    np.testing.assert_allclose(found.variances, same.variances, rtol=1e-12)
+    path = tmp_path / "spreads.csv"
+    path.write_text("stratum,question,category,proportion\na,smokes,,0.2\nb,smokes,yes,0.3\nc,smokes,,0.5\n")
+    read_again = dps.Spreads.from_file(path, strata, questions)
+    np.testing.assert_array_equal(read_again.values["smokes"]["proportion"], shares)
+    path.write_text("stratum,question,category,proportion\na,smokes,,0.2\na,smokes,yes,0.3\n")
+    with pytest.raises(dps.QuestionnaireError, match="must have one row, got a second one"):
+        dps.Spreads.from_file(path, strata, questions)

@@ -59,6 +59,14 @@ class Bound:
         of variance; or, where figures have one draw of noise each, of a person, in variance (several of them,
         each a proof of its own), with several columns of domains one of a person and then one of each
         stratum's room; there the last number is the variance below which a search has left no design.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata([700, 900], [0.3, 0.1], costs=[10, 14])
+    >>> proof = dps.design(strata, epsilon=1, budget=500).certificate
+    >>> proof.measure, proof.value < 1.01 * proof.lower_bound
+    ('variance', True)
     """
 
     optimal: bool

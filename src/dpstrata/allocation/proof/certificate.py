@@ -44,6 +44,14 @@ class Certificate:
     tie : {"none", "equal", "open"}
         Whether another allocation is just as good: no; yes, exactly; or undecided, because two gains agree
         to 100 digits.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> proof = plan.certificate
+    >>> proof.optimal, proof.margin >= 0, proof.tie
+    (True, True, 'none')
     """
 
     optimal: bool
@@ -78,6 +86,15 @@ def certify(problem: Problem, sample_sizes: IntArray) -> Certificate:
     -------
     Certificate
         In double precision where its error bound allows, otherwise in mpmath.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> dps.certify(plan.problem, plan.sample_sizes).optimal
+    True
+    >>> dps.certify(plan.problem, plan.sample_sizes + [1, -1]).optimal
+    False
     """
     n = _whole_sizes(problem, sample_sizes)
     can_grow, can_shrink = n < problem.upper, n > problem.lower

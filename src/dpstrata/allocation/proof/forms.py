@@ -270,7 +270,15 @@ class Pricing:
             found = self._try(worth, tolls, known)
             if found is not None:
                 return found
+            known = max(known, self._best_alone(worth, tolls))  # or many alike items could need no end of K
             self._list(4.0 * self.limit)
+
+    def _best_alone(self, worth: FloatArray, tolls: FloatArray) -> float:
+        """Return the most that a form with a single item is worth."""
+        rows = np.full((self.count, len(self.problem.items)), self.count)
+        rows[np.arange(self.count), self.own.item] = np.arange(self.count)
+        own, everyone = self.problem.told(rows, np.zeros(self.count, dtype=np.int64))
+        return float((np.einsum("fjp,jp->f", own, worth) - everyone @ tolls).max())
 
     def _try(self, worth: FloatArray, tolls: FloatArray, known: float) -> Priced | None:
         """Find the maximum, unless more products must be listed for it."""

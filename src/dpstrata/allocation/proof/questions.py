@@ -43,7 +43,7 @@ def planned_sum(problem: Problem, sizes: IntArray, *, finite_population: bool) -
     terms, forms = problem.terms, problem.forms
     value = problem.objective(sizes)
     if finite_population:
-        value -= float((terms.coefficients**2 * (forms.spreads @ forms.importances) / terms.sizes).sum())
+        value -= float((terms.coefficients**2 * (forms.sampled @ forms.importances) / terms.sizes).sum())
     return value
 
 
@@ -103,7 +103,7 @@ class _Least:
         self.prices = prices[self.forms.question]
         self.alone = np.bincount(self.forms.question)[self.forms.question] == 1
         self.answers = [self._dealt(part, root=2) for part in self._by_power()]
-        self.off = self.forms.spreads @ prices / N if finite_population else np.zeros(len(N))
+        self.off = self.forms.sampled @ prices / N if finite_population else np.zeros(len(N))
 
     def _by_power(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Variance of one answer, of each stratum and entry, as a polynomial in n: 1, n and n²."""

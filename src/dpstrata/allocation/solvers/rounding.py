@@ -17,6 +17,7 @@ _PEOPLE = 2000
 _PER_TARGET = 20
 _WIDENINGS = 3
 _SCALINGS = 40
+_ONE_BY_ONE = 100  # rounds
 
 
 def round_people(problem: TargetProblem, prices: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -141,27 +142,38 @@ def meet_targets(problem: TargetProblem, prices: FloatArray, sizes: IntArray) ->
 
 
 def trim(problem: TargetProblem, sizes: IntArray, prices: FloatArray) -> IntArray:
-    """Leave out people while every target stays met: first those whose loss is least for their cost."""
-    sizes = sizes.copy()
+    """Leave out people while every target stays met: first those whose loss is least for their cost.
+
+    One by one at first; where more remain, many at once, and fewer again towards the end.
+    """
     weights = problem.weights(prices)
+    step, rounds, ending = 1, 0, False
     while not problem.missed(sizes).any():
-        room = problem.limits - problem.sums(problem.variances(sizes))
-        can = sizes > problem.lower
-        loss = problem.variances(np.maximum(sizes - 1, 1)) - problem.variances(sizes)
-        order = np.argsort(weights * loss / problem.costs, kind="stable")
-        order = order[can[order]]
-        taken = _prefix_that_fits(problem, order, loss, room)
-        if not taken.size:
+        fewer = _with_fewer(problem, sizes, weights, step)
+        if fewer is not None:
+            sizes, rounds = fewer, rounds + 1
+            step *= 2 if rounds > _ONE_BY_ONE and not ending else 1
+        elif step > 1:
+            step, ending = step // 2, True
+        else:
             break
-        trial = sizes.copy()
-        trial[taken] -= 1
-        while problem.missed(trial).any():  # by rounding of the sums
-            trial[taken[-1]] += 1
-            taken = taken[:-1]
-        if not taken.size:
-            break
-        sizes = trial
     return sizes
+
+
+def _with_fewer(problem: TargetProblem, sizes: IntArray, weights: FloatArray, step: int) -> IntArray | None:
+    """Leave out ``step`` people in as many strata as the targets allow, if there is one."""
+    before = problem.variances(sizes)
+    room = problem.limits - problem.sums(before)
+    loss = problem.variances(np.maximum(sizes - step, 1)) - before
+    order = np.argsort(weights * loss / problem.costs, kind="stable")
+    order = order[sizes[order] - step >= problem.lower[order]]
+    taken = _prefix_that_fits(problem, order, loss, room)
+    trial = sizes.copy()
+    trial[taken] -= step
+    while taken.size and problem.missed(trial).any():  # by rounding of the sums
+        trial[taken[-1]] += step
+        taken = taken[:-1]
+    return trial if taken.size else None
 
 
 def _prefix_that_fits(

@@ -40,6 +40,13 @@ def solve(problem: Problem, method: Method = "exact") -> Solution:
     -------
     Solution
         Sizes, and the price of one more person.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> dps.solve(plan.problem, method="exhaustive").sizes.tolist() == plan.sample_sizes.tolist()
+    True
     """
     if method not in _SOLVERS:
         raise InputError(

@@ -77,11 +77,6 @@ class Errors(NamedTuple):
         return np.asarray(self.together.correlations(a, b) * scale)
 
 
-def scaled(errors: Sequence[Errors], factor: float) -> list[Errors]:
-    """Multiply all variances by a number."""
-    return [each._replace(variances=factor * each.variances) for each in errors]
-
-
 class _Origins(NamedTuple):
     """Where each estimate comes from: its block, and there its figure and group, times a factor."""
 

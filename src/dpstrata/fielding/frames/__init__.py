@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dpstrata.errors import InputError, option
-from dpstrata.fielding.frames.base import BETWEEN, Frame
+from dpstrata.fielding.frames.base import Frame
 from dpstrata.fielding.frames.databases import PostgresqlFrame, SqliteFrame, is_postgresql, is_sqlite
 from dpstrata.fielding.frames.files import DATABASE_ENDINGS, FileFrame
 from dpstrata.files.tables import eager_frame, require_excel, require_file
+from dpstrata.survey.classes import BETWEEN
 from dpstrata.survey.strata import Strata
-from dpstrata.words.estimates import REPORTED
+from dpstrata.survey.strata_columns import is_known
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -51,6 +52,15 @@ def open_frame(
         Sheet of an Excel file; by default the first. Title rows above its header are left out.
     engine : {"duckdb", "spark"}
         Engine that reads a path; a data frame stays where it is.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> import pyarrow as pa
+    >>> people = pa.table({"id": range(400), "town": ["A", "B", "B", "B"] * 100})
+    >>> frame = dps.open_frame(people, id="id", stratum="town")
+    >>> frame.summary().sizes
+    {'A': 100, 'B': 300}
     """
     remote = engine == "duckdb" and is_postgresql(people)
     if isinstance(people, str | Path) and not remote:
@@ -111,14 +121,30 @@ def frame_strata(
     sd_source : {"public", "prior"}
         Whether the column is public or prior knowledge; recorded in every design.
     classes : str or sequence of str
-        Weighting classes: those of the frame's stratum columns, the last ones, by which nothing is reported.
-        Every cell is a stratum with a sample size of its own. The column ``reported_stratum`` says of which
-        coarser stratum it is a part: ``design(strata, domains=["reported_stratum"])`` reports by these.
+        Weighting classes: those of the frame's stratum columns by which nothing is reported, as in
+        :func:`design`. The column ``reported_stratum`` of the strata then names the coarser strata.
+
+    Returns
+    -------
+    Strata
+        Every stratum with its size. Where several columns are crossed, they are kept as columns of the
+        strata, so that each can be a domain; only those whose names mean something else in strata files
+        (``size``, ``stratum``) are not.
 
     Raises
     ------
     InputError
         If strata or ids are missing or people are listed twice, with how many.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> import pyarrow as pa
+    >>> people = pa.table({"id": range(400), "town": ["A", "B", "B", "B"] * 100})
+    >>> frame = dps.open_frame(people, id="id", stratum="town")
+    >>> strata = dps.frame_strata(frame)
+    >>> strata.names, strata.sizes.tolist()
+    (('A', 'B'), [100, 300])
     """
     if (sd_column is None) != (sd_source is None):
         raise InputError(
@@ -127,7 +153,6 @@ def frame_strata(
         )
     if sd_source is not None and sd_source not in ("public", "prior"):
         raise InputError.must("sd_source", "be 'public' or 'prior'", sd_source)
-    kept = _columns_reported(frame, (classes,) if isinstance(classes, str) else tuple(classes))
     summary = frame.summary()
     summary.require_sound(frame.source)
     names = list(summary.sizes)
@@ -135,18 +160,14 @@ def frame_strata(
     if sd_column is not None:
         spread = frame.spreads(sd_column)
         sds = np.array([spread[name] for name in names])
-    coarser = [BETWEEN.join(name.split(BETWEEN)[:kept]) for name in names]
-    extra = {REPORTED: coarser} if classes else None
-    return Strata([summary.sizes[name] for name in names], sds, names, sd_sources=sd_source, extra=extra)
+    extra = _crossed(frame.stratum, names)
+    counted = Strata([summary.sizes[name] for name in names], sds, names, sd_sources=sd_source, extra=extra)
+    return counted.filled(classes=classes or None)
 
 
-def _columns_reported(frame: Frame, classes: tuple[str, ...]) -> int:
-    """Count the stratum columns before the classes."""
-    kept = len(frame.stratum) - len(classes)
-    if kept < 1 or frame.stratum[kept:] != classes:
-        raise InputError(
-            f"{option('classes')} must be the last of the columns of {option('stratum')}, after at least one "
-            f"other, got {', '.join(classes)} of {', '.join(frame.stratum)}.",
-            argument="classes",
-        )
-    return kept
+def _crossed(columns: Sequence[str], names: Sequence[str]) -> dict[str, Sequence[str]]:
+    """Take the names of crossed strata apart, into columns that strata files can have besides their own."""
+    if len(columns) == 1:
+        return {}
+    values = zip(*(name.split(BETWEEN) for name in names), strict=True)
+    return {name: cells for name, cells in zip(columns, values, strict=True) if not is_known(name)}

@@ -12,9 +12,9 @@ from typing import Any
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.spelling import warn_of_spellings
 from dpstrata.files.tables import require_columns
+from dpstrata.survey.classes import BETWEEN
 from dpstrata.words.numbers import counted
 
-BETWEEN = " | "  # of the values of several stratum columns
 WHITESPACE = "".join(
     map(chr, filter(lambda code: chr(code).isspace(), range(0x3001)))
 )  # as str.strip() has it
@@ -32,7 +32,16 @@ class Frame(ABC):
     id : str
         Column that identifies a person: whole numbers or text.
     stratum : tuple of str
-        Columns whose values, crossed, are the strata: text, whole numbers, booleans or dates.
+        Columns whose values, crossed, are the strata: text, whole numbers or booleans.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> import pyarrow as pa
+    >>> people = pa.table({"id": range(400), "town": ["A", "B", "B", "B"] * 100})
+    >>> frame = dps.open_frame(people, id="id", stratum="town")
+    >>> frame.id, frame.stratum
+    ('id', ('town',))
     """
 
     id: str
@@ -89,7 +98,7 @@ class Frame(ABC):
 
     def require_column(self, column: str, known: Iterable[str]) -> None:
         """Require that the frame has a column."""
-        require_columns(self.source, known, column)
+        require_columns(self.source, list(known), column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,9 @@ class SqliteFrame(DatabaseFrame):
         return kinds
 
     def _part(self, column: str, kind: str) -> str:
-        return quoted(column) if kind == _WHOLE else f"CAST({quoted(column)} AS TEXT) AS {quoted(column)}"
+        # the driver takes the kind of a column from its first rows, and nothing for numbers: so it gets text
+        text = f"coalesce(CAST({quoted(column)} AS TEXT), '')"
+        return quoted(column) if kind == _WHOLE else f"{text} AS {quoted(column)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from typing import Any
 
 from dpstrata.errors import InputError, MissingExtraError, option
 from dpstrata.fielding.frames.base import (
-    BETWEEN,
     WHITESPACE,
     Frame,
     FrameSummary,
@@ -32,9 +31,11 @@ from dpstrata.files.tables import (
     require_columns,
     text_of,
 )
+from dpstrata.survey.classes import BETWEEN
 
 DATABASE_ENDINGS = (".duckdb", ".db", ".sqlite", ".sqlite3")  # which may be DuckDB's or SQLite's
 _BATCH = 1 << 16
+_FIRST_ROWS = 1000  # among which a header that is none is looked for
 _SETTINGS = {
     "temp_file_encryption": True,  # what does not fit in memory is encrypted on disk, and its key is not kept
     "autoinstall_known_extensions": False,  # nothing is fetched from anywhere
@@ -111,9 +112,12 @@ class DuckFrame(Frame):
             try:
                 self._attach(connection, (self.id, *self.stratum, *columns), opened)
                 kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE frame").fetchall()}
+                needed = (self.id, *self.stratum, *columns)
+                if not kinds.keys() >= set(needed):
+                    first = connection.sql(f"SELECT * FROM frame LIMIT {_FIRST_ROWS}").fetchall()
+                    there = dict(zip(kinds, zip(*first, strict=True), strict=False))
+                    require_columns(self.source, there or kinds.keys(), *needed)
                 self.require_kinds(kinds, _KINDS)
-                for column in columns:
-                    self.require_column(column, kinds)
                 whole = kinds[self.id] in _WHOLE
                 person = quoted(self.id) if whole else _text(self.id)
                 names = {
@@ -272,7 +276,7 @@ def _reason(error: Exception) -> str:
     """Say why DuckDB cannot read the file; most of its messages can hold values of rows."""
     duckdb, words = _duckdb(), str(error).lower()
     if "not a valid duckdb database" in words:
-        return "it is not a DuckDB database"
+        return "it is neither a DuckDB nor a SQLite database"
     if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
         return str(error).splitlines()[0][:120]
     if "utf-8" in words or "utf8" in words or "encod" in words:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpstrata.errors import InputError, without_passwords
 from dpstrata.fielding.frames.base import (
-    BETWEEN,
     WHITESPACE,
     Frame,
     FrameSummary,
@@ -29,6 +28,7 @@ from dpstrata.fielding.frames.base import (
 from dpstrata.fielding.frames.spark_session import require_spark, spark_session
 from dpstrata.fielding.frames.spelling import find_repeats, plain_ids
 from dpstrata.files.tables import TEXT_ENDINGS
+from dpstrata.survey.classes import BETWEEN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -8,7 +8,10 @@ the variance
 
 where v is that of the noise in a part's mean. A fraction that few answers show is uncertain, so it is pulled
 towards that of the group, as if five more answers had shown that one, and the group's towards 1, as if ten
-more had.
+more had. Of answers that are mostly near one end, few show it: those that are not. A sample that happens to
+lack them would have both a small mean and a small fraction. So of m answers whose mean is at a distance
+:math:`d` from the nearer end, and whose variance is V, :math:`m\,d^2/(d^2 + V)` count. Without that,
+intervals of very skewed answers without noise covered as little as 78%.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ def mean_limits(
     >>> parts = Means(*(np.array([figure]) for figure in (0.02, 40.0, 1.0, 0.01, 0.0)))
     >>> one = Groups(np.array([0]), 1, np.ones(1))
     >>> [round(float(end[0]), 3) for end in mean_limits(parts, one, 0.05)]
-    [0.005, 0.081]
+    [0.003, 0.108]
     """
     from scipy.special import ndtr
 
@@ -108,9 +111,19 @@ def _fractions(parts: Means, groups: Groups, guess: FloatArray) -> FloatArray:
     inside = np.clip(parts.means, 0.0, 1.0)
     largest = inside * (1.0 - inside)
     seen = np.ones(len(inside))
-    np.divide(parts.spreads, largest, out=seen, where=largest > 0)
-    seen = np.minimum(seen, 1.0)
+    np.divide(np.minimum(parts.spreads, largest), largest, out=seen, where=largest > 0)
     middle = (guess * (1.0 - guess))[groups.codes]
     known = parts.answers * middle / (middle + parts.noise * parts.answers)  # how many answers show it
+    known *= _evenness(inside, parts.spreads, groups)[groups.codes]
     of_group = (groups.add(known * seen) + _LARGEST) / (groups.add(known) + _LARGEST)
     return np.asarray((known * seen + _FROM_GROUP * of_group[groups.codes]) / (known + _FROM_GROUP))
+
+
+def _evenness(means: FloatArray, spreads: FloatArray, groups: Groups) -> FloatArray:
+    """Return the share of answers that make up the sum of each group, or what it lacks to its largest."""
+    mean = groups.add(groups.weights * means)
+    spread = groups.add(groups.weights * (spreads + means**2)) - mean**2
+    square = np.minimum(mean, 1.0 - mean) ** 2
+    share = np.zeros(groups.number)
+    np.divide(square, square + np.maximum(spread, 0.0), out=share, where=square > 0)
+    return share

@@ -3,14 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.fielding.intervals.means import Means, mean_limits
 from dpstrata.fielding.intervals.shares import Reports, share_limits, unsampled_share
-from dpstrata.fielding.intervals.tilt import FindLimits, Groups, Limits
+from dpstrata.fielding.intervals.tilt import Groups, Limits
 from dpstrata.numerics.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartLimits:
+    """What is known of the parts of an estimate; called with groups of strata, it finds their intervals.
+
+    Attributes
+    ----------
+    parts : Reports or Means
+        One for every stratum, or all strata of the first form (or wave), then those of the second, and so on.
+    alpha : float
+        One less the confidence of each interval.
+    within : (float, float)
+        The least that the figure can be, and its range.
+    shares : sequence of array
+        What each form or wave counts in every stratum; nothing if there is only one.
+    noise_of_groups : array or float
+        Of means: variance of the noise that the estimate of each group has besides, scaled as they are.
+    """
+
+    parts: Reports | Means
+    alpha: float
+    within: tuple[float, float]
+    shares: Sequence[FloatArray] = ()
+    noise_of_groups: FloatArray | float = 0.0
+
+    def __call__(self, groups: Groups) -> Limits:
+        """Find the intervals of groups of strata, in the units of the answers."""
+        entries = groups.divided(self.shares) if self.shares else groups
+        found = (
+            share_limits(self.parts, entries, self.alpha)
+            if isinstance(self.parts, Reports)
+            else mean_limits(self.parts, entries, self.alpha, self.noise_of_groups)
+        )
+        lower, reach = self.within
+        return Limits(*(lower + reach * ends for ends in found))
+
+
+def limits_over_waves(each: Sequence[PartLimits], shares: Sequence[FloatArray]) -> PartLimits:
+    """Find intervals for estimates from several waves, whose samples are drawn apart from each other.
+
+    Parameters
+    ----------
+    each : sequence of PartLimits
+        What is known from every wave, of the same figure.
+    shares : sequence of array
+        What the wave counts in the estimate of every stratum.
+    """
+    return replace(each[0], parts=_one_after_another([one.parts for one in each]), shares=shares)
 
 
 def limits_of_shares(
@@ -22,7 +72,7 @@ def limits_of_shares(
     slope: FloatArray | float,
     noise: FloatArray,
     together: int = 1,
-) -> FindLimits:
+) -> PartLimits:
     """Find intervals for the shares of one answer out of two or more.
 
     Parameters
@@ -45,12 +95,7 @@ def limits_of_shares(
     reports = Reports(
         m * (floor + slope * shares), m, unsampled, floor * ones, slope * ones, noise * (m * slope) ** 2
     )
-    alpha = _chance_to_miss(plan, together)
-
-    def find(groups: Groups) -> Limits:
-        return _in_units(plan, share_limits(reports, groups, alpha))
-
-    return find
+    return PartLimits(reports, _chance_to_miss(plan, together), _range_of(plan))
 
 
 def limits_of_means(
@@ -61,7 +106,7 @@ def limits_of_means(
     spreads: FloatArray,
     noise: FloatArray,
     noise_of_groups: FloatArray | float = 0.0,
-) -> FindLimits:
+) -> PartLimits:
     """Find intervals for the means of numbers.
 
     Parameters
@@ -87,11 +132,9 @@ def limits_of_means(
         spreads / square,
         noise / square,
     )
-
-    def find(groups: Groups) -> Limits:
-        return _in_units(plan, mean_limits(parts, groups, 1.0 - inputs.confidence, noise_of_groups / square))
-
-    return find
+    return PartLimits(
+        parts, 1.0 - inputs.confidence, _range_of(plan), noise_of_groups=noise_of_groups / square
+    )
 
 
 def limits_over_forms(
@@ -102,7 +145,7 @@ def limits_over_forms(
     *,
     together: int,
     within: tuple[float, float],
-) -> FindLimits:
+) -> PartLimits:
     """Find intervals for a figure that is on several forms, whose people are one sample.
 
     Parameters
@@ -120,23 +163,16 @@ def limits_over_forms(
     within : (float, float)
         The least that the figure can be, and its range.
     """
-    alpha = _chance_to_miss(plan, together)
-    lower, reach = within
-    (kind,) = {type(part) for part in known}
-    parts = kind(*(np.concatenate(values) for values in zip(*known, strict=True)))
+    parts = _one_after_another(known)
     unsampled = unsampled_share(plan.strata.sizes, answers, finite=plan.inputs.finite_population)
     parts = parts._replace(unsampled=np.tile(unsampled, len(known)))
+    return PartLimits(parts, _chance_to_miss(plan, together), within, shares)
 
-    def find(groups: Groups) -> Limits:
-        divided = groups.over_forms(shares)
-        found = (
-            share_limits(parts, divided, alpha)
-            if isinstance(parts, Reports)
-            else mean_limits(parts, divided, alpha)
-        )
-        return Limits(*(lower + reach * ends for ends in found))
 
-    return find
+def _one_after_another(each: Sequence[Reports | Means]) -> Reports | Means:
+    """Put what is known of several forms or waves together."""
+    (kind,) = {type(part) for part in each}
+    return kind(*(np.concatenate(values) for values in zip(*each, strict=True)))
 
 
 def _chance_to_miss(plan: Design, together: int) -> float:
@@ -144,6 +180,6 @@ def _chance_to_miss(plan: Design, together: int) -> float:
     return (1.0 - plan.inputs.confidence) / (together if together > 2 else 1)
 
 
-def _in_units(plan: Design, limits: Limits) -> Limits:
+def _range_of(plan: Design) -> tuple[float, float]:
     answers = plan.inputs.answers
-    return Limits(*(answers.lower + answers.range * ends for ends in limits))
+    return answers.lower, answers.range

@@ -21,7 +21,7 @@ _FROM_OTHERS = 5.0  # answers of the whole group that count towards each stratum
 
 
 class Groups(NamedTuple):
-    """What is estimated from which parts (strata, or strata and forms).
+    """What is estimated from which parts (strata, or strata and forms or waves).
 
     Attributes
     ----------
@@ -63,10 +63,10 @@ class Groups(NamedTuple):
         both = np.bincount(entry.ravel(), weights=weights).astype(float)
         return cls(keys // len(codes), number, both, keys % len(codes))
 
-    def over_forms(self, shares: Sequence[FloatArray]) -> Groups:
-        """Divide every stratum into forms, each with its share of the stratum's answers.
+    def divided(self, shares: Sequence[FloatArray]) -> Groups:
+        """Divide every stratum into forms, or waves, each with what it counts in the stratum.
 
-        Parts are then the strata of the first form, those of the second, and so on.
+        Parts are then the strata of the first one, those of the second, and so on.
         """
         places = np.arange(len(shares[0]))[self.at]
         weights = np.concatenate([self.weights * share[places] for share in shares])

@@ -132,25 +132,23 @@ def counts_of_cells(plan: Design, t: int, cells: Sequence[int], questions: tuple
     form = plan.forms[t]
     at = [form.questions.index(name) for name in questions]
     levels = [form.levels[place] for place in at]
-    counts = [0] * math.prod(levels)
-    for cell in cells:
-        row = places_of(cell, form.levels)
-        place = 0
-        for position, number in zip(at, levels, strict=True):
-            place = place * number + row[position]
-        counts[place] += 1
-    entries = table_entries(plan, t, questions)
-    if len(entries) == len(counts):
+    places = np.unravel_index(np.array(cells, dtype=np.int64), form.levels)
+    joint = np.ravel_multi_index([places[position] for position in at], levels)
+    counts: list[int] = np.bincount(joint, minlength=math.prod(levels)).tolist()
+    if len(table_entries(plan, t, questions)) == len(counts):
         return counts
     # the count of yes, or the sum of levels: every level counts as many times as its place
     return [sum(place * number for place, number in enumerate(counts))]
 
 
-def office_budget(plan: Design, stratum: int, t: int) -> float:
-    """Return the budget of the office's noise on all tables of a form; infinite where none is needed."""
+def office_budgets(plan: Design) -> FloatArray:
+    """Return the budget of the office's noise on all tables of each form (columns), by stratum.
+
+    It is infinite where none is needed.
+    """
     forms = plan.problem.forms
     assert forms is not None
-    return float(forms.office_budgets(plan.local_epsilons)[stratum, t])
+    return forms.office_budgets(plan.local_epsilons)
 
 
 def sensitivity(plan: Design, t: int, questions: tuple[str, ...]) -> int:
@@ -198,7 +196,7 @@ def _table_counts(
     """Put counts on their known total, which takes a part of the noise off; that of yes gives that of no."""
     form = plan.forms[t]
     levels = tuple(form.levels[form.questions.index(name)] for name in questions)
-    budgets = np.array([office_budget(plan, i, t) for i in range(len(plan.strata))]) * share
+    budgets = office_budgets(plan)[:, t] * share
     moved = sensitivity(plan, t, questions)
     finite = np.where(np.isinf(budgets), 1.0, budgets)
     noise = np.where(np.isinf(budgets), 0.0, s(point(finite / moved)))

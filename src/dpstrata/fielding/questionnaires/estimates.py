@@ -11,11 +11,13 @@ import numpy as np
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.covariances.covariance import Covariance, covariance_of_questions
+from dpstrata.fielding.intervals.parts import Causes
 from dpstrata.fielding.neighbours import StandIn, find_stand_ins, named_stand_ins
 from dpstrata.fielding.questionnaires.counts import FormCounts, TableCounts
 from dpstrata.fielding.questionnaires.figures import (
     Parts,
     QuestionEstimate,
+    causes_of,
     combined,
     errors_of,
     joined,
@@ -45,6 +47,11 @@ class QuestionnaireEstimation:
         By question, if nobody answered it in some strata: these, and the range of the answers.
     answered : tuple of int
         How many people of each stratum sent a row; nothing for ratios.
+    causes : mapping of str to Causes
+        By question, the variance for the whole population by what makes it err; of several shares half the
+        sum of their variances. Nothing for ratios, numbers, and sums of levels.
+    ratio_of : tuple of (str, str or sequence of str)
+        Of a ratio: its numerator and its denominator, as they were asked for.
     """
 
     rows: tuple[QuestionEstimate, ...]
@@ -52,6 +59,8 @@ class QuestionnaireEstimation:
     notes: tuple[str, ...] = ()
     stand_ins: Mapping[str, tuple[tuple[StandIn, ...], float]] = field(default_factory=dict)
     answered: tuple[int, ...] = ()
+    causes: Mapping[str, Causes] = field(default_factory=dict)
+    ratio_of: tuple[FigureNamed, ...] = ()
     _counted: tuple[Design, Sequence[FormCounts]] | None = field(default=None, repr=False)
 
     @property
@@ -83,7 +92,8 @@ class QuestionnaireEstimation:
         Returns
         -------
         QuestionnaireEstimation
-            The ratios, with standard errors by linearisation.
+            The ratios, with standard errors by linearisation, and intervals made of those of both figures,
+            which never leave what the ratio can be.
 
         Raises
         ------
@@ -103,7 +113,8 @@ class QuestionnaireEstimation:
             raise InputError("ratios are estimated from a questionnaire, got ratios.")
         plan, forms = self._counted
         rows, notes = estimate_ratio(plan, forms, numerator, denominator)
-        return QuestionnaireEstimation(tuple(rows), self.confidence, tuple(notes))
+        asked = (numerator, denominator)
+        return QuestionnaireEstimation(tuple(rows), self.confidence, tuple(notes), ratio_of=asked)
 
     def __repr__(self) -> str:
         return shown_as_text([questions_table(self)], questions_in_words(self))
@@ -117,26 +128,51 @@ def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Questionnai
     questionnaire = plan.inputs.questionnaire
     assert questionnaire is not None
     rows: list[QuestionEstimate] = []
-    stand_ins = {}
+    stand_ins, causes = {}, {}
     ranges = {question.name: question.range for question in questionnaire}
+    split = {question.name for question in questionnaire if _shows_causes(question, forms)}
     for name, crossed, figures in _all_figures(plan, forms):
         for answer, parts in figures:
             rows += [replace(row, crossed=crossed) for row in combined(plan, name, answer, parts)]
         answers = figures[0][1].answers
+        if name in split:
+            causes[name] = _causes(plan, [parts for _, parts in figures])
         if not crossed and not answers.all():
             stand_ins[name] = named_stand_ins(plan, find_stand_ins(plan, answers)), ranges[name]
     answered = np.sum([form.answers for form in forms], axis=0)
     response = check_response(plan, answered)
     said = None if response is None else response.in_words
-    notes = [*([] if said is None else [said]), *few_answers([form.answers for form in forms])]
+    notes = [
+        *([] if said is None else [said]),
+        *few_answers(plan.strata.names, [form.answers for form in forms]),
+    ]
     return QuestionnaireEstimation(
         tuple(rows),
         plan.inputs.confidence,
         tuple(notes),
         stand_ins,
         tuple(answered.tolist()),
-        (plan, forms),
+        causes,
+        _counted=(plan, forms),
     )
+
+
+def _shows_causes(question: Question, forms: Sequence[FormCounts]) -> bool:
+    """Whether counts show a spread: sums show none, and that of numbers is rounding as well."""
+    counted = all(
+        table.counts is not None
+        for form in forms
+        for table in form.tables
+        if question.name in table.questions
+    )
+    return not question.of_kind.averaged or (question.levels is not None and counted)
+
+
+def _causes(plan: Design, figures: Sequence[Parts]) -> Causes:
+    """Split the variance of a question by cause: of several shares half the sum."""
+    each = [causes_of(plan, parts) for parts in figures]
+    factor = 0.5 if len(each) > 1 else 1.0
+    return Causes(*(factor * sum(values) for values in zip(*each, strict=True)))
 
 
 class _Figures(NamedTuple):

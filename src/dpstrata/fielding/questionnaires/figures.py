@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +20,17 @@ import numpy as np
 from dpstrata.designs.record import Design
 from dpstrata.fielding.covariances.covariance import Errors
 from dpstrata.fielding.covariances.shares import Reported, Together
-from dpstrata.fielding.intervals.grouping import added, grouped, with_limits
+from dpstrata.fielding.intervals.grouping import added, reported, with_limits
 from dpstrata.fielding.intervals.means import Means
-from dpstrata.fielding.intervals.of_design import limits_over_forms
+from dpstrata.fielding.intervals.of_design import PartLimits, limits_over_forms
+from dpstrata.fielding.intervals.parts import Causes
 from dpstrata.fielding.intervals.shares import Reports
-from dpstrata.fielding.intervals.tilt import FindLimits
-from dpstrata.fielding.neighbours import find_stand_ins, named_stand_ins
+from dpstrata.fielding.neighbours import borrowed_shares, find_stand_ins, taken_from
 from dpstrata.fielding.questionnaires.counts import TableCounts
 from dpstrata.fielding.questionnaires.rows import odds_in
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.numerics.identity import Same
+from dpstrata.privacy.rows import largest_rounding
 from dpstrata.survey.questionnaires.question import Question
 
 
@@ -54,6 +57,9 @@ class QuestionEstimate:
         Whether it is a combination of answers to several questions.
     taken_from : str
         Of a stratum in which nobody answered the question: the one whose result it takes.
+    largest_bias : float or None
+        The largest error that strata without an answer to the question can make in it: the share of its
+        people who are in such strata, times the range of the figure. ``None`` for ratios with such strata.
     """
 
     question: str
@@ -67,6 +73,7 @@ class QuestionEstimate:
     answers: int
     crossed: bool = False
     taken_from: str = ""
+    largest_bias: float | None = 0.0
 
 
 class Parts(NamedTuple):
@@ -75,7 +82,7 @@ class Parts(NamedTuple):
     estimates: FloatArray
     variances: FloatArray
     answers: IntArray
-    limits: FindLimits
+    limits: PartLimits
     on_forms: Sequence[tuple[FloatArray, OnForm]]
     """The forms that it is from, each with its share of the answers of every stratum."""
 
@@ -88,6 +95,9 @@ class OnForm(NamedTuple):
     answers: IntArray
     known: Reports | Means
     """The same for intervals, which take the strata to be finite where they are joined."""
+    device: FloatArray
+    """Variance that replaced rows, and rounding to levels, add; the office's noise adds the next."""
+    office: FloatArray
     levels: int = 1
     """Of a share: how many shares there are."""
     spread: FloatArray | None = None
@@ -126,28 +136,60 @@ def joined(
 
 
 def stretches(plan: Design, t: int) -> FloatArray:
-    """Return r = K/y of a form in every stratum, with the odds that rows were really replaced with."""
+    """Return r = K/y of a form in every stratum, with the odds that rows were really replaced with.
+
+    Once for a form, because every figure asks for them.
+    """
+    return _stretches(Same(plan), t)
+
+
+@lru_cache(maxsize=256)
+def _stretches(same: Same, t: int) -> FloatArray:
+    plan: Design
+    (plan,) = same.things  # type: ignore[assignment]
     cells = plan.forms[t].cells
     if plan.inputs.device_epsilon is not None:
-        return np.full(len(plan.strata), cells / float(odds_in(plan, 0)))
-    return np.array([cells / float(odds_in(plan, i)) for i in range(len(plan.strata))])
+        return read_only(np.full(len(plan.strata), cells / float(odds_in(plan, 0))))
+    return read_only(np.array([cells / float(odds_in(plan, i)) for i in range(len(plan.strata))]))
 
 
 def share_on(plan: Design, t: int, answers: IntArray, table: TableCounts, place: int) -> OnForm:
-    """Return the share of one level (or of one combination), and its variance.
-
-    What is reported is taken to be at least as random as replaced rows make it.
-    """
+    """Return the share of one level (or of one combination), and its variance."""
     assert table.counts is not None
     r, m, k = stretches(plan, t), np.maximum(answers, 1.0), table.counts.shape[1]
-    least = r / (1.0 + r) / k
+    least, office = r / (1.0 + r) / k, (1.0 - 1.0 / k) * table.noise
     reported = table.counts[:, place] / m
-    inside = np.clip(reported, least, least + 1.0 / (1.0 + r))
-    seen = inside * (1.0 - inside) / np.maximum(m - 1.0, 1.0)
-    office = (1.0 - 1.0 / k) * table.noise
     known = Reports(table.counts[:, place], m, np.ones(len(m)), least, 1.0 / (1.0 + r), office)
-    variances = (1.0 + r) ** 2 * (seen + office / m**2)
-    return OnForm((reported - least) * (1.0 + r), variances, answers, known, k)
+    seen = _reported_variances(known, plan.strata.sizes * (answers > 0))
+    shares, of_office = (reported - least) * (1.0 + r), (1.0 + r) ** 2 * office / m**2
+    # r (p (1 − 2/k) + 1/k) + r² (k − 1)/k², which is ((k − 1)/k) r (2 + r) over all shares together
+    device = r * (shares * (1.0 - 2.0 / k) + 1.0 / k) + r**2 * (k - 1.0) / k**2
+    return OnForm(shares, (1.0 + r) ** 2 * seen + of_office, answers, known, device / m, of_office, k)
+
+
+def _reported_variances(known: Reports, sizes: IntArray) -> FloatArray:
+    r"""Estimate the variance of the share that is reported in every stratum, without the office's noise.
+
+    Notes
+    -----
+    :math:`(\lambda (1 - \lambda) + v/m^2)/(m - 1)` is unbiased, but may be below what replaced rows alone
+    make it. Taking at least that in every stratum would give too much on the whole. So what strata have above
+    it is scaled to what the unbiased figures, weighted by the squares of the sizes, add up to. Where the
+    office's noise varies more than any single answer can, this figure is mostly noise and would decide on the
+    factor of all others: there the largest variance that is possible is taken, which is small beside it.
+    """
+    m, q, others = known.answers, known.floor, np.maximum(known.answers - 1.0, 1.0)
+    reported = known.counts / m
+    inside = np.clip(reported, q, q + known.slope)
+    floor = q * (1.0 - q) / m
+    above = inside * (1.0 - inside) / others - floor
+    unbiased = (reported * (1.0 - reported) + known.noise / m**2) / others
+    drowned = known.noise > 0.25 * m**2
+    largest = np.clip(0.5, q, q + known.slope)
+    squares = np.where(drowned, 0.0, sizes.astype(float) ** 2)
+    total, most = float(squares @ (unbiased - floor)), float(squares @ above)
+    scaled = floor + above * (max(total, 0.0) / most if most > 0 else 0.0)
+    return np.where(drowned, largest * (1.0 - largest) / m, scaled)
 
 
 def mean_on(plan: Design, question: Question, t: int, answers: IntArray, table: TableCounts) -> OnForm:
@@ -167,20 +209,21 @@ def mean_on(plan: Design, question: Question, t: int, answers: IntArray, table: 
         seen = _planned(plan, question, levels, r) / (1.0 + r) ** 2 / m
         office = table.noise / (levels - 1.0) ** 2
     share = (reported - 0.5) * (1.0 + r) + 0.5
-    variance = (1.0 + r) ** 2 * (seen + office / m**2)
-    spread = spread_of(plan, question)
-    if table.counts is not None:
-        spread = _spread_shown((1.0 + r) ** 2 * seen * m, share, r, ((at - 0.5) ** 2).mean())
-    if (
-        question.kind == "number"
-    ):  # as much of it may be due to rounding, of which asking everyone takes nothing
-        spread = np.maximum(spread - 0.25 / (levels - 1.0) ** 2, 0.0)
+    of_office = (1.0 + r) ** 2 * office / m**2
+    variance = (1.0 + r) ** 2 * seen + of_office
+    if table.counts is None:
+        spread = _planned_spread(plan, question, levels)
+    else:  # as much of it may be rounding, of which asking everyone takes nothing
+        shown = _spread_shown((1.0 + r) ** 2 * seen * m, share, r, ((at - 0.5) ** 2).mean())
+        spread = np.maximum(shown - (largest_rounding(levels) if question.levels is None else 0.0), 0.0)
     noise = np.maximum(variance - spread / m, 0.0)
     return OnForm(
         (question.lower or 0.0) + question.range * share,
         question.range**2 * variance,
         answers,
         Means(share, m, np.ones(len(m)), spread, noise),
+        question.range**2 * np.maximum(noise - of_office, 0.0),
+        question.range**2 * of_office,
         spread=question.range**2 * spread,
     )
 
@@ -199,9 +242,10 @@ def _planned(plan: Design, question: Question, levels: int, r: FloatArray) -> Fl
     return plan.inputs.spreads_in(plan.strata).in_row(_place(plan, question), levels).at(r)
 
 
-def spread_of(plan: Design, question: Question) -> FloatArray:
-    """Return S² as the design knows it, in squared ranges."""
-    return np.asarray(plan.inputs.spreads_in(plan.strata).variances[:, _place(plan, question)])
+def _planned_spread(plan: Design, question: Question, levels: int) -> FloatArray:
+    """Return S² of true answers as the design knows it, in squared ranges, without what may be rounding."""
+    spreads, place = plan.inputs.spreads_in(plan.strata), _place(plan, question)
+    return np.asarray(spreads.variances[:, place] - spreads.rounding(place, levels))
 
 
 def _place(plan: Design, question: Question) -> int:
@@ -210,26 +254,42 @@ def _place(plan: Design, question: Question) -> int:
 
 
 def combined(plan: Design, question: str, answer: str, parts: Parts) -> Iterator[QuestionEstimate]:
-    """Put strata together to the whole, the domains and themselves."""
+    """Put strata together to what is reported: the whole, the domains and themselves."""
     stand_ins = find_stand_ins(plan, parts.answers)
-    named = {each.stratum: each.neighbour for each in named_stand_ins(plan, stand_ins)}
-    for place, groups, limits in with_limits(plan, stand_ins, parts.limits):
+    for place, groups, limits in with_limits(plan, reported(plan, stand_ins), parts.limits):
         figures = (
             groups.add(groups.weights * parts.estimates[groups.at]),
             np.sqrt(groups.add(groups.weights**2 * parts.variances[groups.at])),
             *limits,
             added(place.codes, groups.number, parts.answers),
         )
-        instead = named if place.column == "stratum" else {}
-        for label, *figure in zip(place.labels, *(each.tolist() for each in figures), strict=True):
+        borrowed = borrowed_shares(plan, parts.answers, place.codes, groups.number)
+        instead = taken_from(stand_ins, parts.answers, place.codes, place.labels)
+        columns = (place.labels, parts.limits.within[1] * borrowed, *figures)
+        rows = zip(*(np.asarray(each).tolist() for each in columns), strict=True)
+        for i, (label, bias, *figure) in enumerate(rows):
             row = QuestionEstimate(question, answer, place.column, label, *figure)
-            yield replace(row, taken_from=instead[label]) if label in instead else row
+            yield replace(row, taken_from=instead.get(i, ""), largest_bias=bias)
+
+
+def causes_of(plan: Design, parts: Parts) -> Causes:
+    """Split the variance of a figure of the whole population by what makes it err."""
+    _, whole = reported(plan, find_stand_ins(plan, parts.answers))[0]
+
+    def added_up(variances: FloatArray) -> float:
+        return float(whole.add(whole.weights**2 * variances[whole.at])[0])
+
+    device, office = (
+        added_up(np.sum([w**2 * getattr(form, name) for w, form in parts.on_forms], axis=0))
+        for name in ("device", "office")
+    )
+    return Causes.of(added_up(parts.variances), max(device, 0.0), office)
 
 
 def errors_of(plan: Design, figures: Sequence[Parts]) -> Errors:
     """Say what makes the figures of one question, or of one cross-table, err together."""
     stand_ins = find_stand_ins(plan, figures[0].answers)
-    groups = tuple(each for _, each in grouped(plan, stand_ins))
+    groups = tuple(each for _, each in reported(plan, stand_ins))
     variances = np.stack([parts.variances for parts in figures])
     if len(figures) == 1:
         return Errors(groups, variances)

@@ -34,8 +34,8 @@ class RawRow(NamedTuple):
 
 def read_forms(sample: Path, plan: Design) -> list[int]:
     """Read which form everyone in a sample was dealt."""
-    table = read_table(sample)
-    require_columns(table.source, table.columns, FORM)
+    table = read_table(sample, about_people=True)
+    require_columns(table.source, table.columns, FORM, about_people=True)
     return _numbers(table, FORM, len(plan.forms), "the number of a form")
 
 
@@ -47,7 +47,8 @@ def read_rows(
     Nor does a row count in which a question was left blank, unless it may be. A file with a column ``cell``
     has what devices sent; any other has a column for each question.
     """
-    table = read_table(path, sheet=sheet)
+    table = read_table(path, sheet=sheet, about_people=True)
+    _require_dealt(table, forms)
     assert plan.inputs.questionnaire is not None
     names = [question.name for question in plan.inputs.questionnaire]
     if CELL in table.columns:
@@ -59,7 +60,7 @@ def read_rows(
                 where=table.source,
             )
         return _cells(table, plan, forms)
-    require_columns(table.source, table.columns, *names, sheets=table.sheets)
+    require_columns(table.source, table.columns, *names, sheets=table.sheets, about_people=True)
     asked = [form_of(plan, number) for number in range(1, len(plan.forms) + 1)]
     wrong: dict[str, list[int]] = {}
     rows = [
@@ -69,11 +70,27 @@ def read_rows(
     if wrong:
         named = {question.name: question for question in plan.inputs.questionnaire}
         said = [
-            f"column {name!r}, {table.places(places)}: the answer must be {named[name].answers}"
+            f"column {name!r}, {table.places(places)}: the answer must be "
+            f"{named[name].of_kind.written(named[name])}"
             for name, places in wrong.items()
         ]
         raise InputError(f"{table.source}: {'; '.join(said)}.", where=table.source)
     return rows
+
+
+def _require_dealt(table: Table, forms: Sequence[int | None]) -> None:
+    """Refuse a form other than the one that a person was dealt, where the file has a column for it."""
+    wrong = [
+        row
+        for row, (cell, form) in enumerate(zip(table.columns.get(FORM, ()), forms, strict=False))
+        if form is not None and text_of(cell) != "" and _whole(text_of(cell)) != form
+    ]
+    if wrong:
+        raise InputError(
+            f"{table.source}: column {FORM!r}, {table.places(wrong)}: the form must be the one that this "
+            "person was dealt in the sample.",
+            where=table.source,
+        )
 
 
 def _cells(table: Table, plan: Design, forms: Sequence[int | None]) -> Sequence[Row | None]:

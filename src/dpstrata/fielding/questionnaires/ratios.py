@@ -10,6 +10,9 @@ scores a, stretched around their plain average, is unbiased, and has the varianc
 Tables of one form are about the same people, and what they have in common is not known: their standard errors
 are added up, which is the most that it can be. Forms are about different people of one sample; without the
 last term, which needs both figures in one table, their variances add up to no less than the true one.
+
+Intervals are made of those of both figures (:mod:`dpstrata.fielding.intervals.ratios`), and never leave what
+ratios can be: 0 to 1 for a part of the denominator. More than half of it is one less the rest.
 """
 
 from __future__ import annotations
@@ -17,21 +20,27 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.intervals.grouping import added, grouped
-from dpstrata.fielding.neighbours import find_stand_ins
+from dpstrata.fielding.intervals.grouping import added, reported
+from dpstrata.fielding.intervals.ratios import Bounded, ratio_limits
+from dpstrata.fielding.intervals.shares import Reports
+from dpstrata.fielding.intervals.tilt import Groups, Limits
+from dpstrata.fielding.neighbours import borrowed_shares, find_stand_ins, named_stand_ins
 from dpstrata.fielding.questionnaires.counts import FormCounts, TableCounts
 from dpstrata.fielding.questionnaires.figures import (
+    OnForm,
     QuestionEstimate,
+    joined,
     mean_on,
     stretches,
 )
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.words.question_estimates import ratio_left_out, ratio_name
 
@@ -52,10 +61,15 @@ class _Figure(NamedTuple):
     def name(self) -> str:
         return " by ".join(question.name for question in self.questions)
 
+    @property
+    def averaged(self) -> bool:
+        """Whether it is the mean of a question, and not a share."""
+        return len(self.questions) == 1 and self.questions[0].of_kind.averaged
+
     def scores(self, levels: Sequence[int]) -> FloatArray:
         """Return the score of every combination of answers to its questions."""
-        (question, *others) = self.questions
-        if question.of_kind.averaged and not others:
+        question = self.questions[0]
+        if self.averaged:
             return np.array(
                 [float(question.of_kind.answer_at(question, place, levels[0])) for place in range(levels[0])]
             )
@@ -89,35 +103,98 @@ def estimate_ratio(
 ) -> tuple[list[QuestionEstimate], list[str]]:
     """Estimate a ratio wherever its denominator is known well enough, and say where it is not."""
     over, under = (_named(plan, forms, each) for each in (numerator, denominator))
-    top, bottom = _Scored(plan, forms, over), _Scored(plan, forms, under)
+    ratio = _Ratio(_Scored(plan, forms, over), _Scored(plan, forms, under))
     question, answer = ratio_name(over.name, over.answers, under.name, under.answers)
-    people = np.minimum(top.people, bottom.people)
+    people = np.minimum(ratio.top.people, ratio.bottom.people)
+    stand_ins = find_stand_ins(plan, people)
+    named = {each.stratum: each.neighbour for each in named_stand_ins(plan, stand_ins)}
+    places, groups = zip(*reported(plan, stand_ins), strict=True)
+    figures = ratio.of(Groups.joined(groups, len(people)))
+    codes = [(place.codes, len(place.labels)) for place in places]
+    answers = np.concatenate([added(*each, people) for each in codes])
+    borrowed = np.concatenate([borrowed_shares(plan, people, *each) for each in codes])
+    columns = zip(*(values.tolist() for values in (borrowed, *figures, answers)), strict=True)
     rows, left_out = [], []
-    for place, groups in grouped(plan, find_stand_ins(plan, people)):
-        at = np.arange(len(people))[groups.at]
-        one = np.ones(len(at))
-        y, x = (groups.add(groups.weights * each.estimates[at]) for each in (top, bottom))
-        spread = groups.add(groups.weights**2 * _variances([(bottom, one)], at))
-        given = np.sqrt(spread) < MOST_CV * np.abs(x)
-        ratios = np.divide(y, x, out=np.zeros_like(y), where=given)
-        together = _variances([(top, one), (bottom, -ratios[groups.codes])], at)
-        errors = np.sqrt(groups.add(groups.weights**2 * together))
-        answers = added(place.codes, groups.number, people).tolist()
-        for i, label in enumerate(place.labels):
-            if not given[i]:
-                left_out.append((place.column, label))
-                continue
-            ratio, error = float(ratios[i]), float(errors[i] / abs(x[i]))
-            reach = plan.inputs.z * error
-            figures = ratio, error, ratio - reach, ratio + reach, answers[i]
-            rows.append(QuestionEstimate(question, answer, place.column, label, *figures))
+    labels = [(place.column, label) for place in places for label in place.labels]
+    for where, (part, known, *found) in zip(labels, columns, strict=True):
+        if not known:
+            left_out.append(where)
+            continue
+        instead = named.get(where[1], "") if where[0] == "stratum" else ""
+        row = QuestionEstimate(question, answer, *where, *found)
+        rows.append(replace(row, taken_from=instead, largest_bias=None if part else 0.0))
     return rows, ratio_left_out(question, answer, left_out, MOST_CV)
+
+
+class _Ratio:
+    """Two figures, and what their ratio can be."""
+
+    def __init__(self, top: _Scored, bottom: _Scored) -> None:
+        self.top, self.bottom = top, bottom
+        tables = {id(piece.table): piece.scores for piece in bottom.pieces}
+        both = [(piece.scores, tables[id(piece.table)]) for piece in top.pieces if id(piece.table) in tables]
+        if both:
+            over, under = both[0]
+        else:  # any answers can go together
+            over, under = np.meshgrid(top.pieces[0].scores, bottom.pieces[0].scores)
+        self.range = _range(over.ravel(), under.ravel())
+        self.rest: _Scored | None = None
+        shares = top.averaged is None and bottom.averaged is None
+        alike = len(both) == len(top.pieces) == len(bottom.pieces)
+        if shares and alike and all((y <= x).all() for y, x in both):
+            self.rest = bottom.without(top)
+
+    def of(self, groups: Groups) -> tuple[BoolArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return for groups of strata where it is known well enough, the ratio, its error and its limits."""
+        one, under = np.ones(groups.number), self.bottom.bounded(groups)
+        y, x = self.top.of(groups), under.estimates
+        spread = np.sqrt(self._variance(groups, [(self.bottom, one)]))
+        given = spread < MOST_CV * np.abs(x)
+        ratios = np.divide(y, x, out=np.zeros_like(y), where=given)
+        apart = np.sqrt(self._variance(groups, [(self.top, one), (self.bottom, -ratios)]))
+        errors = np.divide(apart, np.abs(x), out=np.zeros_like(x), where=given)
+        lower, upper = self._limits(groups, self.top, under, ratios)
+        if self.rest is not None:
+            less, more = self._limits(groups, self.rest, under, 1.0 - ratios)
+            lower = np.where(ratios > 0.5, 1.0 - more, lower)
+            upper = np.where(ratios > 0.5, 1.0 - less, upper)
+        return given, ratios, errors, np.clip(lower, *self.range), np.clip(upper, *self.range)
+
+    def _limits(self, groups: Groups, top: _Scored, under: Bounded, ratios: FloatArray) -> Limits:
+        """Find intervals of the ratio of a figure to the denominator, as if it could be any number."""
+        one, side = np.ones(groups.number), np.where(ratios < 0, -1.0, 1.0)
+        sds = [np.sqrt(self._variance(groups, [(each, one)])) for each in (top, self.bottom)]
+        factor = np.divide(sds[0], sds[1], out=np.zeros_like(one), where=sds[1] > 0)
+        apart = self._variance(groups, [(top, one), (self.bottom, -side * factor)])
+        # of y and x with the same variance v, y − x has 2v(1 − correlation)
+        twice = 2.0 * sds[0] ** 2
+        found = np.divide(twice - apart, twice, out=np.zeros_like(one), where=twice > 0)
+        upside = np.where(under.estimates < 0, -1.0, 1.0)
+        over = top.bounded(groups).times(upside)
+        return ratio_limits(over, under.times(upside), side * np.clip(found, -1.0, 1.0))
+
+    def _variance(self, groups: Groups, figures: Sequence[tuple[_Scored, FloatArray]]) -> FloatArray:
+        """Return the variance of a sum of figures, each times a factor by group."""
+        at = np.arange(len(self.top.people))[groups.at]
+        each = _variances([(figure, factor[groups.codes]) for figure, factor in figures], at)
+        return groups.add(groups.weights**2 * each)
+
+
+def _range(over: FloatArray, under: FloatArray) -> tuple[float, float]:
+    """Return the least and the largest ratio of the means of two scores, given both of every answer."""
+    if under.max() <= 0:
+        over, under = -over, -under
+    if under.min() < 0:
+        return -math.inf, math.inf
+    some = under > 0
+    ratios = over[some] / under[some]
+    lower = -math.inf if (over[~some] < 0).any() else float(ratios.min())
+    return lower, math.inf if (over[~some] > 0).any() else float(ratios.max())
 
 
 def _named(plan: Design, forms: Sequence[FormCounts], named: FigureNamed) -> _Figure:
     """Find a figure, or say which there are."""
-    name, answers = named
-    answers = (answers,) if isinstance(answers, str) else tuple(answers)
+    name, answers = _pair(named)
     questionnaire = plan.inputs.questionnaire
     assert questionnaire is not None
     known: dict[str, tuple[Question, ...]] = {question.name: (question,) for question in questionnaire}
@@ -128,7 +205,7 @@ def _named(plan: Design, forms: Sequence[FormCounts], named: FigureNamed) -> _Fi
         raise InputError(f"a ratio must be of questions that are estimated, got {name!r}.")
     figure = _Figure(known[name], answers)
     listed = ["mean"]
-    if len(figure.questions) > 1 or not figure.questions[0].of_kind.averaged:
+    if not figure.averaged:
         tables = [table for form in forms for table in form.tables]
         listed = next(
             combinations(
@@ -141,25 +218,68 @@ def _named(plan: Design, forms: Sequence[FormCounts], named: FigureNamed) -> _Fi
     if wrong or not answers or len(set(answers)) < len(answers):
         got = repr(wrong[0]) if wrong else "an answer twice" if answers else "none"
         raise InputError(f"the answers of {name!r} in a ratio must be among {', '.join(listed)}, got {got}.")
+    unclear = [answer for answer in answers if listed.count(answer) > 1]
+    if unclear:
+        raise InputError(
+            f"the answers of {name!r} in a ratio must name one combination each, got {unclear[0]!r}, which "
+            "names several; use categories without ' and '."
+        )
     return figure
+
+
+def _pair(named: object) -> tuple[str, tuple[str, ...]]:
+    """Read the question and the answers of a figure as they were given."""
+    match named:
+        case str(name), str(answer):
+            return name, (answer,)
+        case str(name), [*given]:
+            answers = tuple(answer for answer in given if isinstance(answer, str))
+            if len(answers) == len(given):
+                return name, answers
+    raise InputError(
+        "a figure of a ratio must be a question and its answer, or several answers, such as "
+        "('smokes', 'yes')."
+    )
 
 
 class _Scored:
     """A figure in every stratum, from all forms that it is on."""
 
     def __init__(self, plan: Design, forms: Sequence[FormCounts], figure: _Figure) -> None:
-        self.plan, self.figure = plan, figure
-        self.pieces = [
-            _Piece(plan, t, form, table, scores, figure)
-            for t, form in enumerate(forms)
-            for table in form.tables
-            if (scores := figure.on(table)) is not None
-        ]
+        self._put(
+            plan,
+            [
+                _Piece(plan, t, form.answers, table, scores, figure.questions[0])
+                for t, form in enumerate(forms)
+                for table in form.tables
+                if (scores := figure.on(table)) is not None
+            ],
+            figure.questions[0] if figure.averaged else None,
+        )
+
+    def _put(self, plan: Design, pieces: list[_Piece], averaged: Question | None) -> None:
+        self.plan, self.pieces, self.averaged = plan, pieces, averaged
         self.people = np.sum([piece.answers for piece in self.pieces], axis=0)
         self.weights = [piece.answers / np.maximum(self.people, 1) for piece in self.pieces]
         self.estimates = np.sum(
             [w * piece.estimates for w, piece in zip(self.weights, self.pieces, strict=True)], axis=0
         )
+
+    def without(self, part: _Scored) -> _Scored:
+        """Return the share of those who are in this one and not in a part of it, from the same tables."""
+        rest = object.__new__(_Scored)
+        pairs = zip(self.pieces, part.pieces, strict=True)
+        rest._put(self.plan, [piece.with_scores(piece.scores - other.scores) for piece, other in pairs], None)
+        return rest
+
+    def of(self, groups: Groups) -> FloatArray:
+        """Return it for groups of strata."""
+        return groups.add(groups.weights * self.estimates[groups.at])
+
+    def bounded(self, groups: Groups) -> Bounded:
+        """Return it for groups of strata, with its limits."""
+        parts = joined(self.plan, [piece.on_form() for piece in self.pieces], question=self.averaged)
+        return Bounded(self.of(groups), parts.limits(groups))
 
     def weighted(self) -> Iterator[tuple[_Piece, FloatArray]]:
         """Return its parts with their weights by stratum."""
@@ -170,16 +290,38 @@ class _Piece:
     """A figure on one table of one form."""
 
     def __init__(
-        self, plan: Design, t: int, form: FormCounts, table: TableCounts, scores: FloatArray, figure: _Figure
+        self, plan: Design, t: int, answers: IntArray, table: TableCounts, scores: FloatArray, first: Question
     ) -> None:
-        self.plan, self.t, self.answers, self.table, self.scores = plan, t, form.answers, table, scores
-        self.r, self.m = stretches(plan, t), np.maximum(form.answers, 1.0)
+        self.plan, self.t, self.answers, self.table, self.scores = plan, t, answers, table, scores
+        self.first, self.r, self.m = first, stretches(plan, t), np.maximum(answers, 1.0)
         if table.counts is None:  # a sum of levels says no more than its mean
-            self.mean = mean_on(plan, figure.questions[0], t, form.answers, table)
+            self.mean = mean_on(plan, first, t, answers, table)
             self.estimates = self.mean.estimates
         else:
             middle = scores.mean()
             self.estimates = (table.counts @ scores / self.m - middle) * (1.0 + self.r) + middle
+
+    def with_scores(self, scores: FloatArray) -> _Piece:
+        """Return another figure on the same table."""
+        return _Piece(self.plan, self.t, self.answers, self.table, scores, self.first)
+
+    def on_form(self) -> OnForm:
+        """Return it with what its interval needs."""
+        if self.first.of_kind.averaged and not np.isin(self.scores, (0.0, 1.0)).all():
+            return mean_on(self.plan, self.first, self.t, self.answers, self.table.about(self.first.name))
+        assert self.table.counts is not None
+        kept = 1.0 / (1.0 + self.r)
+        office = self.table.noise * ((self.scores - self.scores.mean()) ** 2).sum()
+        known = Reports(
+            self.table.counts @ self.scores,
+            self.m,
+            np.ones(len(self.m)),
+            (1.0 - kept) * self.scores.mean(),
+            kept,
+            office,
+        )
+        none = np.zeros(len(self.m))
+        return OnForm(self.estimates, none, self.answers, known, none, none)
 
     def variances(self, scores: FloatArray, at: IntArray) -> FloatArray:
         """Return the variance of the mean of other scores in some strata, as if these were endless."""

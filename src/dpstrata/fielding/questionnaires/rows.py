@@ -61,7 +61,9 @@ def noise_row(
     form : int
         Which form they got, from 1 on.
     answers : mapping
-        An answer to every question of the form.
+        An answer to every question of the form, and to no other. A blank is ``"no answer"``; an empty text,
+        ``None``, or leaving the question out of the mapping is the same. It is refused where the question
+        may not be left blank.
     source : callable
         Returns as many random bytes as it is asked for; by default those of the operating system. Others are
         for tests alone: whoever knows the bytes knows the answers.
@@ -92,6 +94,7 @@ def noise_row(
     >>> row = dps.noise_row(plan, "north", 1, {"smokes": "no", "drinks": "yes"})
     >>> sorted(row.answers)
     ['drinks', 'smokes']
+    >>> row = dps.noise_row(plan, "north", 1, {"smokes": "no", "drinks": ""})  # the second is left blank
     """
     questions, asked = form_of(plan, form)
     if not isinstance(answers, Mapping):
@@ -132,9 +135,12 @@ def odds_in(plan: Design, place: int) -> Fraction:
 def share_in(question: Question, answer: Any, where: str) -> Fraction:
     """Return where an answer lies between the first level and the last; ``where`` begins the message."""
     plain = answer is None or isinstance(answer, str | Real) or np.ndim(answer) == 0
-    share = question.of_kind.share_of(question, answer) if plain else None
+    try:
+        share = question.of_kind.share_of(question, answer) if plain else None
+    except ValueError:  # a number too long to be written
+        share = None
     if share is None:
-        raise InputError(f"{where}: the answer must be {question.answers}.")
+        raise InputError(f"{where}: the answer must be {question.of_kind.written(question)}.")
     return share
 
 

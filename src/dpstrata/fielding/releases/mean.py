@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,13 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_numbers, read_people, read_present_numbers
 from dpstrata.fielding.covariances.covariance import Errors
-from dpstrata.fielding.estimators import Estimates, Estimation, estimates_of, estimation_of
+from dpstrata.fielding.estimators import Estimates, Estimation
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.intervals.grouping import added
 from dpstrata.fielding.intervals.of_design import limits_of_means
 from dpstrata.fielding.intervals.tilt import Groups
-from dpstrata.fielding.neighbours import find_stand_ins, named_stand_ins
+from dpstrata.fielding.neighbours import FigureStandIns, borrowed_shares, named_stand_ins
+from dpstrata.fielding.releases.combining import estimates_of, estimation_of, notes_on
 from dpstrata.fielding.releases.sums import (
     SumsFielding,
     answer_counts,
@@ -95,6 +96,10 @@ class MeanFielding(SumsFielding):
                 float(answers.lower + answers.range * share),
                 int(m[each.strata].sum()),
             )
+        named = {(each.column, each.group) for each in grids}
+        for figure in plan.figures:
+            if (figure.column, figure.group) not in named:
+                row(figure.column, figure.group, None, 0)
         if STRATUM not in columns[COLUMN]:
             for name, count in zip(plan.strata.names, counts, strict=True):
                 row(STRATUM, name, None, count)
@@ -145,53 +150,86 @@ def estimate_from_figures(
     if len(rows) < len(columns) or set(rows) != {*wanted, *strata}:
         raise InputError("there must be one row for every figure and every stratum of the design.")
     counts = answer_counts(plan, [answers[rows[key]] for key in strata])
-    values = np.array([_number(means[rows[key]]) for key in wanted])
-    if not np.all(np.isfinite(values)):
-        raise InputError("every published figure must be a number.")
+    every = _read_figures(plan, counts, np.array([_number(means[rows[key]]) for key in wanted]))
+    best = min(every, key=lambda each: float(each.shares**2 @ each.noise))
+    all_strata = find_partitions(plan.strata, plan.inputs)[0]
+    of_whole = np.array([best.shares @ best.means]), np.array([best.shares**2 @ best.noise])
+    (whole,) = _estimates(plan, all_strata, best.in_whole, *of_whole, counts)
+    own = [each for each in every if each.part.column is not None]
+    domains = [
+        row
+        for each in own
+        for row in replace(
+            _estimates(plan, each.part, each.groups, each.means, each.noise, counts),
+            taken_from=each.taken_from,
+        )
+    ]
+    found = estimation_of(plan, whole, (), tuple(domains), notes_on(plan, counts))
+    errors = (
+        Errors((best.in_whole, *(each.groups for each in own)), _variances(plan, counts)[None]),
+        Errors((_noise_in(every, best),), np.concatenate([each.noise for each in every])[None]),
+    )
+    return replace(found, stand_ins=named_stand_ins(plan, best.stand_ins.strata), errors=errors)
+
+
+class _Figures(NamedTuple):
+    """The figures of one column; a group without an answer takes that of another."""
+
+    part: Partition
+    stand_ins: FigureStandIns
+    groups: Groups
+    """What strata count in each."""
+    shares: FloatArray
+    """What each counts in the whole."""
+    means: FloatArray
+    noise: FloatArray
+
+    @property
+    def in_whole(self) -> Groups:
+        """What strata count in the whole, if it is made of these figures."""
+        weights = self.groups.weights * self.shares[self.groups.codes]
+        some = np.flatnonzero(weights)
+        return Groups(np.zeros(len(some), dtype=np.int64), 1, weights[some], np.asarray(self.groups.at)[some])
+
+    @property
+    def taken_from(self) -> dict[int, str]:
+        """The groups that others take the figure of, by place."""
+        return {
+            place: self.part.groups[other]
+            for place, other in enumerate(self.stand_ins.groups.tolist())
+            if other != place
+        }
+
+
+def _read_figures(plan: Design, counts: IntArray, values: FloatArray) -> list[_Figures]:
+    """Put published figures together with the noise that they have."""
     one = NoisedOnce.of(plan.problem)
     strengths = strengths_after_field(one, one.strengths_at(plan.sample_sizes), counts)
-    partitions = find_partitions(plan.strata, plan.inputs)
-    parts = published(partitions)
-    noise = [2.0 / strength**2 for strength in strengths]
-    means_of = np.split(values, _places(parts)[1])
-    shares = [part.populations / plan.strata.population for part in parts]
-    best = min(range(len(parts)), key=lambda i: float(shares[i] ** 2 @ noise[i]))
-    of_whole = np.array([shares[best] @ means_of[best]]), np.array([shares[best] ** 2 @ noise[best]])
-    (whole,) = _estimates(plan, partitions[0], *of_whole, counts)
-    domains = [
-        each
-        for part, mean, variance in zip(parts, means_of, noise, strict=True)
-        if part.column is not None
-        for each in _estimates(plan, part, mean, variance, counts)
-    ]
-    found = estimation_of(plan, whole, (), tuple(domains), counts)
-    stand_ins = find_stand_ins(plan, counts)
-    grouped = [partitions[0], *(part for part in parts if part.column is not None)]
-    errors = (
-        Errors(tuple(_groups(plan, part, stand_ins) for part in grouped), _variances(plan, counts)[None]),
-        Errors((_noise_in(parts, best, shares[best]),), np.concatenate(noise)[None]),
-    )
-    return replace(found, stand_ins=named_stand_ins(plan, stand_ins), errors=errors)
+    parts = published(find_partitions(plan.strata, plan.inputs))
+    found = []
+    for part, means, strength in zip(parts, one.split(values), strengths, strict=True):
+        stand_ins = FigureStandIns.of(part.codes, len(part.groups), counts)
+        if not np.all(np.isfinite(means[stand_ins.groups])):
+            raise InputError("every published figure must be a number.")
+        weights = stand_ins.weights(part.codes, plan.strata.sizes)
+        taken = means[stand_ins.groups], 2.0 / strength[stand_ins.groups] ** 2
+        found.append(_Figures(part, stand_ins, *weights, *taken))
+    return found
 
 
-def _noise_in(parts: Sequence[Partition], best: int, shares: FloatArray) -> Groups:
+def _noise_in(columns: Sequence[_Figures], best: _Figures) -> Groups:
     """Say which figures, each with noise of its own, the whole and every domain are made of."""
-    places = np.split(*_places(parts))
-    own = [at for part, at in zip(parts, places, strict=True) if part.column is not None]
+    starts = np.cumsum([0, *(len(each.means) for each in columns)])
+    of_whole = starts[[each is best for each in columns].index(True)] + np.arange(len(best.means))
+    own = [
+        start + each.stand_ins.groups
+        for start, each in zip(starts[:-1], columns, strict=True)
+        if each.part.column is not None
+    ]
     domains = np.concatenate([np.zeros(0, dtype=np.int64), *own])
-    codes = np.concatenate([np.zeros(len(shares), dtype=np.int64), 1 + np.arange(len(domains))])
-    weights = np.concatenate([shares, np.ones(len(domains))])
-    return Groups(codes, 1 + len(domains), weights, np.concatenate([places[best], domains]))
-
-
-def _places(parts: Sequence[Partition]) -> tuple[IntArray, IntArray]:
-    """Return the places of all figures, and where those of the next column begin."""
-    ends = np.cumsum([len(part.groups) for part in parts])
-    return np.arange(ends[-1]), ends[:-1]
-
-
-def _groups(plan: Design, part: Partition, stand_ins: IntArray) -> Groups:
-    return Groups.by_size(part.codes, len(part.groups), plan.strata.sizes, stand_ins)
+    codes = np.concatenate([np.zeros(len(of_whole), dtype=np.int64), 1 + np.arange(len(domains))])
+    weights = np.concatenate([best.shares, np.ones(len(domains))])
+    return Groups(codes, 1 + len(domains), weights, np.concatenate([of_whole, domains]))
 
 
 def _variances(plan: Design, counts: IntArray) -> FloatArray:
@@ -202,10 +240,9 @@ def _variances(plan: Design, counts: IntArray) -> FloatArray:
 
 
 def _estimates(
-    plan: Design, part: Partition, means: FloatArray, noise: FloatArray, counts: IntArray
+    plan: Design, part: Partition, groups: Groups, means: FloatArray, noise: FloatArray, counts: IntArray
 ) -> Estimates:
     """Put figures together with sampling, devices' noise and their own."""
-    groups = _groups(plan, part, find_stand_ins(plan, counts))
     device = plan.inputs.release_form.device_variance / np.maximum(counts, 1)
     variances = _variances(plan, counts)
     find = limits_of_means(
@@ -222,6 +259,7 @@ def _estimates(
         np.zeros(len(means)),
         (people(plan.sample_sizes), people(counts)),
         find(groups),
+        plan.inputs.answers.range * borrowed_shares(plan, counts, part.codes, len(part.groups)),
     )
 
 

@@ -20,17 +20,11 @@ import numpy.typing as npt
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.answer_files import ANSWER, STRATUM, read_noised
-from dpstrata.fielding.estimators import (
-    FEW,
-    Estimation,
-    ShareEstimation,
-    StratumParts,
-    combine,
-    places,
-)
-from dpstrata.fielding.intervals.of_design import limits_of_means, limits_of_shares
-from dpstrata.fielding.intervals.tilt import FindLimits
+from dpstrata.fielding.estimators import FEW, Estimation, ShareEstimation, places
+from dpstrata.fielding.intervals.of_design import PartLimits, limits_of_means, limits_of_shares
+from dpstrata.fielding.intervals.parts import StratumParts
 from dpstrata.fielding.releases.base import Fielding
+from dpstrata.fielding.releases.combining import combine
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.microdata import Microdata
@@ -97,6 +91,16 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) 
     ------
     InputError
         If there are answers of strata that the design does not have, more than were invited, or none at all.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata([700, 900], names=["north", "south"])
+    >>> plan = dps.design(strata, epsilon=1, total=40, answers="binary", min_per_stratum=2)
+    >>> names = [name for name, n in zip(strata.names, plan.sample_sizes) for _ in range(n)]
+    >>> result = dps.estimate_means(plan, names, [dps.noise_answer(plan, name, 1) for name in names])
+    >>> result.whole.answers, [each.group for each in result.strata]
+    (40, ['north', 'south'])
     """
     return estimate_from_moments(plan, _moments(plan, strata, answers))
 
@@ -135,7 +139,7 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
     return estimate_parts(plan, moments, noise, plan.sds**2, limits)
 
 
-def _limits_of_two(plan: Design, moments: Moments, noise: FloatArray) -> FindLimits:
+def _limits_of_two(plan: Design, moments: Moments, noise: FloatArray) -> PartLimits:
     """Find intervals for the share of one of two answers, which are kept or flipped, or noised."""
     shares, slope = plan.inputs.answers.shares(moments.means), np.ones(len(noise))
     if not plan.mechanism.additive:
@@ -156,7 +160,7 @@ def estimate_parts(
     moments: Moments,
     noise: FloatArray,
     stated: FloatArray,
-    limits: FindLimits | None = None,
+    limits: PartLimits | None = None,
 ) -> Estimation:
     """Take the noise off the spread of noised answers, and put the strata together.
 
@@ -170,7 +174,7 @@ def estimate_parts(
         Variance of the noise of one answer, in each stratum.
     stated : array
         Variance of the answers that is used where there is only one.
-    limits : function, optional
+    limits : PartLimits, optional
         Finds intervals; by default those of numbers.
     """
     counts, means, squares = moments
@@ -182,7 +186,7 @@ def estimate_parts(
     names = plan.strata.names
     return combine(
         plan,
-        StratumParts(means, counts, sampling, of_means, freedom),
+        StratumParts(means, counts, sampling, of_means, np.zeros(len(means)), freedom),
         limits or limits_of_means(plan, means, counts, spreads=sampling, noise=of_means),
         floored=tuple(names[i] for i in np.flatnonzero(several & (observed < noise)).tolist()),
         single=tuple(names[i] for i in np.flatnonzero(counts == 1).tolist()),

@@ -51,15 +51,17 @@ class RowsFielding(Fielding):
         names = [question.name for question in plan.inputs.questionnaire]
         columns: dict[str, list[Any]] = {name: [] for name in (STRATUM, FORM, CELL, *names)}
         asked = {number: form_of(plan, number) for number in range(1, len(plan.forms) + 1)}
+        written: dict[Row, dict[str, Any]] = {}  # far fewer than rows
         for stratum in sorted(rows):
             given = randomized(plan, stratum, rows[stratum])
             secrets.SystemRandom().shuffle(given)
             for row in given:
-                answers = answers_of(*asked[row.form], row.cell)
+                if row not in written:
+                    written[row] = answers_of(*asked[row.form], row.cell)
                 for name, value in ((STRATUM, stratum), (FORM, row.form), (CELL, row.cell)):
                     columns[name].append(value)
                 for name in names:
-                    columns[name].append(answers.get(name))
+                    columns[name].append(written[row].get(name))
             progress(len(given))
         return columns
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ import numpy.typing as npt
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.answer_files import ANSWER, read_columns, read_noised, read_numbers
-from dpstrata.fielding.estimators import FEW, Estimation, StratumParts, combine
+from dpstrata.fielding.estimators import FEW, Estimation
 from dpstrata.fielding.grid_noise import (
     as_answers,
     check_answers,
@@ -30,9 +31,10 @@ from dpstrata.fielding.grid_noise import (
     office_noise_at,
     require_invited,
 )
-from dpstrata.fielding.intervals.of_design import limits_of_means, limits_of_shares
-from dpstrata.fielding.intervals.tilt import FindLimits
+from dpstrata.fielding.intervals.of_design import PartLimits, limits_of_means, limits_of_shares
+from dpstrata.fielding.intervals.parts import StratumParts
 from dpstrata.fielding.releases.base import Fielding
+from dpstrata.fielding.releases.combining import combine
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
 from dpstrata.survey.releases import OPTION
@@ -180,6 +182,12 @@ def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntA
     return steps
 
 
+def reports_of_steps(plan: Design, stratum: str, steps: Sequence[int]) -> list[float]:
+    """Write whole steps as devices of a stratum report them: what :func:`steps_of_reports` reads again."""
+    shares = noise_at(plan, stratum).shares(np.array(steps, dtype=np.int64))
+    return [float(each) for each in plan.inputs.answers.at_shares(shares)]
+
+
 def _scale_of(noise: GridNoise) -> tuple[float, float]:
     """Return the share that no step stands for, and what one step adds."""
     zero, one = noise.shares(np.array([0, 1])).tolist()
@@ -238,18 +246,19 @@ def estimate_from_means(
     terms = plan.problem.terms
     m = np.maximum(counts, 1)
     office = terms.credited_variances(plan.sample_sizes.astype(float)) / m**2
-    noise = office + terms.release.device_variance / m
+    device = terms.release.device_variance / m
     shown = plan.inputs.answers.values == 2  # the share of yes shows the spread, and other sums show none
     several = (counts > 1) & shown
     freedom = np.where(several, counts - 1.0, math.inf)
     names = plan.strata.names
-    parts = StratumParts(values, counts, _spreads(plan, values, counts, noise), noise, freedom)
+    spreads = _spreads(plan, values, counts, device + office)
+    parts = StratumParts(values, counts, spreads, device, office, freedom)
     limits = (
-        _limits_of_two(plan, parts, office)
+        _limits_of_two(plan, parts)
         if shown
-        else limits_of_means(plan, values, counts, spreads=parts.sampling, noise=noise)
+        else limits_of_means(plan, values, counts, spreads=spreads, noise=parts.noise)
     )
-    return combine(
+    found = combine(
         plan,
         parts,
         limits,
@@ -257,9 +266,10 @@ def estimate_from_means(
         single=tuple(names[i] for i in np.flatnonzero((counts == 1) & shown).tolist()),
         few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
     )
+    return found if shown else replace(found, causes=None)
 
 
-def _limits_of_two(plan: Design, parts: StratumParts, office: FloatArray) -> FindLimits:
+def _limits_of_two(plan: Design, parts: StratumParts) -> PartLimits:
     """Find intervals for the share of one of two answers, which devices flip, noise, or leave as they are."""
     answers, slope = plan.inputs.answers, 1.0 / plan.inputs.release_form.stretch
     return limits_of_shares(
@@ -268,7 +278,7 @@ def _limits_of_two(plan: Design, parts: StratumParts, office: FloatArray) -> Fin
         parts.counts,
         floor=0.5 * (1.0 - slope),
         slope=slope,
-        noise=(office if slope < 1.0 else parts.privacy) / answers.range**2,
+        noise=(parts.office if slope < 1.0 else parts.noise) / answers.range**2,
     )
 
 

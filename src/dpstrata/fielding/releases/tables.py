@@ -11,7 +11,7 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.draw import FORM
 from dpstrata.fielding.questionnaires.counts import (
     counts_of_cells,
-    office_budget,
+    office_budgets,
     published_counts,
     sensitivity,
     table_entries,
@@ -39,9 +39,10 @@ class TablesFielding(RowsFielding):
     def draw_office_noise(self, plan: Design, counts: IntArray) -> dict[str, int]:
         """Draw the noise of every published number, however many answers came."""
         drawn: dict[str, int] = {}
+        budgets = office_budgets(plan).tolist()
         for i in range(len(plan.strata)):
             for t, form in enumerate(plan.forms):
-                budget = office_budget(plan, i, t)
+                budget = budgets[i][t]
                 for place, table in enumerate(form.tables):
                     entries = table_entries(plan, t, table.questions)
                     noise = [0] * len(entries)

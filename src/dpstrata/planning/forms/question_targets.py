@@ -24,11 +24,11 @@ from dpstrata.allocation.variances import question_parts, variance_parts
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.questions import variance_targets
 from dpstrata.designs.record import Design
-from dpstrata.errors import InfeasibleError, NotAvailableError, option
+from dpstrata.errors import CellMistake, InfeasibleError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
-from dpstrata.words.numbers import figure
+from dpstrata.words.numbers import figure, three_digits_up
 
 _UPDATES = 45
 _IDLE = 4  # updates in a row that improve nothing at which it ends too
@@ -102,15 +102,25 @@ class _Prices:
             return
         assert self.inputs.questionnaire is not None
         question = self.inputs.questionnaire[j]
+        column, goal, wanted = "target_se", "standard error", question.target_se
         reached = question.range * float(np.sqrt(missed[j] * self.targets[j]))
-        wanted = question.range * float(np.sqrt(self.targets[j]))
+        if wanted is None:
+            column, goal, wanted = "target_margin", "margin of error", question.target_margin
+            reached *= self.inputs.z
+        assert wanted is not None
+        nearest = three_digits_up(reached)
         budgets = option("epsilon")
         if self.inputs.device_epsilon is not None:
             budgets = f"{budgets} or {option('device_epsilon')}"
         raise InfeasibleError(
-            f"question {question.name!r} cannot reach a standard error of {figure(wanted)}: the best that "
-            f"these budgets and limits allow is {figure(reached)}, with {int(self.most.sum()):,} people. "
-            f"Loosen its target, or raise {budgets}."
+            f"question {question.name!r} cannot reach a {goal} of {figure(wanted)}: the best that these "
+            f"budgets and limits allow is {figure(nearest)}, with {int(self.most.sum()):,} people. "
+            f"Loosen its target, or raise {budgets}.",
+            argument=column,
+            nearest=nearest,
+            cell=CellMistake(
+                j, column, f"{column} must be at least {figure(nearest)} here, got {figure(wanted)}."
+            ),
         )
 
     def run(self) -> _Found:

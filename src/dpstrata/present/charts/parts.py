@@ -18,7 +18,19 @@ from dpstrata.present.charts.chart import SCHEMA, Chart
 # colours, so that pairs of them repeat late.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 1], [10, 4], [12, 2, 2, 2, 2, 2], [4, 4])
-FILLS = ("#0B4F7D", "#E69F00", "#C9E3D7")  # also told apart by lightness alone
+# One colour, one meaning; those that stand beside each other are also told apart by lightness alone.
+OWN_COLOUR = "#0B4F7D"
+MEANINGS = {
+    **dict.fromkeys(("this design", "this plan", "best"), OWN_COLOUR),
+    "Neyman": "#D55E00",
+    "proportional": "#C9E3D7",
+    "held plan": "#A9A9A9",
+    "given": "#A9A9A9",
+    "sampling": "#4D4D4D",
+    "privacy": "#CC79A7",
+    "without privacy": "#009E73",
+    "with a split budget": "#E69F00",
+}
 CONFIG = {
     "background": "white",
     # Fonts as wide as the one that texts are measured with, so that no label is cut where it is shown.
@@ -40,6 +52,7 @@ CONFIG = {
         "current": {"color": "#000000", "opacity": 1, "size": 110},
     },
 }
+MOST_BARS = 40  # lines of a chart that has one for each stratum
 STRATUM = {"field": "stratum", "type": "nominal", "sort": None, "title": "stratum"}
 BARS: dict[str, Any] = {"type": "bar", "tooltip": True, "stroke": "#333", "strokeWidth": 0.6}
 
@@ -81,7 +94,9 @@ def lines(
         raise InputError("a chart needs at least one row of data.")
     order = list(dict.fromkeys(row[series[0]] for row in rows))
     places = [looks[name] for name in order] if looks is not None else list(range(len(order)))
-    colours = [COLOURS[place % len(COLOURS)] for place in places]
+    colours = [
+        MEANINGS.get(name, COLOURS[place % len(COLOURS)]) for name, place in zip(order, places, strict=True)
+    ]
     encoding = {
         "x": number_axis(rows, x, log=log_x, zero=False),
         "y": number_axis(rows, y, log=log_y, zero=from_zero),
@@ -146,6 +161,58 @@ def colour_scale(
     }
 
 
+def colours_of(names: Sequence[str]) -> list[str]:
+    """Return the colours of what has a meaning of its own."""
+    return [MEANINGS[name] for name in names]
+
+
+_STEADY = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
+
+
+def steady(value: float) -> float:
+    """Choose the end of an axis from 0: a round number that few changes of the data move.
+
+    Examples
+    --------
+    >>> steady(104), steady(0.0118), steady(140), steady(0)
+    (150.0, 0.015, 150.0, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    decade = math.floor(math.log10(value))
+    return next(
+        each
+        for step in _STEADY
+        for each in (float(f"{step}e{decade}"),)
+        if each >= value * (1 - 1e-9) or step == _STEADY[-1]
+    )
+
+
+def steady_scale(values: Sequence[float], *, log: bool) -> dict[str, Any]:
+    """Scale an axis so that its ends stay while data change a little: from 0, or between round numbers."""
+    if not log:
+        return {"domain": [0, steady(max(values))], "nice": False}
+    marks = [
+        float(f"{step}e{decade}")
+        for decade in range(math.floor(math.log10(min(values))) - 1, math.ceil(math.log10(max(values))) + 2)
+        for step in (1, 2, 5)
+    ]
+    first = max(mark for mark in marks if mark <= min(values) * (1 + 1e-9))
+    last = min(mark for mark in marks if mark >= max(values) * (1 - 1e-9))
+    return {"type": "log", "domain": [first, last], "nice": False}
+
+
+def described(chart: Chart, description: str) -> Chart:
+    """Say in words what a chart shows, for those who cannot see it."""
+    return Chart({**chart.spec, "description": description})
+
+
+def summary_of(title: Mapping[str, Any]) -> str:
+    """Describe a chart by its title, where nothing better is known."""
+    subtitle = title.get("subtitle", "")
+    return f"{title['text']}. {subtitle}".strip()
+
+
 def titled(text: str, subtitle: str = "") -> dict[str, Any]:
     """Make the title of a chart."""
     return {"text": text, **({"subtitle": subtitle} if subtitle else {})}
@@ -179,6 +246,7 @@ def make_chart(
         {
             "$schema": SCHEMA,
             "title": title,
+            "description": summary_of(title),
             "width": width,
             "height": height,
             "data": {"values": list(rows)},

@@ -18,19 +18,23 @@ from dpstrata.numerics.arrays import FloatArray
 from dpstrata.present.charts.chart import Chart
 from dpstrata.present.charts.parts import (
     BARS,
-    FILLS,
+    MOST_BARS,
+    OWN_COLOUR,
     STRATUM,
     colour_scale,
+    colours_of,
+    described,
     layered,
     lines,
     make_chart,
     names_lie_down,
+    steady,
+    steady_scale,
     titled,
 )
-from dpstrata.present.charts.plot import MOST_BARS
 from dpstrata.privacy.promises import never_amplified
 from dpstrata.words.designs import TITLES
-from dpstrata.words.numbers import counted, money, plain_number
+from dpstrata.words.numbers import counted, figure, money, plain_number
 
 BUDGET_CLASSES = 30
 CURRENT = {"type": "point", "filled": True, "style": "current", "tooltip": True}
@@ -90,6 +94,7 @@ def precision_chart(
         log_y=_spans(drawn, 8),
     )
     x, y = (chart.spec["encoding"][axis] for axis in "xy")
+    y["scale"] = _scale_of(drawn, own)
     x.setdefault("axis", {})["format"] = ",d"
     below, above = [], []
     if hurts and best is not None:
@@ -104,7 +109,11 @@ def precision_chart(
         if share >= _WIDE_ENOUGH:
             above.append(_note(f"more {unit}s hurt", [here], {"x": x}, y=12 if left else 30))
     above.append(_layer([own], CURRENT, {"x": x, "y": y}))
-    return layered(chart, below=below, above=above)
+    return described(
+        layered(chart, below=below, above=above),
+        f"{_course(drawn, 'total', measure, unit=f' {unit}s')} This plan has {figure(own['value'], 3)} with "
+        f"{counted(total, unit)}." + (f" {notes[1]}" if hurts else ""),
+    )
 
 
 def epsilon_chart(rows: Sequence[Mapping[str, Any]], *, epsilon: float, value: float | None = None) -> Chart:
@@ -143,16 +152,24 @@ def epsilon_chart(rows: Sequence[Mapping[str, Any]], *, epsilon: float, value: f
         encoding["color"]["legend"] = None
         encoding["strokeDash"]["legend"] = None
     x, y = encoding["x"], encoding["y"]
+    y["scale"] = _scale_of(drawn, own)
     x["axis"] = {**x.get("axis", {}), "format": "~g"}
     above = [
         _layer([own], {"type": "rule", "style": "limit"}, {"x": x}),
         _layer([own], CURRENT, {"x": x, "y": y}),
     ]
-    return layered(chart, above=above)
+    return described(
+        layered(chart, above=above),
+        f"{_course(drawn, 'epsilon', measure, before='epsilon ')} This plan has {figure(own['value'], 3)} "
+        f"with epsilon {plain_number(float(epsilon))}.",
+    )
 
 
 def parts_chart(plan: Design) -> Chart:
-    """Split the variance of a design and of its rivals into sampling and privacy.
+    """Split the error of a design and of its rivals into sampling and privacy.
+
+    A bar is as long as the standard error, and divided as the variance is; for other objectives it is the
+    objective.
 
     Parameters
     ----------
@@ -173,11 +190,12 @@ def parts_chart(plan: Design) -> Chart:
         "type": "quantitative",
         "title": _minimised(plan),
         "stack": "zero",
-        "axis": {"format": "~g", "tickCount": 6, "labelFlush": 30},  # pixels: half of 0.00007 and more
+        "axis": {"format": "~r", "tickCount": 6, "labelFlush": 30},  # pixels: half of 0.00007 and more
         # room for the labels at the ends of the bars
-        "scale": {"domain": [0, 1.45 * max(row.variance for row in compared) or 1.0], "nice": False},
+        "scale": {"domain": [0, steady(1.3 * max(map(_error, compared)))], "nice": False},
     }
-    colours = colour_scale(["sampling", "privacy"], "caused by", field="cause", colours=FILLS)
+    causes = ["sampling", "privacy"]
+    colours = colour_scale(causes, "caused by", field="cause", colours=colours_of(causes))
     order = {"field": "cause", "type": "nominal", "sort": "descending"}  # sampling first
     what = f"A cost of {money(plan.cost)}" if plan.compares_costs and plan.cost is not None else None
     chart = make_chart(
@@ -186,46 +204,54 @@ def parts_chart(plan: Design) -> Chart:
         {"y": place, "x": amount, "color": colours, "order": order},
         titled(
             "Where the error comes from",
-            (what or plan.strata.counted(plan.total).capitalize()) + ", the same privacy for all",
+            (what or plan.strata.counted(plan.total).capitalize())
+            + ", the same privacy for all; bars are divided as the variance is",
         ),
         height=180,
     )
     label = {"type": "text", "style": "note", "align": "left", "dx": 6}
     note = {"y": place, "x": {**amount, "stack": None}, "text": {"field": "label"}}
-    return layered(chart, above=[_layer(_labelled_ends(compared), label, note)])
+    told = (
+        f"{TITLES[row.design]} {_error(row):#.3g}, {_privacy_share(row):.0%} from privacy" for row in compared
+    )
+    return described(
+        layered(chart, above=[_layer(_labelled_ends(compared), label, note)]),
+        f"{_minimised(plan).capitalize()} by cause. {'; '.join(told)}.",
+    )
 
 
 def _minimised(plan: Design) -> str:
     if plan.forms:
-        return "average variance of the questions, in squared ranges"
+        return "typical standard error, as a share of the range"
     if plan.inputs.objective != "mean":
         return "objective"
     numbers = plan.inputs.answers.numbers
-    return "variance of the estimated mean" if numbers else "half the sum of the variances of the shares"
+    return "standard error of the estimated mean" if numbers else "largest standard error of a share"
+
+
+def _error(row: Comparison) -> float:
+    """Return the length of a bar: a standard error, or where there is none the objective."""
+    return row.variance if row.standard_error is None else row.standard_error
+
+
+def _privacy_share(row: Comparison) -> float:
+    """Return the part of the variance that privacy has."""
+    return max(row.variance - row.variance_without_privacy, 0.0) / row.variance if row.variance > 0 else 0.0
 
 
 def _parts_by_cause(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Split the variance of each allocation, a row for each part."""
+    """Split the error of each allocation as its variance is split, a row for each part."""
     return [
-        {"allocation": TITLES[row.design], "cause": cause, "part": part}
+        {"allocation": TITLES[row.design], "cause": cause, "part": share * _error(row)}
         for row in compared
-        for cause, part in (
-            ("sampling", row.variance_without_privacy),
-            ("privacy", max(row.variance - row.variance_without_privacy, 0.0)),
-        )
+        for cause, share in (("sampling", 1.0 - _privacy_share(row)), ("privacy", _privacy_share(row)))
     ]
 
 
 def _labelled_ends(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
     """Say at the end of each bar what it comes to."""
     return [
-        {
-            "allocation": TITLES[row.design],
-            "part": row.variance,
-            "label": f"{row.variance:#.3g}"
-            if row.standard_error is None
-            else f"standard error {row.standard_error:#.3g}",
-        }
+        {"allocation": TITLES[row.design], "part": _error(row), "label": f"{_error(row):#.3g}"}
         for row in compared
     ]
 
@@ -262,22 +288,8 @@ def budgets_chart(plan: Design) -> Chart:
     if len(names) > MOST_BARS:
         chart, axis, amount = _budget_classes(budgets, heading)
     else:
-        rows = [
-            {"stratum": name, "budget": float(e)} for name, e in zip(names, budgets.tolist(), strict=True)
-        ]
-        room = {"domain": [0, 1.1 * max(budgets.max(), cap or 0.0)], "nice": False}
-        amount = {"field": "budget", "type": "quantitative", "title": "local epsilon", "scale": room}
-        amount["axis"] = {"tickCount": 6}
-        if names_lie_down(names):
-            axis = "x"
-            chart = make_chart(
-                rows, BARS, {"y": STRATUM, axis: amount}, heading, height=max(120, 24 * len(names))
-            )
-        else:
-            axis = "y"
-            across = {**STRATUM, "axis": {"labelAngle": 0}}
-            chart = make_chart(rows, BARS, {"x": across, axis: amount}, heading, height=240)
-    chart.spec["mark"] = {**BARS, "color": FILLS[0]}
+        chart, axis, amount = _budget_bars(names, budgets, cap, heading)
+    chart.spec["mark"] = {**BARS, "color": OWN_COLOUR}
     above = []
     if cap is not None:
         here = {amount["field"]: cap}
@@ -286,7 +298,28 @@ def budgets_chart(plan: Design) -> Chart:
         text = f"cap {plain_number(cap)}"
         # a note at the right end of the axis would leave the picture
         above.append(_note(text, [here], place, y=-6 if axis == "x" else None, left=axis == "x"))
-    return layered(chart, above=above)
+    least, most = int(budgets.argmin()), int(budgets.argmax())
+    return described(
+        layered(chart, above=above),
+        f"{heading['text']}: from epsilon {figure(float(budgets[least]), 3)} in {names[least]} to "
+        f"{figure(float(budgets[most]), 3)} in {names[most]}"
+        + (f", with a cap of {plain_number(cap)}." if cap is not None else "."),
+    )
+
+
+def _budget_bars(
+    names: Sequence[str], budgets: FloatArray, cap: float | None, heading: dict[str, Any]
+) -> tuple[Chart, str, dict[str, Any]]:
+    """Draw a bar for each stratum."""
+    rows = [{"stratum": name, "budget": float(e)} for name, e in zip(names, budgets.tolist(), strict=True)]
+    room = {"domain": [0, steady(1.05 * max(float(budgets.max()), cap or 0.0))], "nice": False}
+    amount = {"field": "budget", "type": "quantitative", "title": "local epsilon", "scale": room}
+    amount["axis"] = {"tickCount": 6}
+    if names_lie_down(names):
+        height = max(120, 24 * len(names))
+        return make_chart(rows, BARS, {"y": STRATUM, "x": amount}, heading, height=height), "x", amount
+    across = {**STRATUM, "axis": {"labelAngle": 0}}
+    return make_chart(rows, BARS, {"x": across, "y": amount}, heading, height=240), "y", amount
 
 
 def _budget_classes(budgets: FloatArray, heading: dict[str, Any]) -> tuple[Chart, str, dict[str, Any]]:
@@ -336,6 +369,20 @@ def _own_point(drawn: Sequence[dict[str, Any]], x: str, place: float, value: flo
     if own is None:
         raise InputError(f"the rows must hold the plan's own {x}, got none with {x}={place:g}.")
     return own
+
+
+def _scale_of(drawn: Sequence[Mapping[str, Any]], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Scale the axis of errors for the lines and the plan's own point."""
+    return steady_scale([float(row["value"]) for row in (*drawn, own)], log=_spans(drawn, 8))
+
+
+def _course(
+    drawn: Sequence[Mapping[str, Any]], x: str, measure: str, *, before: str = "", unit: str = ""
+) -> str:
+    """Say how the plan's own line goes, from its first to its last point."""
+    line = [row for row in drawn if row["design"] == drawn[0]["design"]]
+    ends = [f"{figure(row['value'], 3)} at {before}{row[x]:,.10g}{unit}" for row in (line[0], line[-1])]
+    return f"{measure.capitalize()}, from {ends[0]} to {ends[1]}."
 
 
 def _spans(drawn: Sequence[Mapping[str, Any]], factor: float) -> bool:

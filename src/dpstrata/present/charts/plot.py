@@ -7,49 +7,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.numerics.arrays import IntArray
+from dpstrata.present.charts.allocations import allocation_chart
 from dpstrata.present.charts.chart import SCHEMA, Chart
-from dpstrata.present.charts.parts import (
-    BARS,
-    COLOURS,
-    CONFIG,
-    FILLS,
-    STRATUM,
-    colour_scale,
-    lines,
-    make_chart,
-    names_lie_down,
-    number_axis,
-    titled,
-)
+from dpstrata.present.charts.parts import COLOURS, CONFIG, MOST_BARS, lines, summary_of
 from dpstrata.present.charts.questions import questions_chart
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
-from dpstrata.words.designs import TITLES
 
-MOST_BARS = 40
-MOST_POINTS = 400
-SIZE_CLASSES = 30
+if TYPE_CHECKING:
+    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 
 
-def plot(plan: Design) -> Chart:
+def plot(plan: Design | QuestionnaireEstimation) -> Chart:
     """Show a design: its allocation beside Neyman's and the proportional one, or the precision of questions.
 
-    Bars for each stratum; beyond 40 strata, points of sample size against stratum size; beyond 400, their
-    averages over strata of similar size. A questionnaire has a line for each question, grouped by form: its
-    standard error beside those without privacy and with a split budget.
+    Of the results of a questionnaire, the shares of all answers with their intervals.
+
+    Bars for each stratum; beyond 12 strata, its sample sizes as a multiple of Neyman's, a line each; beyond
+    40, points by the size of the stratum; beyond 400, their averages over strata of similar size. A
+    questionnaire has a line for each question, grouped by form: its standard error beside those without
+    privacy and with a split budget.
 
     Parameters
     ----------
-    plan : Design
-        The design.
+    plan : Design or QuestionnaireEstimation
+        The design, or the results of a questionnaire.
 
     Returns
     -------
@@ -64,94 +53,9 @@ def plot(plan: Design) -> Chart:
     >>> dps.plot(plan).spec["mark"]["type"]
     'bar'
     """
+    if not isinstance(plan, Design):
+        return _shares_chart(plan)
     return questions_chart(plan) if plan.forms else allocation_chart(plan)
-
-
-def allocation_chart(plan: Design) -> Chart:
-    """Show the allocation of a design beside Neyman's and the proportional one."""
-    series = {TITLES[row.design]: row.sample_sizes for row in plan.compare() if row.design != "equal"}
-    noise = "Randomised rows" if plan.forms else f"{plan.mechanism.title} noise"
-    return allocations(
-        plan,
-        series,
-        f"Where {plan.strata.counted(plan.total)} go",
-        f"{noise}, {plan.inputs.promise.in_words}; beside allocations that ignore privacy",
-    )
-
-
-def allocations(
-    plan: Design, sizes: Mapping[str, Sequence[int] | IntArray], heading: str, subtitle: str = ""
-) -> Chart:
-    """Show up to three allocations of a design's strata side by side.
-
-    Parameters
-    ----------
-    plan : Design
-        Whose strata.
-    sizes : mapping
-        Sample sizes of each allocation by its name.
-    heading, subtitle : str
-        What is shown.
-    """
-    names, series = list(plan.strata.names), list(sizes)
-    rows = [
-        {"stratum": name, "allocation": title, "people": int(n), "size": int(size)}
-        for title, allocation in sizes.items()
-        for name, n, size in zip(names, allocation, plan.strata.sizes, strict=True)
-    ]
-    title = titled(heading, subtitle)
-    people = {"field": "people", "type": "quantitative", "title": "people invited"}
-    if len(names) > MOST_BARS:
-        return _by_size(rows, series, title, averaged=len(names) > MOST_POINTS)
-    offset = {"field": "allocation", "type": "nominal", "sort": None}
-    colours = colour_scale(series, "allocation", colours=FILLS)
-    if names_lie_down(names):
-        encoding = {"y": STRATUM, "yOffset": offset, "x": people, "color": colours}
-        return make_chart(rows, BARS, encoding, title, height=max(320, 42 * len(names)))
-    across = {**STRATUM, "axis": {"labelAngle": 0}}
-    return make_chart(rows, BARS, {"x": across, "xOffset": offset, "y": people, "color": colours}, title)
-
-
-def _by_size(
-    rows: Sequence[dict[str, Any]], series: Sequence[str], title: dict[str, Any], *, averaged: bool
-) -> Chart:
-    """Draw sample sizes against stratum sizes: every stratum, or averages of strata of similar size."""
-    mark: dict[str, Any] = {"type": "point", "opacity": 0.6, "tooltip": True}
-    people = "people invited"
-    if averaged:
-        rows = [row for name in series for row in _averages([r for r in rows if r["allocation"] == name])]
-        people = "people invited, on average"
-        mark |= {"opacity": 1, "size": 60}
-    encoding = {
-        "x": number_axis(rows, ("size", "people in the stratum"), log=True, zero=False),
-        "y": number_axis(rows, ("people", people), log=True, zero=False),
-        "color": colour_scale(series, "allocation"),
-        "shape": {
-            "field": "allocation",
-            "type": "nominal",
-            "sort": None,
-            "title": "allocation",
-            "scale": {"domain": list(series), "range": ["circle", "triangle-up", "square"]},
-        },
-    }
-    return make_chart(rows, mark, encoding, title)
-
-
-def _averages(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Average size and sample size within classes of stratum size, evenly spaced in its logarithm."""
-    sizes = np.array([row["size"] for row in rows], dtype=float)
-    people = np.array([row["people"] for row in rows], dtype=float)
-    edges = np.geomspace(sizes.min(), sizes.max() * (1 + 1e-9), SIZE_CLASSES + 1)
-    place = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, SIZE_CLASSES - 1)
-    return [
-        {
-            "allocation": rows[0]["allocation"],
-            "size": float(sizes[place == i].mean()),
-            "people": float(people[place == i].mean()),
-            "strata": int((place == i).sum()),
-        }
-        for i in np.unique(place)
-    ]
 
 
 def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
@@ -278,13 +182,15 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float, of:
     place = {"field": "group", "type": "nominal", "sort": None, "title": None}
     axis = {"type": "quantitative", "title": f"estimated {of}", "scale": {"zero": False}}
     colour = COLOURS[0]
+    title = {
+        "text": "Estimates from noised answers" if of in ("mean", "share") else of.capitalize(),
+        "subtitle": f"with {100 * confidence:.10g}% intervals",
+    }
     return Chart(
         {
             "$schema": SCHEMA,
-            "title": {
-                "text": "Estimates from noised answers" if of in ("mean", "share") else of.capitalize(),
-                "subtitle": f"with {100 * confidence:.10g}% intervals",
-            },
+            "title": title,
+            "description": summary_of(title),
             "width": 560,
             "height": {"step": 28},
             "data": {"values": values},
@@ -302,6 +208,26 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float, of:
             "config": CONFIG,
         }
     )
+
+
+def _shares_chart(result: QuestionnaireEstimation) -> Chart:
+    """Draw the shares of all answers in the population, those of yes/no questions and of categories.
+
+    Means have units of their own, and cross-tables too many lines; both are in the table.
+    """
+    rows = [
+        {
+            "group": f"{row.question}: {row.answer}",
+            "estimate": row.estimate,
+            "lower": row.lower,
+            "upper": row.upper,
+        }
+        for row in result.whole
+        if row.answer != "mean" and not row.crossed
+    ]
+    if not rows:
+        raise InputError("a chart of a questionnaire shows shares, got means alone; see the table.")
+    return intervals_chart(rows[:MOST_BARS], confidence=result.confidence, of="shares of the population")
 
 
 def _repeats(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> bool:

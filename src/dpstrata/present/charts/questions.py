@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.present.charts.chart import Chart
-from dpstrata.present.charts.parts import COLOURS, colour_scale, layered, make_chart, number_axis, titled
+from dpstrata.present.charts.parts import colour_scale, colours_of, layered, make_chart, number_axis, titled
 from dpstrata.words.forms import result_in_short
 
 
@@ -17,13 +17,12 @@ class _Series(NamedTuple):
     figure: str
     title: str
     shape: str
-    colour: str
 
 
 _SERIES = (
-    _Series("without_privacy", "without privacy", "diamond", COLOURS[2]),
-    _Series("standard_error", "this design", "circle", COLOURS[0]),
-    _Series("if_split", "with a split budget", "triangle-right", COLOURS[1]),
+    _Series("without_privacy", "without privacy", "diamond"),
+    _Series("standard_error", "this design", "circle"),
+    _Series("if_split", "with a split budget", "triangle-right"),
 )
 _MEASURE = "standard error, % of the range of answers"
 _LOG_FROM = 8.0
@@ -58,7 +57,7 @@ def questions_chart(plan: Design) -> Chart:
     series = [each for each in _SERIES if any(row["precision"] == each.title for row in rows)]
     titles = [each.title for each in series]
     legend = {"orient": "top", "symbolSize": 110, "title": None}
-    colours = colour_scale(titles, "", field="precision", colours=[each.colour for each in series])
+    colours = colour_scale(titles, "", field="precision", colours=colours_of(titles))
     shapes = {**colours, "scale": {"domain": titles, "range": [each.shape for each in series]}}
     chart = make_chart(
         rows,

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from typing import Any
+from unicodedata import bidirectional
 
 from dpstrata.designs.record import Design
 from dpstrata.files.writing import plain_cell
@@ -18,6 +19,7 @@ from dpstrata.words.numbers import plain_number
 MOST_INLINE = 40
 QUESTIONS_FILE = "questions.csv"
 SPREADS_FILE = "spreads.csv"
+_RIGHT_TO_LEFT = ("R", "AL")  # letters that would put what is around them in another order
 _COLUMNS = {
     "coefficient": "coefficients",
     "cost": "costs",
@@ -48,6 +50,8 @@ def strata_columns(plan: Design) -> dict[str, list[Any]]:
     [700, 900]
     """
     known = plan.columns()
+    if plan.forms and plan.strata.sds is not None:  # there the average of all questions
+        known["sd"] = plan.strata.sds.tolist()
     names = ("stratum", "size", *_spread_columns(plan), *_COLUMNS)
     columns = {name: known[name] for name in names if name in known}
     return columns | {name: [plain_cell(cell) for cell in cells] for name, cells in plan.strata.extra.items()}
@@ -235,7 +239,9 @@ def _literal(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Write a text as Python in double quotes, in ASCII, so that nothing in it can hide or break the line."""
+    """Write a text as Python in double quotes; nothing in it can hide, change its place or break the line."""
+    if text.isprintable() and not any(bidirectional(character) in _RIGHT_TO_LEFT for character in text):
+        return json.dumps(text, ensure_ascii=False)
     if any(ord(character) >= 0xD800 for character in text):
         return ascii(text)  # JSON would write two halves of one character
     return json.dumps(text).replace("\x7f", "\\x7f")

@@ -9,8 +9,8 @@ from typing import Any
 from dpstrata.designs.consent import why_no_consent
 from dpstrata.designs.neyman_equivalent import Match, match_neyman
 from dpstrata.designs.record import Design
+from dpstrata.present.charts.allocations import MOST_BESIDE, allocation_chart
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
-from dpstrata.present.charts.plot import allocation_chart
 from dpstrata.present.report import questionnaire, tables
 from dpstrata.present.report.cautions import cautions
 from dpstrata.present.report.code import (
@@ -34,13 +34,22 @@ from dpstrata.present.report.markup import (
 from dpstrata.present.report.words import (
     goal_in_words,
     headline,
+    influence_in_words,
+    neighbours_in_words,
     neyman_cost_in_words,
     neyman_in_words,
     odds_in_words,
     why_a_proof,
 )
 from dpstrata.words.consent import ENGLISH, has_texts
-from dpstrata.words.designs import comparison_table, domain_table, figures_table, outcome_sentences
+from dpstrata.words.designs import (
+    NO_OTHERS,
+    asks_everyone,
+    comparison_table,
+    domain_table,
+    figures_table,
+    outcome_sentences,
+)
 from dpstrata.words.forms import sizes_by_form
 from dpstrata.words.numbers import counted
 
@@ -128,14 +137,24 @@ def _allocation(plan: Design) -> str:
                 ]
             ),
             table(tables.allocation_table(plan)),
+            paragraphs([neighbours_in_words(plan)] if len(plan.strata) > 1 else [], kind="note"),
             table(domain_table(plan)) if plan.domains else "",
-            figure(
-                allocation_chart(plan),
-                f"{plan.strata.counted(plan.total).capitalize()} by stratum, beside Neyman's allocation "
-                "and allocation in proportion to size.",
-            ),
+            _allocation_figure(plan),
         ]
     )
+
+
+def _allocation_figure(plan: Design) -> str:
+    """Draw the allocation beside others, unless everyone is asked."""
+    if asks_everyone(plan):
+        return ""
+    beside = (
+        "as a multiple of Neyman's allocation."
+        if len(plan.strata) > MOST_BESIDE
+        else "beside Neyman's allocation and allocation in proportion to size."
+    )
+    people = plan.strata.counted(plan.total).capitalize()
+    return figure(allocation_chart(plan), f"{people} by stratum, {beside}")
 
 
 def _proof(plan: Design) -> str:
@@ -147,6 +166,8 @@ def _proof(plan: Design) -> str:
 
 
 def _neyman(plan: Design, match: Match) -> str:
+    if asks_everyone(plan):
+        return paragraphs([NO_OTHERS])
     costs = neyman_cost_in_words(plan, match)
     words = [neyman_in_words(plan, match), *([costs] if costs else [])]
     explained = (
@@ -157,7 +178,7 @@ def _neyman(plan: Design, match: Match) -> str:
         explained = "Neyman's allocation is the best one without noise."
     chart = figure(
         parts_chart(plan),
-        "Variance from sampling and from privacy, for this design and for the usual allocations "
+        "The error from sampling and from privacy, for this design and for the usual allocations "
         + ("of the same cost." if plan.compares_costs else f"of as many {plan.strata.unit}s."),
     )
     return (
@@ -226,7 +247,7 @@ def _promise(plan: Design) -> str:
 
 
 def _respondents(plan: Design) -> str:
-    """Write the words for respondents, in every language of the questionnaire that has them."""
+    """Write the text for respondents, in every language of the questionnaire that has one."""
     reason = why_no_consent(plan)
     if reason is not None:
         return paragraphs([reason])
@@ -248,6 +269,7 @@ def _noise(plan: Design) -> str:
     if plan.forms:
         people = table(sizes_by_form(plan, shown=tables.SHOWN))
         parts = [paragraphs([questionnaire.budgets_in_words(plan)]), people]
+    parts.append(paragraphs([influence_in_words(plan)]))
     if plan.figures:
         parts.append(table(figures_table(plan)))
     if plan.inputs.promise.amplified:

@@ -8,9 +8,10 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.present.charts.plot import plot
+from dpstrata.present.report.labels import answers_in_words
 from dpstrata.present.report.markup import figure, paragraphs, table
 from dpstrata.survey.forms import Table
-from dpstrata.words.forms import forms_bound_in_words, forms_table, precision_table
+from dpstrata.words.forms import forms_bound_in_words, forms_table, office_adds_noise, precision_table
 from dpstrata.words.numbers import counted, per_hundred, round_up
 from dpstrata.words.tables import TextTable
 
@@ -31,16 +32,17 @@ def questions(plan: Design) -> str:
     )
 
 
-def asked_table(plan: Design, *, importance: bool = True) -> TextTable:
-    """List the questions."""
+def asked_table(plan: Design, language: str | None = None) -> TextTable:
+    """List the questions: with their importance, or as respondents read them in a language."""
+    importance = language is None
     asked = plan.inputs.questionnaire or ()
     texts = any(question.text for question in asked)
     rows = [
         (
             question.name,
-            *((question.text,) if texts else ()),
+            *((question.wording(language or "")[0],) if texts else ()),
             question.of_kind.title,
-            question.answers,
+            question.answers if language is None else answers_in_words(question, language),
             *((f"{question.importance:g}",) if importance else ()),
         )
         for question in asked
@@ -76,10 +78,11 @@ def _row_in_words(plan: Design) -> str:
     rates = [rate for form in plan.forms for rate in (form.least_replaced, form.replaced)]
     least, most = per_hundred(min(rates)), per_hundred(max(rates))
     of_100 = least if least == most else f"{least} to {most}"
+    noise = "with noise of its own" if office_adds_noise(plan) else "without further noise"
     after = (
         "All rows are published."
         if plan.inputs.device_epsilon is None
-        else "The office adds them up, and publishes the tables below with noise of its own."
+        else f"The office adds them up, and publishes the tables below {noise}."
     )
     return (
         "Every person in the sample gets one form, dealt at random. On their device the whole row of answers "

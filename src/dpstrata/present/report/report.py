@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.errors import InputError
+from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+from dpstrata.files.printing import print_page, require_printer
 from dpstrata.files.writing import write_atomically
 from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.present.charts.chart import require_charts
@@ -63,15 +65,33 @@ def write_report(plan: Design, path: str | Path, *, title: str = TITLE) -> None:
         If the file has another ending or cannot be written.
     MissingExtraError
         If an extra is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dps.write_report(plan, Path(folder, "design.html"), title="Pilot")
+    ...     "Pilot" in Path(folder, "design.html").read_text(encoding="utf-8")
+    True
     """
     path = Path(path)
     check_report_path(path)
     page = report_html(plan, title=title)
-    write_atomically(path, _pdf(page) if path.suffix.lower() == ".pdf" else page.encode())
+    write_atomically(path, print_page(page) if path.suffix.lower() == ".pdf" else page.encode())
 
 
 def results_html(
-    plan: Design, result: Result, published: Published | None = None, *, title: str = RESULTS_TITLE
+    plan: Design,
+    result: Result,
+    published: Published | None = None,
+    *,
+    title: str = RESULTS_TITLE,
+    ratios: Sequence[QuestionnaireEstimation] = (),
+    pilot: Published | None = None,
+    language: str | None = None,
 ) -> str:
     """Return the results of a survey as one self-contained HTML page to sign.
 
@@ -85,11 +105,23 @@ def results_html(
         The file that it comes from, as :func:`dpstrata.find_published` finds it with its entry in the ledger.
     title : str
         Heading of the report.
+    ratios : sequence of QuestionnaireEstimation
+        What :meth:`QuestionnaireEstimation.ratio` found, to be shown after the other estimates.
+    pilot : Published, optional
+        If the result is that of two waves, which :func:`dpstrata.combine_waves` found: the file of the first.
+    language : str, optional
+        Language of the questionnaire in which questions and answers are shown, by default its own; the
+        report itself is in English.
 
     Returns
     -------
     str
         The page, with its charts, without scripts or requests to anywhere. It needs the extra ``charts``.
+
+    Raises
+    ------
+    InputError
+        If the questionnaire is not in this language.
 
     Examples
     --------
@@ -101,7 +133,9 @@ def results_html(
     True
     """
     require_charts()
-    return make_results_page(plan, result, published or Published(), title=title)
+    return make_results_page(
+        plan, result, published or Published(), title=title, ratios=ratios, pilot=pilot, language=language
+    )
 
 
 def write_results(
@@ -111,12 +145,15 @@ def write_results(
     published: Published | None = None,
     *,
     title: str = RESULTS_TITLE,
+    ratios: Sequence[QuestionnaireEstimation] = (),
+    pilot: Published | None = None,
+    language: str | None = None,
 ) -> None:
     """Write the results of a survey to a file, in full or not at all.
 
     Parameters
     ----------
-    plan, result, published, title
+    plan, result, published, title, ratios, pilot, language
         As for :func:`results_html`.
     path : path
         Where to: ``.html``, or ``.pdf`` with the extra ``pdf``.
@@ -124,14 +161,14 @@ def write_results(
     Raises
     ------
     InputError
-        If the file has another ending or cannot be written.
+        If the file has another ending or cannot be written, or the questionnaire is not in this language.
     MissingExtraError
         If an extra is missing.
     """
     path = Path(path)
     check_report_path(path)
-    page = results_html(plan, result, published, title=title)
-    write_atomically(path, _pdf(page) if path.suffix.lower() == ".pdf" else page.encode())
+    page = results_html(plan, result, published, title=title, ratios=ratios, pilot=pilot, language=language)
+    write_atomically(path, print_page(page) if path.suffix.lower() == ".pdf" else page.encode())
 
 
 def check_report_path(path: Path) -> None:
@@ -139,28 +176,5 @@ def check_report_path(path: Path) -> None:
     if path.suffix.lower() not in (".html", ".htm", ".pdf"):
         raise InputError(f"a report file must end in .html or .pdf, got {path.name!r}.")
     if path.suffix.lower() == ".pdf":
-        _engine()
+        require_printer("PDF reports", otherwise=", or write .html and print that to PDF")
     require_charts()
-
-
-def _engine() -> Any:
-    try:
-        import weasyprint
-    except ImportError:
-        raise MissingExtraError("PDF reports need", "pdf") from None
-    except OSError:
-        raise InputError(
-            "PDF reports need the library Pango on this machine (package libpango-1.0-0 or pango), which was "
-            "not found; install it, or write .html and print that to PDF."
-        ) from None
-    return weasyprint
-
-
-def _pdf(page: str) -> bytes:
-    """Print a page, which may ask for nothing from outside."""
-    weasyprint = _engine()
-    return bytes(weasyprint.HTML(string=page, url_fetcher=_refuse).write_pdf())
-
-
-def _refuse(url: str, **_: Any) -> Any:
-    raise ValueError("a report has everything in it")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
-from dpstrata.allocation.variances import answer_noise
+import numpy as np
+
 from dpstrata.designs.record import Design
-from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
+from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation, Wave
 from dpstrata.fielding.frames.files import file_digest
+from dpstrata.fielding.intervals.grouping import added
 from dpstrata.fielding.ledger import Entry, find_release
 from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
-from dpstrata.present.charts.plot import MOST_BARS, intervals_chart
+from dpstrata.numerics.arrays import IntArray
+from dpstrata.present.charts.parts import MOST_BARS
+from dpstrata.present.charts.plot import intervals_chart
+from dpstrata.present.report.causes import error_by_cause
+from dpstrata.present.report.labels import require_language, with_labels
 from dpstrata.present.report.markup import (
     bullets,
     code,
@@ -32,14 +37,19 @@ from dpstrata.present.report.markup import (
 from dpstrata.present.report.questionnaire import asked_table
 from dpstrata.present.report.tables import SHOWN, versions_table
 from dpstrata.privacy.promises import Spent
+from dpstrata.words.estimates import REPORTED, bias_cells, bias_header, place_of
 from dpstrata.words.numbers import at_error, counted
 from dpstrata.words.question_estimates import questions_in_words
 from dpstrata.words.results import (
     Figures,
+    cautions_of_ledger,
     cautions_of_results,
     headline_of_results,
     kept_in_words,
     method_of_results,
+    promise_in_words,
+    promised_in_words,
+    waves_in_words,
 )
 from dpstrata.words.tables import TextTable, not_shown
 
@@ -60,12 +70,15 @@ class Published:
         What the ledger says of it; ``None`` if no ledger lists it.
     spent : Spent or None
         What everyone in the frame has spent in all, by that ledger.
+    others : tuple of str
+        If a ledger lists releases of this design but not this very file: their names.
     """
 
     name: str = "the published file"
     digest: str = ""
     entry: Entry | None = None
     spent: Spent | None = None
+    others: tuple[str, ...] = ()
 
 
 def find_published(plan: Design, answers: str | Path, design: str | Path | None = None) -> Published:
@@ -82,7 +95,26 @@ def find_published(plan: Design, answers: str | Path, design: str | Path | None 
     """
     path = Path(answers)
     found = find_release(plan, path, None if design is None else Path(design))
-    return Published(path.name, file_digest(path), *(found or ()))
+    return Published(path.name, file_digest(path), found.entry, found.spent, found.others)
+
+
+class _Release(NamedTuple):
+    """What was published under one design; of two waves there are two."""
+
+    plan: Design
+    published: Published
+    wave: str = ""
+
+    @property
+    def prefix(self) -> str:
+        """What a sentence about one of two waves begins with."""
+        return f"{self.wave.capitalize()}: " if self.wave else ""
+
+    @property
+    def file(self) -> str:
+        """Name the file for a command line, in the folder of its wave if there are two."""
+        name = self.published.name if self.published.digest else "published.csv"
+        return f"{self.wave.split()[0]}/{name}" if self.wave else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,31 +127,80 @@ class _Row:
     figures: Figures
     answers: int
     whole: bool
+    largest_bias: float | None
 
 
-def make_results_page(plan: Design, result: Result, published: Published, *, title: str) -> str:
+def make_results_page(
+    plan: Design,
+    result: Result,
+    published: Published,
+    *,
+    title: str,
+    ratios: Sequence[QuestionnaireEstimation] = (),
+    pilot: Published | None = None,
+    language: str | None = None,
+) -> str:
     """Write the report of results as one HTML page."""
-    answered, rows, level = _answered(result), list(_rows(result)), _level(result)
-    whole = [row.figures for row in rows if row.whole]
-    said = questions_in_words(result) if isinstance(result, QuestionnaireEstimation) else result.sentences
-    people = counted(plan.strata.population, "person")
-    under = f"{counted(len(plan.strata), 'stratum')}, {people}, {plan.inputs.promise.in_words}"
-    cautions = cautions_of_results(plan, said[1:], _wide(plan, rows), listed=published.entry is not None)
+    language = require_language(plan, language)
+    if isinstance(result, QuestionnaireEstimation):
+        result = with_labels(plan, result, language)
+        ratios = [with_labels(plan, each, language) for each in ratios]
+    rows, releases = list(_rows(result)), _releases(plan, result, published, pilot)
     body = [
-        f"<header><h1>{text(title)}</h1>",
-        f'<p class="under">{long_text(under)}</p>',
-        f'<p class="headline">{long_text(headline_of_results(plan, whole, sum(answered), level))}</p>',
-        f"{paragraphs(cautions, kind='caution')}</header><main>",
-        section("asked", "What was asked, and of whom", _asked(plan, answered)),
-        section("results", "Results", *_results(plan, rows, result)),
-        section("error", "Where the error comes from", _error(plan, rows)),
-        section("promise", "The promise that was kept", _promise(plan, published)),
-        section("method", "Method", paragraphs(method_of_results(plan))),
-        section("again", "How to reproduce it", _again(plan, published)),
-        section("signatures", "Signatures", _signatures(plan, published)),
+        *_header(plan, result, rows, releases, title),
+        "<main>",
+        section("asked", "What was asked, and of whom", _asked(plan, result, language)),
+        section("results", "Results", *_results(plan, rows, result, language)),
+        section("ratios", "Ratios", *_ratios(plan, ratios, language)) if ratios else "",
+        section("error", "Where the error comes from", error_by_cause(plan, result)),
+        section("promise", "The promise that was kept", _promise(plan, releases)),
+        section("method", "Method", paragraphs(method_of_results(plan, waves=len(releases)))),
+        section("again", "How to reproduce it", _again(plan, releases, ratios)),
+        section("signatures", "Signatures", _signatures(releases)),
         "</main>",
     ]
     return whole_page(title, body)
+
+
+def _waves(result: Result) -> tuple[Wave, ...]:
+    return result.waves if isinstance(result, Estimation) else ()
+
+
+def _releases(plan: Design, result: Result, published: Published, pilot: Published | None) -> list[_Release]:
+    """List what was published, wave by wave."""
+    waves = _waves(result)
+    if not waves:
+        return [_Release(plan, published)]
+    of_first = _Release(waves[0].design, pilot or Published(), "first wave")
+    return [of_first, _Release(plan, published, "second wave")]
+
+
+def _header(
+    plan: Design, result: Result, rows: Sequence[_Row], releases: Sequence[_Release], title: str
+) -> Iterator[str]:
+    """Write the heading, the main result, and what a reader must know before the figures."""
+    whole = [row.figures for row in rows if row.whole]
+    said = questions_in_words(result) if isinstance(result, QuestionnaireEstimation) else result.sentences
+    people = counted(plan.strata.population, "person")
+    under = f"{counted(len(plan.strata), 'stratum')}, {people}, {promised_in_words(plan, len(releases))}"
+    ledger = [
+        f"{each.prefix}{caution}"
+        for each in releases
+        for caution in cautions_of_ledger(
+            each.plan,
+            each.published.name,
+            each.published.spent,
+            each.published.others,
+            listed=each.published.entry is not None,
+        )
+    ]
+    cautions = cautions_of_results(plan, said[1:], _wide(plan, rows), len(rows), ledger)
+    numbers = sum(_answered(result)), sum(each.plan.total for each in releases)
+    headline = headline_of_results(plan, whole, numbers, _level(result), waves=len(releases))
+    yield f"<header><h1>{text(title)}</h1>"
+    yield f'<p class="under">{long_text(under)}</p>'
+    yield f'<p class="headline">{long_text(headline)}</p>'
+    yield f"{paragraphs(cautions, kind='caution')}</header>"
 
 
 def _answered(result: Result) -> list[int]:
@@ -130,35 +211,53 @@ def _answered(result: Result) -> list[int]:
     return [row.answers for row in first.strata or (first.whole,)]
 
 
-def _asked(plan: Design, answered: Sequence[int]) -> str:
+def _asked(plan: Design, result: Result, language: str) -> str:
+    answered, waves = _answered(result), _waves(result)
     if plan.forms:
-        asked = table(asked_table(plan, importance=False))
+        asked = table(asked_table(plan, language))
     else:
         answers = plan.inputs.clipping if plan.inputs.clip else str(plan.inputs.answers)
         asked = paragraphs([f"One question, with answers {answers}."])
+    invited = np.sum([wave.design.sample_sizes for wave in waves] or [plan.sample_sizes], axis=0)
+    strata = _strata(plan, invited, answered)
+    people = [*strata[:SHOWN], ("all", plan.strata.population, int(invited.sum()), sum(answered))]
     rows = [
-        (
-            plan.strata.name(i),
-            f"{plan.strata.sizes[i]:,}",
-            f"{plan.sample_sizes[i]:,}",
-            f"{answered[i]:,}",
-            f"{answered[i] / plan.sample_sizes[i]:.0%}",
-        )
-        for i in range(min(len(plan.strata), SHOWN))
-        if len(answered) == len(plan.strata)
+        (name, f"{size:,}", f"{invited:,}", f"{came:,}", f"{came / invited:.0%}")
+        for name, size, invited, came in people
     ]
-    total = sum(answered)
-    rows.append(
-        ("all", f"{plan.strata.population:,}", f"{plan.total:,}", f"{total:,}", f"{total / plan.total:.0%}")
-    )
-    return asked + table(
+    return (asked + _waves_table(waves) if waves else asked) + table(
         TextTable(
             "People, invitations and answers",
             ("stratum", "people", "invited", "answered", "response"),
             rows,
-            not_shown(len(answered) - SHOWN, "strata"),
+            not_shown(len(strata) - SHOWN, "strata"),
         )
     )
+
+
+def _waves_table(waves: Sequence[Wave]) -> str:
+    """Show what each wave promised, how many it asked, and what it gave by itself."""
+    cells = []
+    for name, wave in zip(("first, the pilot", "second"), waves, strict=True):
+        whole = wave.result.whole
+        figures = at_error((whole.estimate, whole.standard_error), whole.standard_error)
+        numbers = (f"{whole.invited:,}", f"{whole.answers:,}", f"{wave.weight:.0%}")
+        cells.append((name, wave.design.inputs.promise.in_words, *numbers, *figures))
+    header = ("wave", "promise", "invited", "answered", "weight", "estimate", "standard error")
+    return paragraphs([waves_in_words()]) + table(
+        TextTable("The two waves, each by itself", header, cells, columns_of_text=2)
+    )
+
+
+def _strata(plan: Design, invited: IntArray, answered: Sequence[int]) -> list[tuple[str, int, int, int]]:
+    """Count people, invitations and answers by stratum, without classes, unless only their sum is known."""
+    if len(answered) != len(plan.strata):
+        return []
+    names = plan.strata.extra[REPORTED] if plan.inputs.has_classes else plan.strata.names
+    of = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    codes = np.array([of[name] for name in names])
+    numbers = (plan.strata.sizes, invited, np.array(answered))
+    return list(zip(of, *(added(codes, len(of), each).tolist() for each in numbers), strict=True))
 
 
 def _level(result: Result) -> str:
@@ -166,19 +265,19 @@ def _level(result: Result) -> str:
 
 
 def _wide(plan: Design, rows: Sequence[_Row]) -> list[str]:
-    """Name estimates of the whole whose intervals leave half of all that is possible open."""
+    """Name estimates whose intervals leave half of all that is possible open, those of the whole first."""
     ranges = {each.name: each.range for each in plan.inputs.questionnaire or ()}
     reach = plan.inputs.answers.range
     return [
-        ", ".join(filter(None, (row.of, row.answer))) or row.place
-        for row in rows
-        if row.whole and row.figures.upper - row.figures.lower > _WIDE * ranges.get(row.of, reach)
+        ", ".join(filter(None, (row.of, row.answer, "" if row.whole else row.place))) or row.place
+        for row in sorted(rows, key=lambda row: not row.whole)
+        if row.figures.upper - row.figures.lower > _WIDE * ranges.get(row.of, reach)
     ]
 
 
-def _results(plan: Design, rows: Sequence[_Row], result: Result) -> Iterator[str]:
+def _results(plan: Design, rows: Sequence[_Row], result: Result, language: str) -> Iterator[str]:
     """Write a table and a chart for every question."""
-    texts = {each.name: each.text for each in plan.inputs.questionnaire or ()}
+    texts = {each.name: each.wording(language)[0] for each in plan.inputs.questionnaire or ()}
     for question, found in groupby(rows, key=lambda row: row.of):
         every = list(found)
         yield f"<h3>{text(question)}</h3>" if question else ""
@@ -190,30 +289,47 @@ def _results(plan: Design, rows: Sequence[_Row], result: Result) -> Iterator[str
         yield _chart(shown[:MOST_BARS], of, result.confidence)
 
 
+def _ratios(plan: Design, ratios: Sequence[QuestionnaireEstimation], language: str) -> Iterator[str]:
+    """Write a table and a chart for every ratio, and where it is left out."""
+    yield paragraphs(
+        [
+            "Each is the ratio of two of the estimates above. Its standard error is that of the numerator "
+            "less the ratio times the denominator, over the denominator. Its interval follows from those of "
+            "the numerator and the denominator and from their correlation (Donner and Zou 2012), so it need "
+            "not reach equally far to both sides."
+        ]
+    )
+    for each in ratios:
+        yield from _results(plan, list(_rows(each)), each, language)
+        yield paragraphs(each.notes, kind="caution")
+
+
 def _rows(result: Result) -> Iterator[_Row]:
     """Bring estimates of every kind to the same form."""
     for row in result.rows:
-        place = row.group if row.column in ("all", "stratum") else f"{row.column}: {row.group}"
         figures = Figures(row.estimate, row.standard_error, row.lower, row.upper)
-        taken = f" (as {row.taken_from})" if row.taken_from else ""
         if isinstance(row, Estimate):
             question, answer = "", row.category if isinstance(row, ShareEstimate) else ""
         else:
             question, answer = row.question, row.answer
-        yield _Row(question, answer, f"{place}{taken}", figures, row.answers, row.column == "all")
+        whole = row.column == "all"
+        yield _Row(question, answer, place_of(row), figures, row.answers, whole, row.largest_bias)
 
 
 def _estimates(rows: Sequence[_Row], level: str) -> TextTable:
     """Show estimates, each rounded to its error."""
     answers = any(row.answer for row in rows)
+    shown = rows[:SHOWN]
+    biases = [row.largest_bias for row in shown]
     cells = []
-    for row in islice(rows, SHOWN):
+    for row, bias in zip(shown, bias_cells(biases), strict=True):
         estimate, error, lower, upper = at_error(row.figures, row.figures.error)
-        answer = (row.answer,) if answers else ()
-        cells.append((row.place, *answer, estimate, error, f"{lower} to {upper}", f"{row.answers:,}"))
+        answer, interval = (row.answer,) if answers else (), f"{lower} to {upper}"
+        cells.append((row.place, *answer, estimate, error, interval, f"{row.answers:,}", *bias))
+    header = ("for", *(("answer",) if answers else ()), "estimate", "standard error", level, "answers")
     return TextTable(
         "Estimates",
-        ("for", *(("answer",) if answers else ()), "estimate", "standard error", level, "answers"),
+        (*header, *bias_header(biases)),
         cells,
         not_shown(len(rows) - SHOWN, "estimates"),
         columns_of_text=2 if answers else 1,
@@ -224,14 +340,16 @@ def _chart(rows: Sequence[_Row], of: str, confidence: float) -> str:
     values = [
         {
             "group": _line(row, alone=len({each.answer for each in rows}) == 1),
-            "estimate": row.figures.estimate,
+            "estimate": min(max(row.figures.estimate, row.figures.lower), row.figures.upper),
             "lower": row.figures.lower,
             "upper": row.figures.upper,
         }
         for row in rows
     ]
     chart = intervals_chart(values, confidence=confidence, of=of)
-    return figure(chart, f"Estimates of {of} with {100 * confidence:.10g}% intervals.")
+    beyond = any(line["estimate"] != row.figures.estimate for line, row in zip(values, rows, strict=True))
+    note = " Estimates beyond what is possible are drawn at the end of their interval." if beyond else ""
+    return figure(chart, f"Estimates of {of} with {100 * confidence:.10g}% intervals.{note}")
 
 
 def _line(row: _Row, *, alone: bool) -> str:
@@ -241,55 +359,22 @@ def _line(row: _Row, *, alone: bool) -> str:
     return row.answer if row.whole else f"{row.place}: {row.answer}"
 
 
-def _error(plan: Design, rows: Sequence[_Row]) -> str:
-    """Split the planned variance by cause, beside what the standard errors became."""
-    parts: list[tuple[str, float | None, tuple[float, float, float]]]
-    if plan.forms:
-        parts = [
-            (each.name, each.standard_error, (each.sampling, each.device, each.office))
-            for each in plan.questions
-        ]
-    else:
-        split = plan.variance_parts
-        finite = plan.inputs.finite_population
-        device = answer_noise(plan.problem, plan.sample_sizes, finite_population=finite)
-        office = max(split.privacy - device, 0.0)
-        parts = [("", plan.standard_error, (split.sampling, device, office))]
-    cells = []
-    for name, planned, causes in parts:
-        errors = [row.figures.error for row in rows if row.whole and row.of == name]
-        # of shares as the design has it: the root of half the sum of their variances
-        got = math.hypot(*errors) * (math.sqrt(0.5) if len(errors) > 1 else 1.0)
-        total = sum(causes) or 1.0
-        cells.append(
-            (
-                name or plan.inputs.answers.estimated,
-                "" if planned is None else at_error([planned], planned)[0],
-                at_error([got], got)[0],
-                *(f"{cause / total:.0%}" for cause in causes),
-            )
+def _promise(plan: Design, releases: Sequence[_Release]) -> str:
+    kept = [
+        each.prefix
+        + kept_in_words(
+            each.plan,
+            each.published.name,
+            each.published.entry,
+            each.published.spent,
+            each.published.others,
         )
-    header = ("estimate", "planned standard error", "standard error", "who is asked", "devices", "office")
-    words = (
-        "Error comes from asking some people and not others, from noise on single answers (on devices, or in "
-        "a batch at the office), and from the noise that the office adds to what it publishes. The standard "
-        "error of categories is the root of half the sum of the variances of their shares."
-    )
-    shown = TextTable("Standard errors, and the variance by cause as planned", header, cells)
-    return paragraphs([words]) + table(shown)
-
-
-def _promise(plan: Design, published: Published) -> str:
-    spent, entry = published.spent, published.entry
-    kept = kept_in_words(
-        published.name,
-        None if entry is None else entry.status,
-        None if entry is None else entry.spent,
-        spent,
-    )
+        for each in releases
+    ]
+    raw = any(each.published.entry is not None and each.published.entry.raw for each in releases)
     privacy: dict[str, Any] = dict(plan.privacy)
     return (
-        paragraphs([kept, privacy["in_words"]])
+        paragraphs([*kept, promise_in_words([each.plan for each in releases], raw=raw)])
         + "<h3>What it assumes</h3>"
         + bullets(privacy["assumptions"])
         + "<h3>What is not protected</h3>"
@@ -297,23 +382,33 @@ def _promise(plan: Design, published: Published) -> str:
     )
 
 
-def _again(plan: Design, published: Published) -> str:
+def _again(plan: Design, releases: Sequence[_Release], ratios: Sequence[QuestionnaireEstimation]) -> str:
+    """List digests, and the command that finds the same estimates."""
     versions = versions_table(plan)
-    known = [(f"SHA-256 of {published.name}", published.digest)] if published.digest else []
-    rows = [*versions.rows, *known]
-    name = published.name if published.digest else "published.csv"
-    command = f"dpstrata estimate design.json {quote(name)} --report results.html"
+    *before, last = releases
+    known = [(f"SHA-256 of the design of the {each.wave}", each.plan.digest) for each in before]
+    known += [
+        (f"SHA-256 of {each.file}", each.published.digest) for each in releases if each.published.digest
+    ]
+    words = ["dpstrata", "estimate", "design.json", last.file]
+    for each in before:
+        words += ["--pilot", "pilot.json", "--pilot-answers", each.file]
+    for ratio in ratios:
+        for flag, (question, answers) in zip(("--ratio", "--over"), ratio.ratio_of, strict=True):
+            words += [flag, f"{question}={answers if isinstance(answers, str) else '|'.join(answers)}"]
+    command = " ".join(map(quote, [*words, "--report", "results.html"]))
     return (
-        table(versions._replace(rows=rows), columns_of_text=2)
+        table(versions._replace(rows=[*versions.rows, *known]), columns_of_text=2)
         + paragraphs(["On the command line, from the design document and what was published:"])
         + code(command, "Command line")
     )
 
 
-def _signatures(plan: Design, published: Published) -> str:
-    file = f"of the file whose SHA-256 begins with {published.digest[:16]}, " if published.digest else ""
-    said = (
-        f"We have read this report. The estimates are {file}made under the design whose SHA-256 begins with "
-        f"{plan.digest[:16]}."
-    )
+def _signatures(releases: Sequence[_Release]) -> str:
+    digests = [each.published.digest[:16] for each in releases if each.published.digest]
+    files = "the file whose SHA-256 begins" if len(digests) == 1 else "the files whose SHA-256 begin"
+    of_files = f"of {files} with {' and '.join(digests)}, " if digests else ""
+    designs = "the design whose SHA-256 begins" if len(releases) == 1 else "the designs whose SHA-256 begin"
+    made = " and ".join(each.plan.digest[:16] for each in releases)
+    said = f"We have read this report. The estimates are {of_files}made under {designs} with {made}."
     return signatures(said, who=("For the survey methodology", "For privacy protection"))

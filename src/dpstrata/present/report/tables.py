@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.allocation.minimums import default_minimums
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.designs.record import Design
 from dpstrata.present.report.words import minimised_in_words, three_digits
 from dpstrata.privacy.promises import PROMISES
 from dpstrata.privacy.promises.pure import beliefs
+from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import RECORDED
 from dpstrata.survey.releases import OPTION
 from dpstrata.version import __version__
@@ -68,8 +68,8 @@ def options_table(plan: Design) -> TextTable:
         "maximum sampling rate": inputs.max_fraction if inputs.max_fraction < 1 else None,
     }
     rows += [(what, plain_number(float(value))) for what, value in limits.items() if value is not None]
-    if default_minimums(inputs, plan.strata) is not None:
-        part = "" if plan.needed_for_default_minimum is None else ", scaled down to what fits"
+    if plan.default_minimum is not None:
+        part = "" if plan.default_minimum.fits else ", scaled down to what fits"
         rows.append(("minimum per stratum", f"enough for two answers, with a chance of 99%{part}"))
     rows.append(("finite population correction", "yes" if inputs.finite_population else "no"))
     others = (each for each in RECORDED.values() if each.group != "goal" and each.name not in _IN_WORDS)
@@ -160,11 +160,18 @@ def noise_table(plan: Design) -> TextTable:
     return TextTable("Budgets, rounded upwards, and noise", header, rows, _left_out(plan))
 
 
+def _allowed(inputs: Inputs) -> str:
+    """Say which answers there can be."""
+    if inputs.clip:
+        return f"are {inputs.clipping}"
+    return f"are one of {inputs.answers}" if inputs.answers.names else f"lie in {inputs.answers}"
+
+
 def noise_in_words(plan: Design) -> str:
     """Say what the budgets of the strata are."""
     inputs, release = plan.inputs, plan.inputs.release_form
     start = plan.mechanism.in_words(release.noise_goes_to)
-    start += f"; answers {f'are {inputs.clipping}' if inputs.clip else f'lie in {inputs.answers}'}. "
+    start += f"; answers {_allowed(inputs)}. "
     if not inputs.promise.amplified:
         return f"{start}A secret sample does not strengthen this promise, so it does not change the noise."
     return (

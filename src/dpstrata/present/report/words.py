@@ -12,10 +12,12 @@ from dpstrata.allocation.comparison import Comparison
 from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.variances import stratum_variances
+from dpstrata.designs.influence import largest_influence
 from dpstrata.designs.neyman_equivalent import Match, match_neyman
 from dpstrata.designs.record import Design
 from dpstrata.survey.costs import total_cost
 from dpstrata.survey.inputs import Inputs
+from dpstrata.words.estimates import REPORTED
 from dpstrata.words.forms import beside_in_words, forms_bound_in_words, result_in_short
 from dpstrata.words.numbers import counted, money, percent_up, round_up
 from dpstrata.words.usefulness import alarm
@@ -233,3 +235,47 @@ def odds_in_words(plan: Design) -> str:
     """
     in_all = plan.privacy["central_in_all"]
     return plan.inputs.promise.odds_in_words(in_all, both_waves=plan.waves is not None)
+
+
+def influence_in_words(plan: Design) -> str:
+    """Say how much one person can shift a result at most.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> options = {"answers": "binary", "mechanism": "randomized_response", "total": 100}
+    >>> print(influence_in_words(dps.design(dps.Strata([700, 300]), epsilon=1, **options)))
+    Whatever one person sends, the result of a stratum shifts by at most 3.8% of the range of the answers, range/(m(1 − ρ)) with m answers of which a share ρ is replaced: in stratum '2' with 30 answers. Someone who merely answers untruthfully shifts it by at most 3.4%.
+    """  # noqa: E501 - the sentences are shown whole
+    found = largest_influence(plan)
+    form = "" if found.form is None else f" and form {found.form + 1}"
+    name, answers = plan.strata.names[found.stratum], counted(math.floor(found.answers), "answer")
+    where = f"the result of a stratum{' and form' if form else ''}"
+    there, share = f"in stratum {name!r}{form} with {answers}", percent_up(found.by_lying)
+    lie = f"Someone who merely answers untruthfully shifts it by at most {share}"
+    if found.by_sending is None:
+        return (
+            f"A device that does not keep to the noise could send any number, and so shift {where} by any "
+            f"amount. {lie} of the range of the answers: {there}."
+        )
+    if found.by_sending == found.by_lying:
+        return (
+            f"Whatever one person answers, {where} shifts by at most {share} of the range of the answers, "
+            f"range/m with m answers: {there}."
+        )
+    return (
+        f"Whatever one person sends, {where} shifts by at most {percent_up(found.by_sending)} of the range "
+        "of the answers, range/(m(1 − ρ)) with m answers of which a share ρ is replaced: "
+        f"{there}. {lie}."
+    )
+
+
+def neighbours_in_words(plan: Design) -> str:
+    """Say whose result a stratum takes in which nobody answers: the order of the strata declares it."""
+    asked = plan.inputs.domains or ()
+    domains = ["coarser stratum" if name == REPORTED else name for name in asked if name != "stratum"]
+    within = f", if possible within the same {' and '.join(domains)}" if domains else ""
+    return (
+        "A stratum in which nobody answers takes the result of the nearest one with answers, in the order of "
+        f"this table{within}."
+    )

@@ -151,7 +151,7 @@ class Promise(ABC):
         """Say, after "the survey spends", what it comes to with a pure epsilon spent before."""
 
     @abstractmethod
-    def sentences(self, *, largest: float, release: Seen, questions: int) -> tuple[str, ...]:
+    def sentences(self, *, largest: float, release: Seen, questions: int, everyone: bool) -> tuple[str, ...]:
         """Say what it means for the public, for whoever sees what was noised once, and after a leak.
 
         Parameters
@@ -162,6 +162,8 @@ class Promise(ABC):
             What is released.
         questions : int
             How many answers a person gives.
+        everyone : bool
+            Whether everyone is invited, so that no sample hides anyone.
         """
 
     @abstractmethod

@@ -67,7 +67,7 @@ class ConstantNoise(Promise):
         """Say no sum."""
         return "that on top of its promise."
 
-    def sentences(self, *, largest: float, release: Seen, questions: int) -> tuple[str, ...]:
+    def sentences(self, *, largest: float, release: Seen, questions: int, everyone: bool) -> tuple[str, ...]:
         """Say that it holds for everyone, invited or not."""
         return (
             "Whoever sees the published results learns no more about a person's answers than "

@@ -111,13 +111,18 @@ class PureEpsilon(Promise):
         """Say the sum."""
         return f"{sum_as_written(self.epsilon, on_deviations)} in total."
 
-    def sentences(self, *, largest: float, release: Seen, questions: int) -> tuple[str, ...]:
+    def sentences(self, *, largest: float, release: Seen, questions: int, everyone: bool) -> tuple[str, ...]:
         """Say by which factor odds can change."""
+        against = (
+            "even against someone who knows everyone who took part"
+            if everyone
+            else "against anyone who does not know who was invited"
+        )
         published = (
             f"If the assumptions hold, the released results change anyone's odds about {release.protected} "
             f"by a factor of at most {factor_up(math.exp(self.epsilon))} (epsilon = "
             f"{plain_number(self.epsilon)}), beyond what they say about people in general, whether or not "
-            "that person took part. This holds against anyone who does not know who was invited."
+            f"that person took part. This holds {against}."
             f"{self._beyond_the_factor(release)}"
         )
         return published, *release.against_the_office(largest, questions=questions)

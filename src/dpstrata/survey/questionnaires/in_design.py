@@ -89,7 +89,7 @@ def _require_release(inputs: Inputs) -> None:
         )
     if inputs.release == "microdata" and inputs.device_epsilon is not None:
         raise InputError(
-            f"{questionnaire} with {option('release', 'microdata')} takes the budget of devices from the "
+            f"{questionnaire} with {option('release', 'microdata')} takes the device budget from the "
             f"sample sizes; remove {option('device_epsilon')}, or use {option('release', 'sums')}.",
             argument="device_epsilon",
         )

@@ -43,10 +43,13 @@ class Question:
         be tabulated together.
     everyone : bool
         Whether it is on every form; it cannot be kept together with others then.
-    blank : bool
-        Whether a yes/no or category question may be left blank: a blank is then an answer of its own, called
-        ``no answer``, which is randomised and counted like the others. A row in which any other question is
-        left blank does not count.
+    blank : bool, optional
+        Whether the question may be left blank; by default yes/no and category questions may, scales and
+        numbers never. A blank is then an answer of its own, called ``no answer``, which is randomised and
+        counted like the others. A row in which any other question is left blank does not count.
+    no_first : bool
+        Whether respondents read no before yes; the answers to a yes/no question are otherwise in the other
+        order.
     text : str
         The question as respondents read it.
     labels : sequence of str
@@ -67,7 +70,9 @@ class Question:
     >>> trust.levels
     5
     >>> dps.Question("home", "category", categories=["rent", "own", "other"]).answers
-    'rent, own, other'
+    'rent, own, other, or blank'
+    >>> dps.Question("smokes", "yes_no", blank=False).answers
+    'yes or no'
     """
 
     name: str
@@ -82,7 +87,8 @@ class Question:
     target_margin: float | None = None
     together: str | None = None
     everyone: bool = False
-    blank: bool = False
+    blank: bool | None = None
+    no_first: bool = False
     text: str = ""
     labels: Sequence[str] = ()
     translations: Sequence[Translation] = ()
@@ -98,7 +104,7 @@ class Question:
     @property
     def of_kind(self) -> QuestionKind:
         """What questions of this kind have in common."""
-        return kind_named(self.kind, blank=self.blank)
+        return kind_named(self.kind, blank=bool(self.blank))
 
     @property
     def range(self) -> float:
@@ -119,6 +125,11 @@ class Question:
     def answers(self) -> str:
         """What can be answered, in words."""
         return self.of_kind.answers(self)
+
+    def wording(self, language: str) -> tuple[str, tuple[str, ...]]:
+        """Return its text and labels in a language; what is not translated, in that of the questionnaire."""
+        own = next((each for each in self.translations if each.language == language), self)
+        return own.text or self.text, tuple(own.labels or self.labels)
 
 
 FIELDS = tuple(part.name for part in fields(Question))

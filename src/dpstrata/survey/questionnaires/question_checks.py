@@ -42,10 +42,12 @@ def read_question(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Findin
     found += mistakes
     if isinstance(given["translations"], list):
         read["translations"] = tuple(given["translations"])
-    for name in ("everyone", "blank"):
-        if not isinstance(given[name], bool):
-            found.append(_must(name, "be true or false", repr(given[name])))
     read["kind"] = read_kind(given["kind"])
+    if given["blank"] is None:
+        read["blank"] = read["kind"] in OR_BLANK
+    for name in ("everyone", "blank", "no_first"):
+        if not isinstance(read[name], bool):
+            found.append(_must(name, "be true or false", repr(given[name])))
     if read["kind"] is None:
         found.append(_must("kind", f"be one of {', '.join(KINDS)}", repr(given["kind"])))
     else:
@@ -143,6 +145,8 @@ def _find_of_kind(read: dict[str, Any], wrong: set[str]) -> Iterator[Finding]:
             "to count them)"
         )
         yield _must("blank", rule, "yes")
+    if read["no_first"] is True and read["kind"] != "yes_no":
+        yield _must("no_first", f"be left out of a {kind.title} question", "yes")
     if not wrong & set(kind.fields):
         yield from kind.find(read)
     if not wrong & {"categories", "labels"}:

@@ -14,13 +14,14 @@ from dpstrata.errors import QuestionnaireError
 from dpstrata.files.columns import Columns, Finding, is_missing, require_none
 from dpstrata.files.tables import Table, text_of
 from dpstrata.privacy.answers.base import parse_answers
+from dpstrata.survey.questionnaires.kinds.base import OR_BLANK
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 from dpstrata.survey.questionnaires.question_checks import NUMBERS, find_among, read_question
 from dpstrata.survey.questionnaires.translation import Translation
 
 COLUMNS = (
     *("question", "kind", "lower", "upper", "step", "categories", "importance"),
-    *("target_se", "target_margin", "together", "everyone", "blank", "text", "labels"),
+    *("target_se", "target_margin", "together", "everyone", "blank", "no_first", "text", "labels"),
 )
 _WORDING = ("text", "labels")  # what there can be in several languages
 _IN_LANGUAGE = re.compile(r"(text|labels)\s*::\s*(.+)", re.IGNORECASE)
@@ -54,8 +55,10 @@ def question_columns(questions: Sequence[Mapping[str, Any]], language: str) -> d
     for column in COLUMNS:
         cells = [question["name" if column == "question" else column] for question in questions]
         columns[column] = [_written(cell) for cell in cells]
-    if not any(columns["blank"]):
-        del columns["blank"]
+    columns["blank"] = [None if each["blank"] or each["kind"] not in OR_BLANK else "no" for each in questions]
+    for column in ("blank", "no_first"):
+        if not any(columns[column]):
+            del columns[column]
     own = f"::{language}" if language else ""
     wording = {f"{part}{own}": columns.pop(part) for part in _WORDING}
     for row, question in enumerate(questions):
@@ -118,8 +121,17 @@ class KnownColumns(Columns):
         required: Sequence[str],
         numbers: Sequence[str],
         row: str,
+        header: Sequence[str] | None = None,
     ) -> None:
-        super().__init__(table, known=known, required=required, numbers=numbers, row=row)
+        super().__init__(
+            table,
+            known=known,
+            required=required,
+            numbers=numbers,
+            unclear_commas=True,
+            row=row,
+            header=header,
+        )
         if self.mistakes:  # an unknown column may be one that is missing
             return
         meant = {other: name for name, other in self.slips.items()}
@@ -153,8 +165,13 @@ def _cells(known: KnownColumns) -> list[dict[str, Any]]:
         columns["name" if column == "question" else column] = known.optional_texts(column)
     for column in ("categories", "labels"):
         columns[column] = [_listed(text) for text in known.optional_texts(column)]
-    for column in ("everyone", "blank"):
+    for column in ("everyone", "no_first"):
         columns[column] = read_switches(known, column)
+    given = known.cells.get("blank", [None] * known.length)
+    columns["blank"] = [  # an empty cell leaves it to the kind
+        None if is_missing(cell) else switch
+        for cell, switch in zip(given, read_switches(known, "blank"), strict=True)
+    ]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -18,6 +18,7 @@ from dpstrata.words.tables import as_plain_text, shown_as_html
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
+    from dpstrata.files.sent import File
     from dpstrata.files.tables import Table
 
 
@@ -49,10 +50,10 @@ class Questionnaire(Sequence[Question]):
     ... )
     >>> questionnaire
     3 questions
-      question    kind      answers  importance
-      smokes    yes/no    yes or no           1
-      trust      scale       1 to 5           2
-      income    number  0 to 10,000           1
+      question    kind              answers  importance
+      smokes    yes/no  yes or no, or blank           1
+      trust      scale               1 to 5           2
+      income    number          0 to 10,000           1
     >>> questionnaire[1].levels, [question.name for question in questionnaire]
     (5, ['smokes', 'trust', 'income'])
     """
@@ -103,16 +104,7 @@ class Questionnaire(Sequence[Question]):
         QuestionnaireError
             With every mistake of the file, each with its row and column.
         """
-        from dpstrata.files.tables import read_table, sheet_names
-
-        sheets = set(sheet_names(Path(path))) if sheet is None else set()
-        if {"survey", "choices"} <= sheets:
-            return cls.from_xlsform(path)
-        if "survey" in sheets:  # one without choices has columns of its own
-            header = read_table(Path(path), sheet="survey", error=QuestionnaireError).columns
-            if {"type", "name"} <= {name.strip().casefold() for name in header}:
-                return cls.from_xlsform(path)
-        return cls._from_table(read_table(Path(path), sheet=sheet, error=QuestionnaireError))
+        return read_questionnaire(Path(path), sheet=sheet)
 
     @classmethod
     def from_xlsform(cls, path: str | Path) -> Questionnaire:
@@ -130,10 +122,7 @@ class Questionnaire(Sequence[Question]):
         QuestionnaireError
             With every row that cannot be protected and every mistake, each with its sheet, row and column.
         """
-        from dpstrata.survey.questionnaires.xlsform.read import questions_from_xlsform
-
-        language, questions = questions_from_xlsform(Path(path))
-        return cls((Question(**fields) for fields in questions), language=language)
+        return _from_xlsform(Path(path))
 
     @classmethod
     def from_frame(cls, frame: IntoFrame) -> Questionnaire:
@@ -143,12 +132,7 @@ class Questionnaire(Sequence[Question]):
         """
         from dpstrata.files.tables import table_from_frame
 
-        return cls._from_table(table_from_frame(frame))
-
-    @classmethod
-    def _from_table(cls, table: Table) -> Questionnaire:
-        language, questions = questions_from_table(table)
-        return cls((Question(**fields) for fields in questions), language=language)
+        return questionnaire_from_table(table_from_frame(frame))
 
     def to_file(self, path: str | Path) -> None:
         """Write a file that :meth:`from_file` reads: ``.csv``, ``.parquet`` or ``.xlsx``.
@@ -219,3 +203,30 @@ class Questionnaire(Sequence[Question]):
     def everyone(self) -> tuple[int, ...]:
         """Positions of the questions that are on every form."""
         return tuple(place for place, question in enumerate(self.questions) if question.everyone)
+
+
+def read_questionnaire(file: File, *, sheet: str | None = None) -> Questionnaire:
+    """Read a table of questions or an XLSForm, from a path or from the bytes of a file that was sent."""
+    from dpstrata.files.tables import read_table, sheet_names
+
+    sheets = set(sheet_names(file)) if sheet is None else set()
+    if {"survey", "choices"} <= sheets:
+        return _from_xlsform(file)
+    if "survey" in sheets:  # one without choices has columns of its own
+        header = read_table(file, sheet="survey", error=QuestionnaireError).columns
+        if {"type", "name"} <= {name.strip().casefold() for name in header}:
+            return _from_xlsform(file)
+    return questionnaire_from_table(read_table(file, sheet=sheet, error=QuestionnaireError))
+
+
+def questionnaire_from_table(table: Table) -> Questionnaire:
+    """Take a questionnaire from a table; its columns are those of a file."""
+    language, questions = questions_from_table(table)
+    return Questionnaire((Question(**fields) for fields in questions), language=language)
+
+
+def _from_xlsform(file: File) -> Questionnaire:
+    from dpstrata.survey.questionnaires.xlsform.read import questions_from_xlsform
+
+    language, questions = questions_from_xlsform(file)
+    return Questionnaire((Question(**fields) for fields in questions), language=language)

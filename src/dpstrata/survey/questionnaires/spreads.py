@@ -47,7 +47,8 @@ class Spreads:
         The questions.
     proportions : mapping of str to array, optional
         By yes/no question the expected share of yes, by category question those of its categories, in their
-        order: a row for each stratum, or the same for all. NaN where it is not known.
+        order, and of blanks: a row for each stratum, or the same for all. NaN where it is not known. A yes/no
+        question that may be left blank takes rows of three as well, the shares of no, yes and blanks.
     sds : mapping of str to array, optional
         By scale or number its standard deviation in each stratum (divisor N − 1), or the same for all.
     means : mapping of str to array, optional
@@ -68,7 +69,10 @@ class Spreads:
     --------
     >>> import dpstrata as dps
     >>> questionnaire = dps.Questionnaire(
-    ...     [dps.Question("smokes", "yes_no"), dps.Question("trust", "scale", lower=1, upper=5)]
+    ...     [
+    ...         dps.Question("smokes", "yes_no", blank=False),
+    ...         dps.Question("trust", "scale", lower=1, upper=5),
+    ...     ]
     ... )
     >>> strata = dps.Strata([1000, 2000], names=["north", "south"])
     >>> spreads = dps.Spreads(strata, questionnaire, proportions={"smokes": [0.2, 0.3]}, sds={"trust": 1.2})
@@ -96,7 +100,7 @@ class Spreads:
             f"question {name!r}: {mistake}."
             for column, by_question in given.items()
             for name, array in by_question.items()
-            if (mistake := _take(values, name, column, array))
+            if (mistake := _take(values, questionnaire, name, column, array))
         ]
         found = [] if mistakes else _impossible(strata, questionnaire, values)
         mistakes += [_in_words(each, question, strata) for question, each in found]
@@ -190,7 +194,7 @@ class Spreads:
             if squares is not None:
                 low = np.clip(squares[0] + (spread - told.spread) * (N - 1) / N, 0.0, 0.25)
                 squares = low, np.where(squares[1] > squares[0], 0.25, low)
-            known.append(Known(spread, squares))
+            known.append(Known(spread, squares, told.told))
         object.__setattr__(other, "_known", tuple(known))
         return other
 
@@ -205,6 +209,13 @@ class Spreads:
             How many levels its answers are put on.
         """
         return self.questionnaire[place].of_kind.in_row(levels, self._known[place])
+
+    def rounding(self, place: int, levels: int) -> FloatArray:
+        """Return how much of the spread of one question may be rounding to levels, in each stratum.
+
+        None where the spread is known. In squared ranges; for the parameters see :meth:`in_row`.
+        """
+        return self.questionnaire[place].of_kind.rounding(levels, self._known[place])
 
     def table(self) -> dict[str, list[Any]]:
         """Return the columns of a file of it: a row for everything that was told."""
@@ -255,14 +266,17 @@ def _nothing(strata: Strata, questionnaire: Questionnaire) -> Values:
     return values
 
 
-def _take(values: Values, name: str, column: str, array: npt.ArrayLike) -> str:
+def _take(values: Values, questionnaire: Questionnaire, name: str, column: str, array: npt.ArrayLike) -> str:
     """Put what someone told about a question into its place; return what is wrong with it."""
     if name not in values:
         return f"there is no such question, only {_listed(list(values))}"
     if column not in values[name]:
         return f"it must be described by {' or '.join(values[name])}, got {column}"
+    question = questionnaire[questionnaire.names.index(name)]
     try:
-        values[name][column][:] = np.asarray(array, dtype=float)
+        told = np.asarray(array, dtype=float)
+        alone = question.of_kind.told_alone(question) if told.ndim < 2 else None
+        values[name][column][:, ... if alone is None else alone] = told
     except (TypeError, ValueError):
         shape = " x ".join(map(str, values[name][column].shape))
         return f"{column} must be one number, or {shape} numbers"
@@ -332,10 +346,13 @@ class _Places:
         if category and not cases:
             rule = f"category must be empty for a {question.of_kind.title} question"
             yield Finding(row, "category", rule, repr(category))
-        elif cases and category not in cases:
+            return
+        case = cases.index(category) if category in cases else None
+        if cases and not category:
+            case = question.of_kind.told_alone(question)
+        if cases and case is None:
             yield _no_such(row, "category", category, list(cases))
         elif stratum in self.strata:
-            case = cases.index(category) if cases else None
             key = (self.strata[stratum], name, case)
             if key in self.rows:
                 rule = "each stratum, question and category must have one row"

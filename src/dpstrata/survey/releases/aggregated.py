@@ -167,8 +167,7 @@ class Aggregated(Release):
         """Say that counts are published with sums."""
         return ("the number of answers in each stratum",)
 
-    @property
-    def also_secret(self) -> tuple[str, ...]:
+    def also_secret(self, *, everyone: bool) -> tuple[str, ...]:
         """Name the office's noise, and what devices send."""
         noise = ("the noise that the office adds",)
         return noise if self.device_epsilon is None else ("what each device sends", *noise)

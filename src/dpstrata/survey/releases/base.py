@@ -186,9 +186,8 @@ class Release(ABC):
     def assumption(self) -> str:
         """What must hold of the release itself."""
 
-    @property
-    def also_assumed(self) -> tuple[str, ...]:
-        """What else must hold."""
+    def also_assumed(self, *, everyone: bool) -> tuple[str, ...]:
+        """List what else must hold, if everyone is invited or only a secret sample."""
         return ()
 
     @property
@@ -196,9 +195,8 @@ class Release(ABC):
         """What else becomes public."""
         return ()
 
-    @property
-    def also_secret(self) -> tuple[str, ...]:
-        """What else must stay secret."""
+    def also_secret(self, *, everyone: bool) -> tuple[str, ...]:
+        """List what else must stay secret, if everyone is invited or only a secret sample."""
         return ()
 
     @abstractmethod

@@ -15,11 +15,12 @@ from dpstrata.words.numbers import factor_up, plain_number, round_up
 if TYPE_CHECKING:
     from dpstrata.survey.releases.base import Release
 
-_ASSUMED = (
-    "forms are fixed before any answer is seen, and are the same in all strata",
+_FIXED = "forms are fixed before any answer is seen, and are the same in all strata"
+_DEALT_IN_SECRET = (
     "every person in the sample gets one form, dealt at random as part of the secret draw, and nobody learns "
-    "who got which",
+    "who got which"
 )
+_DEALT = "everyone gets one form, dealt at random before any answer is seen"
 _FORMS = "the questionnaire, its forms, and how many people get each of them in each stratum"
 _WHO_GOT = "who got which form"
 
@@ -31,10 +32,9 @@ class _OfRows:
 
     protected: ClassVar[str] = "a person's answers, all of them together,"
 
-    @property
-    def also_assumed(self) -> tuple[str, ...]:
-        """Say how forms come to people."""
-        return _ASSUMED
+    def also_assumed(self, *, everyone: bool) -> tuple[str, ...]:
+        """Say how forms come to people; where everyone is asked, each form alone keeps the promise."""
+        return _FIXED, _DEALT if everyone else _DEALT_IN_SECRET
 
 
 class RowMicrodata(_OfRows, Microdata):
@@ -66,10 +66,9 @@ class RowMicrodata(_OfRows, Microdata):
         """Name the forms."""
         return (_FORMS,)
 
-    @property
-    def also_secret(self) -> tuple[str, ...]:
-        """Name who got which."""
-        return (_WHO_GOT,)
+    def also_secret(self, *, everyone: bool) -> tuple[str, ...]:
+        """Name who got which, as far as the sample hides anyone."""
+        return () if everyone else (_WHO_GOT,)
 
     def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
         """Say what one person's row tells."""
@@ -120,10 +119,9 @@ class RowSums(_OfRows, Sums):
         """Say that counts are published with tables."""
         return _FORMS, "the number of rows in each stratum and of each form"
 
-    @property
-    def also_secret(self) -> tuple[str, ...]:
-        """Name who got which form, beside what devices send and the office's noise."""
-        return (_WHO_GOT, *super().also_secret)
+    def also_secret(self, *, everyone: bool) -> tuple[str, ...]:
+        """Name who got which form, as above, beside what devices send and the office's noise."""
+        return (*(() if everyone else (_WHO_GOT,)), *super().also_secret(everyone=everyone))
 
     def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
         """Say what is left against the office, and if its file leaks."""

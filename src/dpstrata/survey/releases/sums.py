@@ -23,6 +23,7 @@ import numpy as np
 from dpstrata.errors import Sentence, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.promises.pure import LARGEST_EPSILON
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.aggregated import Aggregated
 from dpstrata.survey.releases.microdata import Microdata
@@ -33,6 +34,17 @@ if TYPE_CHECKING:
     from dpstrata.survey.inputs import Inputs
 
 AT_OFFICE = "discrete_laplace"  # where the device's noise cannot be added to a sum
+
+
+def device_budget(local_epsilon: float) -> float | None:
+    """Return the device budget that promises at least as much as a local epsilon, in two decimals.
+
+    Examples
+    --------
+    >>> device_budget(4.239), device_budget(103.92), device_budget(0.001)
+    (4.23, 100.0, None)
+    """
+    return math.floor(min(local_epsilon, LARGEST_EPSILON) * 100) / 100 or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +153,8 @@ class Sums(Aggregated):
         raw = replace(inputs, **{OPTION: cls.name, "device_epsilon": None, **cls.leaves_out})
         if inputs.promise.any_mechanism:
             # the smallest, so that nobody gets a weaker promise
-            smallest = math.floor(float(plan.local_epsilons.min()) * 100) / 100
-            if smallest > 0:
+            smallest = device_budget(float(plan.local_epsilons.min()))
+            if smallest is not None:
                 offered.append(replace(raw, device_epsilon=smallest))
         return [*offered, raw]
 

@@ -1,6 +1,10 @@
-"""What is read from XLSForms, compared with what pyxform reads: names, choices, ranges, labels in every language."""
+"""What is read from XLSForms, compared with what pyxform reads: names, choices, ranges, labels in every language.
+
+And which questions must be answered, and the bounds of numbers.
+"""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -77,18 +81,52 @@ def same_labels(theirs, leaf, question, default):
     return True
 
 
+def same_options(theirs, leaf, questions, default):
+    """Compare what is read of each choice that can be ticked, in all languages that pyxform has it in."""
+    asked = theirs.texts(leaf)
+    for question, choice in zip(questions, leaf["choices"], strict=True):
+        ours = {"": question["text"]} | {each.language: each.text for each in question["translations"]}
+        labels = theirs.texts(choice)
+        for language in asked.keys() & labels.keys():
+            own = ours["" if language == default else language]
+            if " ".join(own.split()) != f"{asked[language]} – {labels[language]}":
+                return False
+    return True
+
+
+def must_be_answered(leaf):
+    required = (leaf.get("bind") or {}).get("required", "no")
+    return required.casefold() in ("yes", "true", "true()")
+
+
+def allowed(leaf, number):
+    """Whether a constraint with a bound on both sides allows a number; nothing for others."""
+    constraint = (leaf.get("bind") or {}).get("constraint", "")
+    bounds = re.findall(r"(\.|[-\d.]+)\s*([<>]=?)\s*(\.|[-\d.]+)", constraint)
+    if len(bounds) != 2:
+        return None
+    sides = [[number if side == "." else float(side) for side in (left, right)] for left, _, right in bounds]
+    return all(
+        (left < right if "<" in sign else left > right) or (left == right and "=" in sign)
+        for (left, right), (_, sign, _) in zip(sides, bounds, strict=True)
+    )
+
+
 def compare_select(theirs, leaf, questions, default):
     names = [choice["name"] for choice in leaf["choices"]]
     if leaf["type"] == "select all that apply":
         assert [question["name"] for question in questions] == [f"{leaf['name']}/{name}" for name in names]
         assert {question["kind"] for question in questions} == {"yes_no"}
         assert len({question["together"] for question in questions}) == 1
+        assert not any(question["blank"] for question in questions)  # what is not ticked is no
+        assert same_options(theirs, leaf, questions, default)
         return
     (question,) = questions
     if question["kind"] == "category":
         assert list(question["categories"]) == names
     else:
         assert sorted(names) in (["no", "yes"], ["0", "1"])
+    assert question["blank"] != must_be_answered(leaf)
     assert same_wording(theirs, leaf, question, default)
     assert same_labels(theirs, leaf, question, default)
 
@@ -104,6 +142,13 @@ def compare_range(theirs, leaf, questions, default):
 def compare_number(theirs, leaf, questions, default):
     (question,) = questions
     assert question["kind"] == "number"
+    lower, upper = question["lower"], question["upper"]
+    assert allowed(leaf, (lower + upper) / 2) in (True, None)
+    step = 0.001 if leaf["type"] == "decimal" else 1.0
+    for outside in (lower - step, upper + step):
+        assert allowed(leaf, outside) in (False, None)
+    for inside in (lower + 0.001, upper - 0.001) if step < 1 else (lower, upper):
+        assert allowed(leaf, inside) in (True, None)
     assert same_wording(theirs, leaf, question, default)
 
 
@@ -163,6 +208,19 @@ def test_forms_made_here(tmp_path, pyxform_reads, name):
 def test_forms_of_others(pyxform_reads, name, compared, refused):
     (path,) = [each for each in REAL if each.name == name]
     assert compare(path, Theirs(pyxform_reads(path))) == (compared, refused)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "cell", "given"),
+    [("every kind", 2, "yes", "no"), ("every kind", 6, ". >= 0 and . <= 120", ". >= 0 and . <= 110")],
+)
+def test_what_must_be_answered_and_bounds_are_compared(tmp_path, pyxform_reads, name, row, cell, given):
+    theirs = pyxform_reads(write_form(tmp_path / "form.xlsx", **FORMS[name]))
+    survey = [list(cells) for cells in FORMS[name]["survey"]]
+    survey[row][survey[row].index(cell)] = given
+    changed = write_form(tmp_path / "changed.xlsx", **{**FORMS[name], "survey": survey})
+    with pytest.raises(AssertionError):
+        compare(changed, Theirs(theirs))
 
 
 def test_a_difference_is_noticed(tmp_path, pyxform_reads):

@@ -17,10 +17,10 @@ def read_form(tmp_path, name):
 
 def test_every_kind(tmp_path):
     labels = ["Red", "Green", "Blue"]
-    together = {"together": "colours"}
+    together = {"together": "colours", "blank": False}
     assert read_form(tmp_path, "every kind") == dps.Questionnaire(
         [
-            dps.Question("smokes", "yes_no", text="Do you smoke?", labels=["No", "Yes"]),
+            dps.Question("smokes", "yes_no", blank=False, text="Do you smoke?", labels=["No", "Yes"]),
             dps.Question(
                 *("colour", "category"),
                 categories=["red", "green", "blue"],
@@ -101,6 +101,17 @@ def test_two_choices_are_yes_and_no_only_if_they_mean_it(tmp_path):
     q, sex = read_form(tmp_path, "numbers as names")
     assert (q.text, q.categories, q.labels) == ("12", ("1", "2", "3"), ("10", "20.5", "3"))
     assert (sex.kind, sex.categories, sex.labels) == ("category", ("1", "0"), ("Man", "Woman"))
+
+
+@pytest.mark.parametrize("names", [["yes", "no"], ["no", "yes"]])
+def test_yes_and_no_are_read_in_the_order_of_the_choices(tmp_path, names):
+    path = write_form(
+        tmp_path / "form.xlsx",
+        survey=[["type", "name", "label"], ["select_one yn", "ill", "Ill?"]],
+        choices=[["list_name", "name", "label"], *(["yn", name, name.title()] for name in names)],
+    )
+    (ill,) = dps.Questionnaire.from_xlsform(path)
+    assert (ill.kind, ill.labels, ill.no_first) == ("yes_no", ("No", "Yes"), names[0] == "no")
 
 
 def test_rows_that_say_nothing(tmp_path):
@@ -322,7 +333,7 @@ def test_mistakes_in_choices(tmp_path, choice, sentence):
         ({"survey": [], "questions": [["type"]]}, "an XLSForm must have a sheet 'survey', got none."),
         (
             {"survey": [["type", "label"], ["note", "Hello"]]},
-            "sheet 'survey': column 'name' is missing; the file has 'type'.",
+            "sheet 'survey': column 'name' is missing; the sheet has 'type', 'label'.",
         ),
         ({"survey": [HEADER]}, "sheet 'survey': there must be at least one question, got only a header."),
         (
@@ -344,7 +355,16 @@ def test_mistakes_in_choices(tmp_path, choice, sentence):
         ),
         (
             {"survey": [HEADER, GOOD], "choices": [["list", "name"], ["yn", "yes"]]},
-            "sheet 'choices': column 'list_name' is missing; the file has 'name'; other sheets: 'survey'.",
+            "sheet 'choices': column 'list_name' is missing; the sheet has 'list', 'name'; other sheets: 'survey'.",
+        ),
+        (
+            {"survey": [["typ", "name", "caption"], GOOD]},
+            "sheet 'survey': column 'type' is missing; the sheet has 'typ', 'name', 'caption'.",
+        ),
+        (
+            {"survey": [["type", "name", "dp_target"], [*GOOD[:2], "1,200"]], "choices": YES_NO},
+            "sheet 'survey', row 2, column 'dp_target': dp_target must be written without thousands separators, got "
+            "'1,200'.",
         ),
         (
             {"survey": [HEADER, GOOD]},

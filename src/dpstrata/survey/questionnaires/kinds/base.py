@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from dpstrata.files.columns import Finding
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.privacy.rows import Quadratic
 
 if TYPE_CHECKING:
@@ -47,10 +47,13 @@ class Known(NamedTuple):
         known.
     squares : pair of array, or None
         For numbers the smallest and the largest x² there can be, the mean squared distance from the middle.
+    told : array of bool, or None
+        For numbers where the spread is known, and not the largest possible.
     """
 
     spread: FloatArray
     squares: tuple[FloatArray, FloatArray] | None = None
+    told: BoolArray | None = None
 
 
 class Impossible(NamedTuple):
@@ -102,6 +105,10 @@ class QuestionKind:
         """Return the categories whose shares tell the spread; none where one value a stratum does."""
         return ()
 
+    def told_alone(self, question: Question) -> int | None:
+        """Return the case that a single proportion tells; ``None`` where that cannot be."""
+        return None
+
     def labelled(self, categories: Sequence[str]) -> int:
         """Count the answers that have a label; none where they are numbers."""
         return 0
@@ -121,6 +128,10 @@ class QuestionKind:
     def in_row(self, levels: int, known: Known) -> Quadratic:
         """Return the variance of one person's answer, S² + noise, by r = K/(exp(E) − 1) of its form."""
         raise NotImplementedError
+
+    def rounding(self, levels: int, known: Known) -> FloatArray:
+        """Return how much of the spread may be rounding to levels, of which asking more people takes none."""
+        return np.zeros(len(known.spread))
 
     def in_table(self, levels: int, cells: int | None) -> tuple[float, float]:
         """Return g and q, with which the office's noise on a published table has the variance g·v(e/q).
@@ -162,6 +173,10 @@ class QuestionKind:
     def answers(self, question: Question) -> str:
         """Say what can be answered."""
         raise NotImplementedError
+
+    def written(self, question: Question) -> str:
+        """Say how an answer must be written, to whoever wrote another one."""
+        return self.answers(question)
 
 
 @cache

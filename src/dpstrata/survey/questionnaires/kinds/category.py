@@ -51,7 +51,10 @@ class Category(QuestionKind):
             elif name in names[:place]:
                 yield Finding(None, "categories", "names of categories must differ", f"{name!r} twice")
         if given["blank"] is True and BLANK in {name.casefold() for name in names}:
-            rule = f"a question that may be left blank must have no category {BLANK!r}, which is a blank"
+            rule = (
+                f"a question that may be left blank must have no category {BLANK!r}, which is a blank (leave "
+                "it out, or forbid blanks)"
+            )
             yield Finding(None, "categories", rule, repr(BLANK))
 
     def candidates(self, question: Question) -> tuple[int, ...]:
@@ -132,9 +135,7 @@ class Category(QuestionKind):
 
     def answers(self, question: Question) -> str:
         """List the first few categories."""
-        names = question.categories
-        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        return f"{', '.join(names[:_LISTED])}{more}"
+        return listed(question.categories)
 
 
 class CategoryOrBlank(Category):
@@ -151,6 +152,18 @@ class CategoryOrBlank(Category):
     def answers(self, question: Question) -> str:
         """List the first few categories."""
         return f"{Category.answers(self, question)}, or blank"
+
+
+def listed(names: Sequence[str]) -> str:
+    """List the first few of several answers.
+
+    Examples
+    --------
+    >>> listed("abcdefg")
+    'a, b, c, d, e and 2 more'
+    """
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{', '.join(names[:_LISTED])}{more}"
 
 
 def completed(shares: FloatArray) -> FloatArray:

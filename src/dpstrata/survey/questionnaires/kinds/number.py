@@ -11,7 +11,7 @@ import numpy as np
 
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.privacy.rows import Quadratic, number_in_row
+from dpstrata.privacy.rows import Quadratic, largest_rounding, number_in_row
 from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, QuestionKind, as_numbers
 from dpstrata.survey.questionnaires.kinds.category import largest_spread
 from dpstrata.survey.questionnaires.made_up import counts_with_moments
@@ -108,7 +108,8 @@ class Number(QuestionKind):
         spread = np.where(np.isnan(sds), worst, (sds / self.range(question)) ** 2)
         off = np.nan_to_num((means - _middle(question)) / self.range(question))
         low = np.minimum(spread * (sizes - 1) / sizes + off**2, 0.25)
-        return Known(spread, (low, np.where(np.isnan(sds) | np.isnan(means), 0.25, low)))
+        high = np.where(np.isnan(sds) | np.isnan(means), 0.25, low)
+        return Known(spread, (low, high), ~np.isnan(sds))
 
     def largest(self, question: Question, sizes: IntArray) -> FloatArray:
         """Return it for people at the two ends of the range."""
@@ -118,6 +119,23 @@ class Number(QuestionKind):
         """Return it for equidistant levels over the range."""
         assert known.squares is not None
         return number_in_row(levels, known.spread, known.squares, rounded=self.rounded)
+
+    def rounding(self, levels: int, known: Known) -> FloatArray:
+        r"""Return u = 1/(4(L − 1)²), the most that rounding can be, where the spread is not known.
+
+        Notes
+        -----
+        Answers with the spread S² and the rounding u have at most :math:`S^2 + u N/(N - 1) = W`, the
+        largest spread. From both, their mean over n of N people has
+
+        .. math:: S^2 \left(\frac{1}{n} - \frac{1}{N}\right) + \frac{u}{n}
+            \;\le\; \frac{W}{n} - \frac{W - u}{N} ,
+
+        most where u is largest; there the two sides differ by less than u/(n(N − 1)).
+        """
+        assert known.told is not None
+        most = largest_rounding(levels) if self.rounded else 0.0
+        return np.where(known.told, 0.0, np.minimum(known.spread, most))
 
     def in_table(self, levels: int, cells: int | None) -> tuple[float, float]:
         """Return it for the sum of levels, which one person moves by L − 1, or for counts."""
@@ -175,6 +193,14 @@ class Number(QuestionKind):
         """Say the range."""
         lower, upper = _ends(question)
         return f"{figure(lower, 10)} to {figure(upper, 10)}"
+
+    def written(self, question: Question) -> str:
+        """Say what can be answered, and where that has thousands, how these are written."""
+        large = max(map(abs, _ends(question))) >= 1000
+        return f"{self._in_steps(question)}{', written without thousands separators' if large else ''}"
+
+    def _in_steps(self, question: Question) -> str:
+        return self.answers(question)
 
 
 def _ends(question: Question) -> tuple[float, float]:

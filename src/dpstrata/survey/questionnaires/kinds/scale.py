@@ -69,3 +69,7 @@ class Scale(Number):
         assert question.step is not None
         steps = "" if question.step == 1 else f" in steps of {figure(question.step, 10)}"
         return f"{Number.answers(self, question)}{steps}"
+
+    def _in_steps(self, question: Question) -> str:
+        """Say the range and the step, also if it is 1."""
+        return f"{self.answers(question)}{' in whole steps' if question.step == 1 else ''}"

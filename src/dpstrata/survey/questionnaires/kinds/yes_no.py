@@ -101,6 +101,10 @@ class YesNoOrBlank(CategoryOrBlank):
         """Return no, yes and a blank."""
         return ("no", "yes", BLANK)
 
+    def told_alone(self, question: Question) -> int | None:
+        """Yes, as where it may not be left blank; how the others divide the rest is not known then."""
+        return 1
+
     def labelled(self, categories: Sequence[str]) -> int:
         """No and yes."""
         return 2

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import QuestionnaireError
 from dpstrata.files.columns import Finding, require_none_in
+from dpstrata.files.sent import File
 from dpstrata.survey.questionnaires.kinds.base import is_plain
 from dpstrata.survey.questionnaires.kinds.scale import MOST_POINTS
 from dpstrata.survey.questionnaires.question_checks import find_among, read_question
@@ -29,6 +29,7 @@ _DEFAULTS: Fields = {
     "importance": 1.0,
     "everyone": False,
     "blank": False,
+    "no_first": False,
     "text": "",
 }
 # where a field comes from, if it is wrong
@@ -51,7 +52,7 @@ _REQUIRED = ("yes", "true", "true()", "1")
 _LISTED = 5
 
 
-def questions_from_xlsform(path: Path) -> tuple[str, list[Fields]]:
+def questions_from_xlsform(path: File) -> tuple[str, list[Fields]]:
     """Read the language and the arguments of each ``Question``, or report everything that is wrong."""
     form = Form(read_workbook(path))
     form.require_no_mistake()
@@ -218,7 +219,9 @@ class Form:
         if choices is None:
             return []
         named = no_and_yes(choices)
-        fields: Fields = {"kind": "yes_no"} if named else {"kind": "category"}
+        fields: Fields = {"kind": "category"}
+        if named:
+            fields = {"kind": "yes_no", "no_first": choices == named}
         if not named:
             fields["categories"] = [choice.name for choice in choices]
         fields["blank"] = self._text(row, "required").casefold() not in _REQUIRED

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import QuestionnaireError
+from dpstrata.files.sent import File
 from dpstrata.files.tables import Table, read_sheets, text_of
 from dpstrata.survey.questionnaires.question_columns import KnownColumns
 
@@ -80,7 +80,7 @@ class Workbook:
         return {language: label for language, label in found.items() if label}
 
 
-def read_workbook(path: Path) -> Workbook:
+def read_workbook(path: File) -> Workbook:
     """Read the sheets of an XLSForm, or say what is wrong with their headers."""
     tables = read_sheets(path, ("survey", "choices", "settings"), error=QuestionnaireError)
     if "survey" not in tables:
@@ -123,7 +123,14 @@ def _sheet(table: Table, columns: Sequence[str], *, required: Sequence[str], row
         elif plain.startswith("dp_") and columns[-1] in OWN:
             mistakes.append(f"column {header!r} is unknown; known are {', '.join(OWN)}.")
     numbers = [name for name in columns if name in OWN_NUMBERS]
-    found = KnownColumns(replace(table, columns=known), columns, required=required, numbers=numbers, row=row)
+    found = KnownColumns(
+        replace(table, columns=known),
+        columns,
+        required=required,
+        numbers=numbers,
+        row=row,
+        header=list(table.columns),
+    )
     mistakes += found.mistakes
     if mistakes:
         raise QuestionnaireError([f"sheet {table.sheet!r}: {each}" for each in mistakes], source=table.source)

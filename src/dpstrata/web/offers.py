@@ -1,0 +1,106 @@
+"""What else could be chosen: mechanisms and releases that do better, and mechanisms that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpstrata.designs.choice import BEST
+from dpstrata.designs.record import Design
+from dpstrata.errors import DpstrataError
+from dpstrata.planning.best import design_as_asked
+from dpstrata.privacy.mechanisms.registry import MECHANISMS, mechanism_class
+from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.options import OF_STRATA
+from dpstrata.survey.releases import OPTION, RELEASES, kind_of
+from dpstrata.web.replies import parts_of
+
+WORTH = 0.995  # of the people, or of the standard error; what gains less is not offered
+_SMALL_DELTA = 1e-6
+
+
+def find_offers(plan: Design) -> list[dict[str, Any]]:
+    """List other choices that do better for the same goal, each designed anew.
+
+    The promise to the public stays, and the one against the office unless it would see raw answers, which is
+    said.
+    """
+    if plan.waves is not None or plan.inputs.questionnaire is not None:
+        return []
+    found = []
+    for inputs, options in _alternatives(plan):
+        try:
+            better = design_as_asked(plan.strata, inputs, warn=False)
+        except DpstrataError:
+            continue
+        if _gain(plan, better) < WORTH:
+            found.append(_offer(better, options))
+    return found
+
+
+def _alternatives(plan: Design) -> Iterator[tuple[Inputs, dict[str, Any]]]:
+    """Pair inputs with the options to choose for them."""
+    if plan.choice is None and plan.inputs.promise.any_mechanism:
+        yield replace(plan.inputs, mechanism=BEST), {"mechanism": BEST}
+    for inputs in (inputs for kind in map(kind_of, RELEASES) for inputs in kind.alternatives(plan)):
+        left_out = {name: getattr(inputs, name) for name in inputs.release_form.leaves_out}
+        options = {OPTION: inputs.release, "device_epsilon": inputs.device_epsilon, **left_out}
+        if inputs.promise.any_mechanism:
+            yield replace(inputs, mechanism=BEST), {**options, "mechanism": BEST}
+        else:
+            yield inputs, options
+
+
+def _gain(plan: Design, better: Design) -> float:
+    """Return what is left of the people, where the goal asks for few, or of the standard error."""
+    if plan.inputs.asks_for_least:
+        costs = (plan.cost, better.cost) if plan.compares_costs else (plan.total, better.total)
+        return float(costs[1] or 0) / float(costs[0] or 1)
+    return float((better.variance / plan.variance) ** 0.5) if plan.variance > 0 else 1.0
+
+
+def _offer(better: Design, options: dict[str, Any]) -> dict[str, Any]:
+    inputs = better.inputs
+    return {
+        "options": options,
+        "mechanism": better.mechanism.title,
+        "total": better.total,
+        "variance": better.variance,
+        "standard_error": better.standard_error,
+        "raw_answers": inputs.release != "microdata" and inputs.device_epsilon is None,
+    }
+
+
+def find_misfits(arguments: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Say of every mechanism that does not go with the other options why.
+
+    Parameters
+    ----------
+    arguments : mapping
+        The options of a design. Where they do not go with the best mechanism either, the fault is theirs,
+        and no mechanism has one.
+
+    Examples
+    --------
+    >>> sorted(find_misfits({"epsilon": 1.0, "total": 10, "answers": "binary"}))
+    ['category_response']
+    """
+    given = {name: value for name, value in arguments.items() if name not in OF_STRATA}
+    if _misfit(given, BEST) is not None:
+        return {}
+    reasons = {name: _misfit(given, name) for name in MECHANISMS}
+    return {name: parts_of(reason) for name, reason in reasons.items() if reason is not None}
+
+
+def _misfit(given: Mapping[str, Any], mechanism: str) -> str | None:
+    """Return the sentence with which a design would refuse the mechanism."""
+    needs_delta = mechanism != BEST and mechanism_class(mechanism).needs_delta
+    delta = given.get("delta") or (_SMALL_DELTA if needs_delta else 0.0)
+    try:
+        inputs = Inputs(**{**given, "mechanism": mechanism, "delta": delta})
+        if mechanism != BEST:
+            inputs.fitted_mechanism()
+    except DpstrataError as error:
+        return error.sentence
+    return None

@@ -1,0 +1,37 @@
+"""Closing, killed at any moment: it goes on from there, and nothing is counted or drawn twice."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from collecting import collecting, invited, random_cells, send_all, sent
+
+STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every few lines in the slow suite
+CLOSE = ["collect", "close", "survey", "--out", "sums.csv"]
+
+
+def test_closing_killed_at_any_moment(tmp_path):
+    """Twice each time; the noise that was kept is published with what was counted, and then all is forgotten."""
+    start = tmp_path / "start"
+    made = invited(start)
+    cells = list(random_cells(made).items())
+    with collecting(made) as collector:
+        assert set(send_all(collector, cells)) == {"counted"}
+    names = made.folder.plan.strata.names
+    reports = {name: [] for name in names}
+    for stratum, form, cell in sent(made, cells).elements():
+        reports[names[stratum]].append((form + 1, cell))
+    (tmp_path / "reports.json").write_text(json.dumps(reports))
+    script = Path(__file__).parents[1] / "killing_publish.py"
+    done = subprocess.run(
+        [sys.executable, script, start, "7" if STRIDE else "197", tmp_path / "reports.json", *CLOSE],
+        capture_output=True,
+        text=True,
+        timeout=3000,
+    )
+    assert done.returncode == 0, done.stderr
+    kills, with_noise = (int(number) for number in done.stdout.split())
+    assert kills >= 4
+    assert with_noise >= 1

@@ -1,0 +1,64 @@
+"""One yes/no question without a questionnaire: its two cells are the reports that ``publish`` reads."""
+
+import csv
+import json
+
+import pytest
+
+import dpstrata as dps
+from collecting import DATABASES, collecting, drawn, invited, send_all
+from dpstrata.collect.closing import close_survey
+from dpstrata.fielding.releases import fielding_of
+
+OPTIONS = {"answers": "binary", "mechanism": "randomized_response", "total": 100}
+
+
+def plan_of(release="sums", **more):
+    strata = dps.Strata([300, 700], names=["north", "south"])
+    return dps.design(strata, epsilon=1, release=release, **OPTIONS, **more)
+
+
+def read(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("database", DATABASES)
+@pytest.mark.parametrize("release", ["sums", "mean"])
+def test_what_is_closed_is_what_publish_makes_of_the_same_reports(tmp_path, monkeypatch, release, database):
+    """With the same noise of the office, from a file in which devices wrote their reports themselves."""
+    plan = plan_of(release, device_epsilon=2)
+    fielding = type(fielding_of(plan))
+    drawing = fielding.draw_office_noise
+    monkeypatch.setattr(fielding, "draw_office_noise", lambda *given: dict.fromkeys(drawing(*given), 3))
+    made = invited(tmp_path, plan, database=database, text="Do you smoke?")
+    people = {row["id"]: row["stratum"] for row in read(tmp_path / "sample.csv")}
+    reports = {
+        person: dps.noise_answer(plan, stratum, i % 2) for i, (person, stratum) in enumerate(people.items())
+    }
+    low, high = sorted(set(reports.values()))
+    with collecting(made) as collector:
+        cells = [(made.links[person], [low, high].index(report)) for person, report in reports.items()]
+        assert set(send_all(collector, cells)) == {"counted"}
+    released = close_survey(
+        made.survey, design=made.design, **made.office, office_key=tmp_path / "office.key",
+        out=tmp_path / "closed.csv", database=made.database,
+    )  # fmt: skip
+    assert released.answers == 100
+    with open(tmp_path / "reports.csv", "w") as file:
+        file.write("id,stratum,answer\n")
+        file.writelines(f"{person},{people[person]},{report!r}\n" for person, report in reports.items())
+    dps.publish(
+        made.design, tmp_path / "reports.csv", **made.office, answer="answer", out=tmp_path / "published.csv", again=True,
+    )  # fmt: skip
+    assert read(tmp_path / "closed.csv") == read(tmp_path / "published.csv")
+    questions = {each["question"] for each in json.loads((tmp_path / "ledger.json").read_text())["entries"]}
+    assert questions == {"answer"}
+    assert dps.estimate(made.design, tmp_path / "closed.csv").rows
+
+
+def test_the_question_needs_its_words(tmp_path):
+    made = drawn(tmp_path, plan_of(device_epsilon=2))
+    with pytest.raises(dps.InputError, match="text must be the question as respondents read it"):
+        made.invite()
+    assert not made.survey.exists()

@@ -1,0 +1,36 @@
+"""The container file: what it starts is a command that exists, and what it copies is what a build needs."""
+
+import json
+import re
+from pathlib import Path
+
+from commands import run
+
+ROOT = Path(__file__).parent.parent.parent
+LINES = (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()
+
+
+def instruction(name):
+    (line,) = (line for line in LINES if line.startswith(name + " "))
+    return json.loads(line.removeprefix(name))
+
+
+def test_it_says_what_it_can_start(tmp_path):
+    """A collector needs the name under which respondents reach it, which no default can know."""
+    assert instruction("ENTRYPOINT") == ["dpstrata"]
+    said = run(tmp_path, *instruction("CMD")).stdout
+    assert all(re.search(rf"\b{name}\b", said) for name in ("collect", "serve"))
+
+
+def test_the_commands_of_the_page_are_commands(tmp_path):
+    page = (ROOT / "docs/start/installation.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ podman run .* dpstrata (\w+) (.*)$", page, re.MULTILINE)
+    assert {name for name, _ in commands} == {"serve", "collect"}
+    for name, options in commands:
+        known = run(tmp_path, name, *(["serve"] if name == "collect" else []), "--help").stdout
+        assert all(flag in known for flag in re.findall(r"--[a-z-]+", options))
+
+
+def test_nothing_that_a_build_needs_is_left_out():
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    assert not {"src", "pyproject.toml", "README.md", "LICENSE", "constraints.txt"} & set(ignored)

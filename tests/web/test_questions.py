@@ -1,0 +1,154 @@
+"""Questionnaires through the API: read from files within the limits, and designed like any other plan."""
+
+import json
+
+import pytest
+
+import dpstrata as dps
+from dpstrata.web.limits import LIMITS
+from dpstrata.web.worker import work
+from xlsforms import YES_NO, write_form
+
+QUESTIONS = {
+    "question": ["smokes", "tenure", "age"],
+    "kind": ["yes_no", "category", "number"],
+    "categories": ["", "rent|own|other", ""],
+    "lower": ["", "", "18"],
+    "upper": ["", "", "98"],
+    "importance": ["1", "2", "1"],
+}
+OPTIONS = {"epsilon": 1.0, "total": 1000, "release": "sums", "device_epsilon": 5.0}
+
+
+def asked(job, questions=QUESTIONS, **options):
+    strata = {"stratum": ["A", "B"], "size": [7000, 8000]}
+    body = {"strata": strata, "options": {**OPTIONS, **options}, "questionnaire": questions}
+    body["options"] = {name: value for name, value in body["options"].items() if value is not None}
+    return work(job, {"language": "en"}, json.dumps(body).encode())
+
+
+def planned(**options):
+    questionnaire = dps.Questionnaire(
+        [
+            dps.Question("smokes", "yes_no"),
+            dps.Question("tenure", "category", categories=["rent", "own", "other"], importance=2),
+            dps.Question("age", "number", lower=18, upper=98),
+        ]
+    )
+    strata = dps.Strata([7000, 8000], names=["A", "B"])
+    return dps.design(strata, questionnaire=questionnaire, **{**OPTIONS, **options})
+
+
+def test_a_questionnaire_is_designed_as_the_library_does():
+    reply = asked("design")
+    assert reply.status == 200, reply.content
+    answer, plan = json.loads(reply.content), planned()
+    assert answer["strata"]["sample_size"] == plan.sample_sizes.tolist()
+    assert [form["questions"] for form in answer["forms"]] == [list(form.questions) for form in plan.forms]
+    assert sum(form["total"] for form in answer["forms"]) == plan.total
+    for told, question in zip(answer["questions"], plan.questions, strict=True):
+        assert told["question"] == question.name
+        assert told["standard_error"] == pytest.approx(question.standard_error, rel=1e-12)
+    assert answer["charts"]["allocation"]["title"]["text"] == "How precise every question becomes"
+
+
+def test_a_single_question_has_no_forms(four):
+    answer = json.loads(work("design", {}, json.dumps(four).encode()).content)
+    assert answer["forms"] == answer["questions"] == []
+
+
+@pytest.mark.parametrize("job", ["headline", "precision", "epsilon", "document", "csv", "strata", "report"])
+def test_every_endpoint_takes_a_questionnaire(job):
+    assert asked(job).status == 200
+
+
+def test_the_file_of_questions_is_read_again(four):
+    reply = asked("question_file")
+    assert (reply.status, reply.name) == (200, "questions.csv")
+    assert json.loads(work("questions", {"name": "q.csv"}, reply.content).content)["questionnaire"][
+        "question"
+    ] == ["smokes", "tenure", "age"]
+    assert work("question_file", {}, json.dumps(four).encode()).status == 422
+
+
+@pytest.mark.parametrize(
+    ("options", "against"),
+    [({}, "office"), ({"release": "microdata", "device_epsilon": None}, "published")],
+)
+def test_whom_a_questionnaire_protects_against_is_told(options, against):
+    answer = json.loads(asked("protection", **options).content)
+    assert answer["against"] == against
+    assert set(answer["choices"]) == {"office", "published"}
+    microdata = planned(release="microdata", device_epsilon=None)
+    for name, plan in (("office", planned()), ("published", microdata)):
+        assert answer["choices"][name]["total"] == plan.total == 1000
+        assert answer["choices"][name]["standard_error"] == pytest.approx(plan.standard_error, rel=1e-12)
+    assert answer["reasons"] == {
+        "public": "a questionnaire is always randomised on respondents' devices, so the office never sees raw "
+        "answers."
+    }
+    assert answer["consent"]["title"]
+
+
+def test_a_choice_that_cannot_reach_the_goal_has_no_figures():
+    targets = {**QUESTIONS, "target_margin": ["0.01", "", ""]}
+    answer = json.loads(asked("protection", targets, total=None).content)
+    assert answer["choices"]["office"]["total"] > 0
+    assert answer["choices"]["published"]["total"] is None
+
+
+def test_nothing_is_offered_in_place_of_a_questionnaire():
+    reply = asked("offers")
+    assert (reply.status, json.loads(reply.content)) == (200, {"offers": []})
+
+
+def test_targets_of_questions_take_the_place_of_a_total():
+    targets = {**QUESTIONS, "target_margin": ["0.05", "", ""]}
+    answer = json.loads(asked("design", targets, total=None).content)
+    (smokes,) = (each for each in answer["questions"] if each["question"] == "smokes")
+    assert smokes["margin"] <= 0.05
+    assert "cannot be given too" in json.loads(asked("design", targets).content)["error"]["message"]
+
+
+def test_every_mistake_of_a_questionnaire_is_told_with_its_question():
+    wrong = {**QUESTIONS, "kind": ["yes_no", "colour", "number"], "upper": ["", "", "old"]}
+    reply = asked("design", wrong)
+    message = json.loads(reply.content)["error"]["message"]
+    assert reply.status == 422
+    assert "question 2" in message
+    assert "question 3" in message
+
+
+def test_too_many_questions_are_refused():
+    many = {"question": [f"q{i}" for i in range(201)], "kind": ["yes_no"] * 201}
+    reply = asked("design", many)
+    assert (reply.status, LIMITS.questions) == (422, 200)
+    assert "at most 200 entries" in json.loads(reply.content)["error"]["message"]
+    rows = "".join(f"q{i},yes_no\n" for i in range(201))
+    reply = work("questions", {"name": "q.csv"}, f"question,kind\n{rows}".encode())
+    assert reply.status == 413
+    assert "200 questions" in json.loads(reply.content)["error"]["message"]
+
+
+def test_an_xlsform_becomes_a_table_that_is_designed(tmp_path):
+    survey = [
+        ["type", "name", "label", "constraint", "required"],
+        ["select_one yn", "smokes", "Do you smoke?", None, "yes"],
+        ["integer", "age", "How old are you?", ". >= 18 and . <= 98"],
+    ]
+    content = write_form(tmp_path / "form.xlsx", survey, YES_NO).read_bytes()
+    reply = work("questions", {"name": "form.xlsx"}, content)
+    assert reply.status == 200, reply.content
+    read = json.loads(reply.content)
+    assert read["columns"] == list(read["questionnaire"])
+    assert read["questionnaire"]["question"] == ["smokes", "age"]
+    assert read["questionnaire"]["upper"] == ["", "98"]
+    assert asked("design", read["questionnaire"]).status == 200
+
+
+def test_an_xlsform_that_cannot_be_protected_is_refused_with_its_reason(tmp_path):
+    survey = [["type", "name", "label"], ["text", "why", "Why?"]]
+    content = write_form(tmp_path / "form.xlsx", survey).read_bytes()
+    reply = work("questions", {"name": "form.xlsx"}, content)
+    assert reply.status == 422
+    assert "row 2" in json.loads(reply.content)["error"]["message"]

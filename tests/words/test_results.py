@@ -1,0 +1,37 @@
+"""What a report of results states: of two waves together, and where the office had raw answers."""
+
+import numpy as np
+import pytest
+
+import dpstrata as dps
+from dpstrata.words.numbers import factor_up, round_up
+from dpstrata.words.results import promise_in_words
+
+
+@pytest.fixture(scope="module")
+def waves():
+    strata = dps.Strata([7000, 900], names=["a", "b"])
+    first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=400, pilot_total=90, answers="binary")
+    names = [name for name, n in zip(strata.names, first.sample_sizes, strict=True) for _ in range(n)]
+    noised = [dps.noise_answer(first, name, i % 2) for i, name in enumerate(names)]
+    return first, dps.main_design(first, names, noised)
+
+
+def test_two_waves_promise_what_both_spend(waves):
+    said = promise_in_words(waves, raw=False)
+    assert "by a factor of at most 2.72 (epsilon = 1)," in said
+    largest = (waves[0].local_epsilons + waves[1].local_epsilons).max()
+    assert f"at most {factor_up(np.exp(largest))} (local epsilon at most {round_up(largest, 2)})" in said
+    assert "whoever sees all noised answers of one person" in said
+    assert "epsilon = 0.3 and 0.7." in said
+    assert "2.02" not in said
+
+
+def test_raw_answers_leave_the_promise_about_what_is_published(waves):
+    said = promise_in_words(waves, raw=True)
+    assert "local epsilon" not in said
+    assert "(epsilon = 1)" in said
+    plan = dps.design(waves[0].strata, epsilon=2, total=90, release="sums", device_epsilon=3)
+    assert promise_in_words([plan], raw=False) == plan.privacy["in_words"]
+    assert "device" not in promise_in_words([plan], raw=True)
+    assert promise_in_words([plan], raw=True).startswith(plan.privacy["sentences"][0])

@@ -1,0 +1,135 @@
+// What the columns of someone else's table may be: a guess, which the page shows and asks to confirm.
+
+import { columnName, guessRange } from "./plan.js";
+import { looksNumeric, plainNumbers } from "./reading.js";
+
+export const PEOPLE_ARE_ROWS = "rows";
+export const NONE = "";
+export const TOGETHER = "together";
+
+// Spreadsheets are read in the languages of their owners; what no hint knows is asked about all the same.
+const HINTS = {
+  stratum: /^(strat|regi|area|área|distri|county|state|provin|depart|dipart|unit|group|segment|name|label|site|branch|team|school|schicht|grup|abteilung|kreis|bezirk|land|estrato|concelho|comune|zona|sede|escola|scuola|école)/i,
+  size: /size|popula|poblaci|people|pessoas|person|employ|staff|head ?count|member|student|pupil|alun|alumn|élève|household|resident|inhabitant|count|number|número|n\.º|nombre|numero|anzahl|antal|mitarbeit|beschäftigte|einwohner|bevölkerung|effectif|efetivo|habitant|empleado|trabalhador|trabajador|dipendent|salari|^n$/i,
+  response_rate: /respon[sd]|return rate|rücklauf|antwort|réponse|respuesta|resposta|rispost/i,
+  cost: /cost|cust|price|fee|kosten|preis|prix|preci|preço|prezzo|coût/i,
+  sd: /\bsd\b|\bdp\b|std|standard|deviation|spread|streuung|écart|desv|scarto|padrão/i,
+  variance: /^var|varian/i,
+  proportion: /share|propor|percent|porcent|prevalen|prévalence|prävalenz|fraction|anteil|quote|%|pct/i,
+};
+export const SPREAD_KINDS = { proportion: "the share of yes, from 0 to 1", percent: "the share of yes, in percent", sd: "a standard deviation", variance: "a variance" };
+const SUMS = /^(grand )?(total|sum|all|overall|gesamt|summe|insgesamt|ensemble|suma|soma)/i;
+
+// Whether a table says itself what its columns are.
+export const isKnown = (columns) => {
+  const names = columns.map(columnName);
+  return names.includes("stratum") && names.includes("size");
+};
+
+// Whether the first line names columns: it has no number, and numbers stand below it.
+export function hasHeader([first, ...others]) {
+  if (first.length < 2 || !others.length || first.some((cell) => looksNumeric(cell)) || first.filter((cell) => cell !== "").length < 2) return false;
+  return first.some((_, i) => others.some((line) => looksNumeric(line[i] ?? "")));
+}
+
+// Columns without a name get one; what is blank is left out.
+export function tidied(columns, rows) {
+  const used = columns.map((name, i) => name !== "" || rows.some((row) => (row[i] ?? "") !== ""));
+  const keep = (cells) => columns.flatMap((_, i) => (used[i] ? [cells[i] ?? ""] : []));
+  const names = keep(columns).map((name, i) => name.trim() || `column ${i + 1}`);
+  return { columns: names, rows: rows.map(keep).filter((row) => row.some((cell) => cell.trim() !== "")) };
+}
+
+// Whether what stands for a header is a row of data: it has numbers wherever numbers stand below it. One column alone may be called 2024.
+export function looksLikeData({ columns, rows }) {
+  const numeric = columns.map((_, i) => rows.some((row) => looksNumeric(row[i])) && rows.every((row) => row[i].trim() === "" || looksNumeric(row[i])));
+  return numeric.includes(true) && columns.every((name, i) => !numeric[i] || looksNumeric(name));
+}
+
+// The same table with its header as the first row, and numbered columns; a name that was made up is a blank cell.
+export function headless({ columns, rows, ...table }) {
+  const names = columns.map((_, i) => `column ${i + 1}`);
+  return { ...table, columns: names, rows: [columns.map((name, i) => (name === names[i] ? "" : name)), ...rows] };
+}
+
+export function guess({ columns, rows }) {
+  const cellsOf = columns.map((_, i) => rows.map((row) => row[i].trim()));
+  const numeric = cellsOf.map((cells) => cells.some((cell) => cell !== "") && cells.every((cell) => cell === "" || looksNumeric(cell)));
+  const unique = (cells) => cells.every((cell) => cell !== "") && new Set(cells).size === cells.length;
+  const taken = new Set();
+  const find = (fits) => {
+    const at = columns.findIndex((name, i) => !taken.has(i) && fits(name, i));
+    if (at >= 0) taken.add(at);
+    return at < 0 ? NONE : String(at);
+  };
+  const hinted = (key) => (name) => HINTS[key].test(name);
+  const texts = columns.map((_, i) => i).filter((i) => !numeric[i]);
+  const whole = (i) => numeric[i] && plainNumbers(cellsOf[i], "size").every((cell) => /^\d+$/.test(cell)) && plainNumbers(cellsOf[i], "size").some((cell) => Number(cell) > 1);
+  let stratum = find((name, i) => !numeric[i] && hinted("stratum")(name) && unique(cellsOf[i])) || find((_, i) => !numeric[i] && unique(cellsOf[i]));
+  if (!stratum && texts.length > 1 && unique(rows.map((row) => texts.map((i) => row[i]).join("\n")))) stratum = TOGETHER;
+  stratum ||= find((name, i) => !numeric[i] && hinted("stratum")(name)) || find((_, i) => !numeric[i]) || find(hinted("stratum"));
+  const number = (key) => find((name, i) => numeric[i] && hinted(key)(name));
+  const rate = number("response_rate");
+  const cost = number("cost");
+  const size = find((name, i) => whole(i) && hinted("size")(name)) || find((_, i) => whole(i));
+  const repeated = stratum !== TOGETHER && stratum !== NONE && !unique(cellsOf[stratum]);
+  const shares = () => find((_, i) => numeric[i] && cellsOf[i].every((cell) => cell === "" || cell.endsWith("%")));
+  const [hint, spread] = ["proportion", "sd", "variance"].map((key) => [key, number(key)]).find(([, at]) => at) ?? ["proportion", shares()];
+  const kind = hint === "proportion" && spread !== NONE && plainNumbers(cellsOf[spread], "proportion").some((cell) => Number(cell) > 1) ? "percent" : hint;
+  return {
+    stratum, size: repeated ? PEOPLE_ARE_ROWS : size, spread, kind, cost, response_rate: rate,
+    answers: guessAnswers(kind, spread === NONE ? [] : plainNumbers(cellsOf[spread], kind)),
+    withoutLast: size !== NONE && !repeated && lastIsTotal(rows, stratum, cellsOf[size]),
+  };
+}
+
+// The narrowest usual range in which answers can differ so much.
+export function guessAnswers(kind, cells) {
+  if (kind === "proportion" || kind === "percent") return "binary";
+  const most = Math.max(0, ...cells.map(Number).filter(Number.isFinite));
+  const spread = kind === "variance" ? Math.sqrt(most) : most;
+  return guessRange(spread);
+}
+
+// Its people are those of all rows above, and something else says so in whatever language: its name, gaps, or that they are many.
+function lastIsTotal(rows, stratum, cells) {
+  if (rows.length < 3) return false;
+  const others = rows.slice(0, -1);
+  const named = rows.at(-1).some((cell) => SUMS.test(cell.trim()));
+  const gaps = rows.at(-1).some((cell, i) => cell.trim() === "" && others.every((row) => row[i].trim() !== ""));
+  const numbers = plainNumbers(cells, "size").map(Number);
+  const adds = numbers.slice(0, -1).reduce((sum, each) => sum + each, 0) === numbers.at(-1);
+  return adds ? named || gaps || others.length > 3 : named && stratum === NONE;
+}
+
+// The table as the planner knows it; columns that nothing was said about keep their names.
+export function mapped({ columns, rows }, said) {
+  const used = said.withoutLast ? rows.slice(0, -1) : rows;
+  const texts = columns.map((_, i) => i).filter((i) => !used.every((row) => row[i].trim() === "" || looksNumeric(row[i])));
+  const nameOf = (row, number) =>
+    said.stratum === TOGETHER ? texts.map((i) => row[i].trim()).join(", ") : said.stratum === NONE ? `stratum ${number + 1}` : row[said.stratum].trim();
+  if (said.size === PEOPLE_ARE_ROWS) return counted(used.map(nameOf));
+  const inPercent = said.kind === "percent";
+  const roles = [["size", said.size], [inPercent ? "proportion" : said.kind, said.spread], ["cost", said.cost], ["response_rate", said.response_rate]].filter(([, at]) => at !== NONE);
+  const chosen = new Set([said.stratum, ...roles.map(([, at]) => at)]);
+  const others = columns.map((_, i) => i).filter((i) => !chosen.has(String(i)));
+  const names = ["stratum", ...roles.map(([name]) => name)];
+  const free = (name) => (columnName(name) === name && !names.includes(name) && !isRole(name) ? name : `${name} (not used)`);
+  return {
+    columns: [...names, ...others.map((i) => free(columns[i]))],
+    rows: used.map((row, number) => [nameOf(row, number), ...roles.map(([name, at]) => (inPercent && name === "proportion" ? hundredth(row[at]) : row[at])), ...others.map((i) => row[i])]),
+  };
+}
+
+// A share that was written without its percent sign.
+const hundredth = (cell) => (looksNumeric(cell) && !cell.includes("%") ? `${cell.trim()}%` : cell);
+
+const ROLES = new Set(["stratum", "size", "sd", "variance", "proportion", "sd_low", "sd_high", "sd_source", "sd_epsilon", "cost", "min", "max", "response_rate", "coefficient"]);
+const isRole = (name) => ROLES.has(columnName(name));
+
+// People by stratum, where every row is one of them.
+function counted(names) {
+  const counts = new Map();
+  for (const name of names) if (name !== "") counts.set(name, (counts.get(name) ?? 0) + 1);
+  return { columns: ["stratum", "size"], rows: [...counts].sort(([one], [other]) => (one < other ? -1 : 1)).map(([name, count]) => [name, String(count)]) };
+}
