@@ -78,9 +78,9 @@ def main() -> None:
         )  # fmt: skip
         collected(plan, folder)
         dps.close_survey(
-            folder / "survey", design=folder / "design.json", out=folder / "results.csv", **office
+            folder / "survey", design=folder / "design.json", out=folder / "published.csv", **office
         )
-        show(dps.estimate(folder / "design.json", folder / "results.csv"), plan)
+        show(dps.estimate(folder / "design.json", folder / "published.csv"), plan)
 
 
 def collected(plan: dps.Design, folder: Path) -> None:

@@ -185,7 +185,7 @@ def folder(tmp_path_factory):
         ),
         (
             "privatize design.json answers.csv --id a",
-            "a batch of answers needs --sample, --stratum, --out.",
+            "a batch of answers needs --sample, --out.",
         ),
         (
             "privatize design.json",

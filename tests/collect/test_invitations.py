@@ -367,3 +367,65 @@ def test_nobody_is_invited_to_a_survey_that_is_closed(tmp_path):
         tables.mark_closed()
     with pytest.raises(dps.InputError, match="to a survey that is open, got one that is closed"):
         made.invite()
+
+
+def contacts(made, *, without=0):
+    """A table of everyone in the sample, in another order, with what the frame knows of them."""
+    path = made.base / "contacts.csv"
+    people = sorted(made.people, reverse=True)[without:]
+    path.write_text("E-mail,id,Town\n" + "".join(f"{each}@example.org,{each},Ely\n" for each in people))
+    return path
+
+
+def test_columns_for_mail_merge_are_kept_and_nobody_is_named_who_is_missing(tmp_path):
+    made = invited(tmp_path)
+    links = made.links
+    out, keep = tmp_path / "mail.csv", ["E-mail", "Town"]
+    made.invite(out=out, contacts=contacts(made), keep=keep)
+    with open(out, newline="") as file:
+        found = list(csv.DictReader(file))
+    assert list(found[0]) == ["id", *keep, "link"]
+    assert {row["id"]: row["link"].partition("#")[2] for row in found} == links
+    assert all(row["E-mail"] == f"{row['id']}@example.org" for row in found)
+    office = made.office | {"address": "https://survey.example.org", "out": tmp_path / "again.csv"}
+    assert remind(made.survey, **office, contacts=contacts(made), keep=keep) == len(links)
+    assert (tmp_path / "again.csv").read_text() == out.read_text()
+    for given, words in (
+        ({"keep": keep}, "names columns of the frame or of addresses, got neither table"),
+        ({"keep": ["Phone"], "contacts": contacts(made)}, "has no column 'Phone'; it has 'id' and 2 other"),
+        ({"keep": ["link"], "contacts": contacts(made)}, "keep must name other columns than 'id' and 'link'"),
+        ({"keep": keep, "contacts": contacts(made, without=2)}, "got all but 2 people"),
+    ):
+        with pytest.raises(dps.InputError, match=words) as caught:
+            made.invite(out=tmp_path / "new.csv", **given)
+        assert not any(person in str(caught.value) for person in links)
+        assert not (tmp_path / "new.csv").exists()
+
+
+def test_columns_are_those_of_the_draw_unless_they_are_given(tmp_path):
+    made = invited(tmp_path)
+    before = (tmp_path / "invitations.csv").read_text()
+    made.invite(id=None, stratum=None)
+    assert (tmp_path / "invitations.csv").read_text() == before
+    (tmp_path / "draw.json").unlink()
+    with pytest.raises(dps.InputError, match=r"draw\.json does not exist"):
+        made.invite(id=None, stratum=None)
+
+
+def test_an_address_that_is_none_is_refused_before_anyone_is_drawn(tmp_path):
+    plan_for().save(tmp_path / "design.json")
+    names = [name for name, size in (("north", 300), ("south", 700)) for _ in range(size)]
+    (tmp_path / "f.csv").write_text(
+        "id,stratum\n" + "".join(f"p{i},{name}\n" for i, name in enumerate(names))
+    )
+    words = ["invite", tmp_path / "design.json", tmp_path / "f.csv", "--address", "survey.example.org"]
+    files = ["--sample", tmp_path / "sample.csv", "--key-file", tmp_path / "draw.key"]
+    result = CliRunner().invoke(app, [str(each) for each in (*words, *files)])
+    assert "be like https://survey.example.org" in str(result.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["design.json", "f.csv"]
+
+
+def test_another_title_is_refused_with_what_to_do(tmp_path):
+    made = invited(tmp_path)
+    with pytest.raises(dps.InputError, match=r"got another kit\.json\. Keep title and text as they were"):
+        made.invite(title="Something else")

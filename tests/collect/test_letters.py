@@ -313,7 +313,9 @@ def test_on_the_command_line(tmp_path, printed):
         "2099-12-03", "--letter-text", f"en:{tmp_path / 'text.txt'}",
     ]  # fmt: skip
     result = CliRunner().invoke(app, [str(word) for word in (*words, *more)])
-    assert "addresses, a last day and texts are for letters; give letters too" in str(result.exception)
+    assert "lines of addresses, a last day and texts are for letters; give letters too" in str(
+        result.exception
+    )
     done = CliRunner().invoke(app, [str(word) for word in (*words, "--letters", tmp_path / "letters", *more)])
     assert done.exit_code == 0, done.output
     assert f"Letters: {tmp_path / 'letters'}" in done.output

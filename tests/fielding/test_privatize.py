@@ -108,7 +108,7 @@ def test_the_commands_from_answers_to_estimates(fielded):
     assert len(one.stdout.split()) == 2
     for arguments, words in (
         (["privatize", "design.json"], "needs a table of answers, or --stratum-value"),
-        (["privatize", "design.json", "answers.csv"], "needs --sample, --id"),
+        (["privatize", "design.json", "answers.csv"], "needs --sample, --out"),
         (["privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv"], "is not replaced"),
         (
             ["privatize", "design.json", "answers.csv", *batch, "--out", "n.json"],

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from dpstrata.cli.cmd_release import AcceptResponse, Again
+from dpstrata.cli.cmd_release import AcceptResponse, Again, DrawnId, DrawnStratum
 from dpstrata.cli.cmd_respond import Text
 from dpstrata.cli.cmd_survey import Language, draw_command, estimate_command, require_report
 from dpstrata.cli.options import DesignFile
 from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
+    from dpstrata.collect.invitations import Invited
     from dpstrata.collect.letters import Letters
 
 LETTERS = "Letters"
@@ -31,10 +32,12 @@ class CodeFormatName(StrEnum):
 
 SampleFile = Annotated[Path, typer.Option(help="The sample that was drawn.")]
 KeyFile = Annotated[Path, typer.Option(help="Key file of the draw.")]
-Id = Annotated[str, typer.Option(help="Column that identifies a person.")]
-Stratum = Annotated[
+Keep = Annotated[
     list[str] | None,
-    typer.Option(help="Column with the stratum; repeat the option as in the draw.", show_default="stratum"),
+    typer.Option(
+        help="Column to add for mail merge, such as that of e-mail addresses; repeat for more.",
+        show_default=False,
+    ),
 ]
 Address = Annotated[
     str, typer.Option(help="Where respondents reach the collector, such as https://survey.example.org.")
@@ -74,8 +77,9 @@ def invite_command(
     ),
     sample: SampleFile = Path("sample.csv"),
     key_file: KeyFile = Path("draw.key"),
-    id: Id = "id",
-    stratum: Stratum = None,
+    id: DrawnId = None,
+    stratum: DrawnStratum = None,
+    keep: Keep = None,
     title: Annotated[str, typer.Option(help="What the survey is called.", show_default=False)] = "",
     text: Text = None,
     batch: Annotated[
@@ -93,7 +97,9 @@ def invite_command(
     ] = None,
     addresses: Annotated[
         Path | None,
-        typer.Option(help="Table with the addresses, such as the frame.", rich_help_panel=LETTERS),
+        typer.Option(
+            help="Table with the addresses; by default, the frame if it is given.", rich_help_panel=LETTERS
+        ),
     ] = None,
     address_line: Annotated[
         list[str] | None,
@@ -117,12 +123,21 @@ def invite_command(
 ) -> None:
     """Make a secret link for everyone in the sample, and a folder for the collector that knows nobody."""
     from dpstrata.cli.screen import progress_of
-    from dpstrata.collect.invitations import invite
+    from dpstrata.collect.invitations import invite, links_at
+    from dpstrata.errors import InputError, option
     from dpstrata.files.writing import require_apart
 
+    links_at(address)  # before anyone is drawn
     if frame is not None:
         require_apart(Path(frame), office_key, out)
-        draw_command(design, frame, id, stratum or ["stratum"], sample, key_file, verify=sample.exists())
+        id, stratum = id or "id", stratum or ["stratum"]
+        draw_command(design, frame, id, stratum, sample, key_file, verify=sample.exists())
+    if addresses is not None and not address_line and not keep:
+        raise InputError(
+            f"{option('addresses')} is a table of which columns are used; name them with "
+            f"{option('address_line')} or {option('keep')}."
+        )
+    contacts = addresses or (None if frame is None else Path(frame))
     with progress_of("codes and letters") as progress:
         made = invite(
             design,
@@ -130,19 +145,30 @@ def invite_command(
             sample=sample,
             key_file=key_file,
             id=id,
-            stratum=stratum or ["stratum"],
+            stratum=stratum,
             office_key=office_key,
             address=address,
             out=out,
+            contacts=contacts,
+            keep=keep or [],
             title=title,
             text=text,
             batch=batch,
             codes=codes,
             code_format=code_format.value,
-            letters=_letters(letters, addresses, address_line or [], closes, letter_text or []),
+            letters=_letters(letters, contacts, address_line or [], closes, letter_text or []),
             database=database,
             progress=progress,
         )
+    _say_invited(made, survey, office_key, out, batch)
+    if letters is not None:
+        typer.echo(f"Letters: {letters}, a page for each person. Whoever has one can answer in their place.")
+    typer.echo("Digest of the kit, for the letters of invitation:")
+    typer.echo(made.digest)
+
+
+def _say_invited(made: Invited, survey: Path, office_key: Path, out: Path, batch: int) -> None:
+    """Say how many were invited, where everything is, and whether their answers can be counted together."""
     typer.echo(
         f"{counted(made.people, 'person')} invited. Written to {out} and {survey}; the office's private "
         f"key is in {office_key}. Keep it off the collector."
@@ -152,15 +178,11 @@ def invite_command(
             f"A batch of {batch} never comes together, since no stratum and form has more than "
             f"{counted(made.together, 'person')}: all answers stay sealed until the survey is closed."
         )
-    if letters is not None:
-        typer.echo(f"Letters: {letters}, a page for each person. Whoever has one can answer in their place.")
-    typer.echo("Digest of the kit, for the letters of invitation:")
-    typer.echo(made.digest)
 
 
 def _letters(
     folder: Path | None,
-    addresses: Path | None,
+    contacts: Path | None,
     lines: list[str],
     closes: datetime | None,
     texts: list[str],
@@ -170,9 +192,12 @@ def _letters(
     from dpstrata.errors import InputError, option
 
     if folder is not None:
-        return Letters(folder, addresses, lines, closes and closes.date(), read_texts(texts))
-    if addresses or lines or closes or texts:
-        raise InputError(f"addresses, a last day and texts are for letters; give {option('letters')} too.")
+        table = contacts if lines else None
+        return Letters(folder, table, lines, closes and closes.date(), read_texts(texts))
+    if lines or closes or texts:
+        raise InputError(
+            f"lines of addresses, a last day and texts are for letters; give {option('letters')} too."
+        )
     return None
 
 
@@ -188,7 +213,8 @@ class _Collect(typer.core.TyperGroup):
 
 collect_app = typer.Typer(
     cls=_Collect,
-    help="Count what respondents' pages send: collect SURVEY. Other commands oversee and close the survey.",
+    help="Count what respondents' pages send: collect SURVEY, with the options of collect serve. Other "
+    "commands oversee and close the survey.",
     no_args_is_help=True,
 )
 Survey = Annotated[Path, typer.Argument(help="Folder of the survey, made by invite.", show_default=False)]
@@ -247,8 +273,13 @@ def remind_command(
     ),
     sample: SampleFile = Path("sample.csv"),
     key_file: KeyFile = Path("draw.key"),
-    id: Id = "id",
-    stratum: Stratum = None,
+    id: DrawnId = None,
+    stratum: DrawnStratum = None,
+    addresses: Annotated[
+        Path | None,
+        typer.Option(help="Table to take further columns from, such as the frame.", show_default=False),
+    ] = None,
+    keep: Keep = None,
     only_missing: Annotated[
         bool, typer.Option("--only-missing", help="Leave out those who have answered.")
     ] = False,
@@ -263,9 +294,11 @@ def remind_command(
         sample=sample,
         key_file=key_file,
         id=id,
-        stratum=stratum or ["stratum"],
+        stratum=stratum,
         address=address,
         out=out,
+        contacts=addresses,
+        keep=keep or [],
         only_missing=only_missing,
         database=database,
     )
@@ -279,8 +312,8 @@ def close_command(
         Path, typer.Option(help="The office's copy of the design; the ledger is kept beside it.")
     ] = Path("design.json"),
     office_key: Annotated[Path, typer.Option(help="The office's private key.")] = Path("office.key"),
-    out: Annotated[Path, typer.Option(help="New file for the results (.csv, .parquet, .xlsx).")] = Path(
-        "results.csv"
+    out: Annotated[Path, typer.Option(help="New file for what is published (.csv, .parquet, .xlsx).")] = Path(
+        "published.csv"
     ),
     report: Annotated[
         Path | None,
@@ -298,8 +331,8 @@ def close_command(
     language: Language = None,
     sample: SampleFile = Path("sample.csv"),
     key_file: KeyFile = Path("draw.key"),
-    id: Id = "id",
-    stratum: Stratum = None,
+    id: DrawnId = None,
+    stratum: DrawnStratum = None,
     database: Database = None,
     again: Again = False,
     accept_response: AcceptResponse = False,
@@ -318,7 +351,7 @@ def close_command(
         sample=sample,
         key_file=key_file,
         id=id,
-        stratum=stratum or ["stratum"],
+        stratum=stratum,
         office_key=office_key,
         out=out,
         database=database,

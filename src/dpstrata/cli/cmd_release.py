@@ -14,6 +14,17 @@ from dpstrata.cli.options import DesignFile, Sheet
 if TYPE_CHECKING:
     from dpstrata.fielding.releasing import Released
 
+DrawnId = Annotated[
+    str | None,
+    typer.Option(help="Column that identifies a person; by default, as in the draw.", show_default=False),
+]
+DrawnStratum = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Column with the stratum; repeat it where several are crossed. By default, as in the draw.",
+        show_default=False,
+    ),
+]
 Again = Annotated[
     bool, typer.Option("--again", help="Release even though something was released before; losses add up.")
 ]
@@ -39,10 +50,8 @@ def privatize_command(
         ),
     ] = None,
     sample: Annotated[Path | None, typer.Option(help="The sample that was drawn.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column that identifies a person.")] = None,
-    stratum: Annotated[
-        list[str] | None, typer.Option(help="Column with the stratum; repeat the option as in the draw.")
-    ] = None,
+    id: DrawnId = None,
+    stratum: DrawnStratum = None,
     answer: Annotated[
         str | None,
         typer.Option(
@@ -67,8 +76,10 @@ def privatize_command(
     """
     from dpstrata.errors import InputError, option
 
-    batch = {"sample": sample, "id": id, "stratum": stratum, "out": out}
+    batch = {"sample": sample, "out": out}
     others = {
+        "id": id,
+        "stratum": stratum,
         "key_file": key_file,
         "sheet": sheet,
         "again": again or None,
@@ -89,7 +100,7 @@ def privatize_command(
     missing = [name for name in batch if batch[name] is None]
     if missing:
         raise InputError(f"a batch of answers needs {', '.join(map(option, missing))}.")
-    assert sample is not None and id is not None and stratum is not None  # noqa: PT018
+    assert sample is not None
     assert out is not None
     from dpstrata.fielding.privatize import privatize
     from dpstrata.words.released import privatized_sentences
@@ -131,13 +142,8 @@ def publish_command(
     out: Annotated[Path, typer.Option(help="New file for the results (.csv, .parquet, .xlsx).")],
     sample: Annotated[Path, typer.Option(help="The sample that was drawn.")] = Path("sample.csv"),
     key_file: Annotated[Path, typer.Option(help="Key file of the draw.")] = Path("draw.key"),
-    id: Annotated[str, typer.Option(help="Column that identifies a person.")] = "id",
-    stratum: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column with the stratum; repeat the option as in the draw.", show_default="stratum"
-        ),
-    ] = None,
+    id: DrawnId = None,
+    stratum: DrawnStratum = None,
     answer: Annotated[str, typer.Option(help="Column with the answers.")] = "answer",
     sheet: Sheet = None,
     again: Again = False,
@@ -149,7 +155,7 @@ def publish_command(
 
     _release(
         partial(publish, design, answers, sample=sample, key_file=key_file, out=out),
-        {"id": id, "stratum": stratum or ["stratum"], "answer": answer, "sheet": sheet},
+        {"id": id, "stratum": stratum, "answer": answer, "sheet": sheet},
         {"again": again, "accept_response": accept_response},
         lambda released: published_sentences(released, out),
     )

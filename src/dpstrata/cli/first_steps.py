@@ -10,9 +10,7 @@ STEPS = {
         "invite design.json people.csv --id person --stratum region --address https://survey.example.org"
     ),
     "Collect what the devices send.": "collect survey --public-host survey.example.org",
-    "Close it, publish the sums, and write the results to sign.": (
-        "collect close survey --id person --stratum region --report results.html"
-    ),
+    "Close it, publish the sums, and write a report to sign.": "collect close survey --report results.html",
 }
 
 

@@ -14,6 +14,7 @@ from dpstrata.collect.tables import CLOSED, Place, Tables
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import ANSWER
+from dpstrata.fielding.draw import drawn_columns
 from dpstrata.fielding.keys import read_key
 from dpstrata.fielding.privatize import privatize_batch
 from dpstrata.fielding.publish import publish_batch
@@ -40,8 +41,8 @@ def close_survey(
     design: str | Path,
     sample: str | Path,
     key_file: str | Path,
-    id: str,
-    stratum: str | Sequence[str],
+    id: str | None = None,
+    stratum: str | Sequence[str] | None = None,
     office_key: str | Path,
     out: str | Path,
     database: str | None = None,
@@ -61,7 +62,7 @@ def close_survey(
         The folder of the survey.
     design : path
         The office's copy of the design document; the ledger ``ledger.json`` is kept beside it.
-    sample, key_file, id, stratum : path, path, str, str or sequence of str
+    sample, key_file, id, stratum : path, path, str, str or sequence of str, optional
         As in :func:`publish`.
     office_key : path
         The office's private key.
@@ -86,7 +87,8 @@ def close_survey(
         raise InputError(f"{files.design} must be the design of the survey in {survey}, got another.")
     if public_key(private) != folder.public_key:
         raise InputError(f"{office_key} must be the office's key of this survey, got another.")
-    people = invitees(plan, sample=files.sample, key_file=files.key, id=id, stratum=stratum)
+    id, columns = drawn_columns(files.sample, id, stratum)
+    people = invitees(plan, sample=files.sample, key_file=files.key, id=id, stratum=columns)
     opener = Opener(private, plan.digest)
     with folder.connected() as tables:
         if tables.fact("state") != CLOSED:

@@ -126,8 +126,12 @@ def require_same_origin(tables: Tables, kit: str, public_key: bytes) -> None:
 
 def another_survey(what: str, name: str) -> InputError:
     """Return the error for a folder or a database that has another file than is given."""
-    key = f" Give the key that it was made with as {option('office_key')}." if name == PUBLIC_KEY else ""
-    return InputError(f"{what} of this survey, got another {name}.{key}")
+    remedies = {
+        PUBLIC_KEY: f" Give the key that it was made with as {option('office_key')}.",
+        KIT: f" Keep {option('title')} and {option('text')} as they were in the first invitations, or make "
+        f"another folder with {option('survey')}.",
+    }
+    return InputError(f"{what} of this survey, got another {name}.{remedies.get(name, '')}")
 
 
 def open_folder(path: str | Path, database: str | None = None) -> SurveyFolder:

@@ -6,13 +6,14 @@ import hashlib
 import hmac
 from base64 import urlsafe_b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from dpstrata.collect.codes import CodeFormat, check_code_format, draw_codes
+from dpstrata.collect.contacts import read_contacts
 from dpstrata.collect.folder import (
     DATABASE,
     DESIGN,
@@ -34,7 +35,7 @@ from dpstrata.designs.consent import asks_everyone
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option, without_passwords
 from dpstrata.fielding.answer_files import read_people
-from dpstrata.fielding.draw import check_record
+from dpstrata.fielding.draw import check_record, drawn_columns
 from dpstrata.fielding.frames.base import stratum_column
 from dpstrata.fielding.keys import new_key, read_key, survey_key, write_key
 from dpstrata.fielding.questionnaires.files import read_forms
@@ -103,15 +104,12 @@ def hash_of(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def invitees(
-    plan: Design, *, sample: Path, key_file: Path, id: str, stratum: str | Sequence[str]
-) -> list[Invitee]:
+def invitees(plan: Design, *, sample: Path, key_file: Path, id: str, stratum: Sequence[str]) -> list[Invitee]:
     """Return everyone in the sample with their token: always the same for the same draw."""
-    columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
     _require_counters(plan)
     secret = read_key(key_file)
     check_record(plan, sample=sample, key=secret, record=sample.with_name("draw.json"))
-    people, strata = read_people(sample, id, (stratum_column(columns),))
+    people, strata = read_people(sample, id, (stratum_column(stratum),))
     key = survey_key(survey_key(secret, plan.digest), "invitations")
     place = {name: i for i, name in enumerate(plan.strata.names)}
     forms = [1] * len(people) if plan.inputs.questionnaire is None else read_forms(sample, plan)
@@ -143,11 +141,13 @@ def invite(
     survey: str | Path,
     sample: str | Path,
     key_file: str | Path,
-    id: str,
-    stratum: str | Sequence[str],
+    id: str | None = None,
+    stratum: str | Sequence[str] | None = None,
     office_key: str | Path,
     address: str,
     out: str | Path,
+    contacts: str | Path | None = None,
+    keep: Sequence[str] = (),
     title: str = "",
     text: str | None = None,
     batch: int = BATCH,
@@ -174,10 +174,9 @@ def invite(
         The sample that was drawn; its record ``draw.json`` is beside it.
     key_file : path
         The key of the draw.
-    id : str
-        Name of the column that identifies a person.
-    stratum : str or sequence of str
-        Name of the column of the stratum, or of the columns that were crossed.
+    id, stratum : str, str or sequence of str, optional
+        Names of the columns of the ids and of the stratum, or of the columns that were crossed; by default
+        those of the draw.
     office_key : path
         File with the office's private key, outside ``survey``; created if missing, for its owner alone.
         Keep it off the collector: closing needs it.
@@ -186,6 +185,10 @@ def invite(
     out : path
         The invitations for mail merge (``.csv``, ``.parquet``, ``.xlsx``), with the columns of the ids and
         ``link``. Whoever has a link can answer in that person's place.
+    contacts : path, optional
+        A table with everyone in the sample, such as the frame, to take columns of ``keep`` from.
+    keep : sequence of str
+        Columns of ``contacts`` that ``out`` gets too, such as that of e-mail addresses.
     title : str
         What the survey is called.
     text : str, optional
@@ -218,8 +221,10 @@ def invite(
     design, folder, sample, out = Path(design), Path(survey), Path(sample), Path(out)
     office_key, key_file = Path(office_key), Path(key_file)
     require_apart(design, sample, key_file, office_key, out)
-    require_apart(office_key, out, Path(letters.addresses) if letters and letters.addresses else None)
-    require_invitations(out, id)
+    for table in (contacts, letters and letters.addresses):
+        require_apart(office_key, out, Path(table) if table else None)
+    id, columns = drawn_columns(sample, id, stratum)
+    require_invitations(out, id, keep)
     secret = [Path(each) for each in (codes, letters and letters.folder) if each]
     require_outside(folder, office_key, key_file, sample, out, *secret)
     require_database(folder, database)
@@ -227,7 +232,8 @@ def invite(
     check_code_format(code_format)
     links = links_at(address)
     plan = Design.read(design)
-    people = invitees(plan, sample=sample, key_file=key_file, id=id, stratum=stratum)
+    people = invitees(plan, sample=sample, key_file=key_file, id=id, stratum=columns)
+    kept = read_kept(contacts, keep, id=id, people=people)
     kit = respondent_kit(plan, title=title, text=text)
     writer = letters and Writer(
         letters, kit, id=id, people=[each.id for each in people], everyone=asks_everyone(plan)
@@ -241,7 +247,7 @@ def invite(
     filling.check()
     _make_folder(folder, design, kit, office_key, private)
     filling.fill()
-    write_invitations(people, out, id=id, links=links)
+    write_invitations(people, out, id=id, links=links, kept=kept)
     listed = [links + each.token for each in people]
     if codes is not None:
         draw_codes(Path(codes), listed, code_format, progress=progress)
@@ -251,21 +257,41 @@ def invite(
     return Invited(len(people), kit.digest, max(places.values()))
 
 
-def write_invitations(people: Iterable[Invitee], out: Path, *, id: str, links: str) -> None:
-    """Write ids with their links, for their owner alone."""
-    listed = list(people)
-    columns = ([each.id for each in listed], [links + each.token for each in listed])
-    write_table(dict(zip(_columns(id), columns, strict=True)), out, private=True)
+def read_kept(
+    contacts: str | Path | None, keep: Sequence[str], *, id: str, people: Sequence[Invitee]
+) -> dict[str, list[str]]:
+    """Read the columns to keep, in the order of the people."""
+    if not keep:
+        return {}
+    if contacts is None:
+        raise InputError(
+            f"{option('keep')} names columns of the frame or of {option('addresses')}, got neither table."
+        )
+    rows = read_contacts(contacts, id=id, people=[each.id for each in people], columns=keep)
+    return {name: [row[name] for row in rows] for name in keep}
 
 
-def require_invitations(out: Path, id: str) -> None:
-    """Require a name for a table of invitations, and that nothing else is there."""
+def write_invitations(
+    people: Sequence[Invitee], out: Path, *, id: str, links: str, kept: Mapping[str, list[str]]
+) -> None:
+    """Write ids with what is kept of everyone and their links, for their owner alone."""
+    columns = {id: [each.id for each in people], **kept, _link(id): [links + each.token for each in people]}
+    write_table(columns, out, private=True)
+
+
+def require_invitations(out: Path, id: str, keep: Sequence[str]) -> None:
+    """Require a name for a table of invitations with different columns, and that nothing else is there."""
+    columns = (id, *keep, _link(id))
+    if len(set(columns)) < len(columns):
+        raise InputError.must(
+            "keep", f"name other columns than {id!r} and {_link(id)!r}, each once", ", ".join(keep)
+        )
     require_table_path(out)
-    require_same_kind(out, _columns(id))
+    require_same_kind(out, columns)
 
 
-def _columns(id: str) -> tuple[str, str]:
-    return id, "link" if id != "link" else "address"
+def _link(id: str) -> str:
+    return "link" if id != "link" else "address"
 
 
 def links_at(address: str) -> str:

@@ -10,14 +10,13 @@ from html import escape
 from pathlib import Path
 
 from dpstrata.collect.codes import code_in_page, require_codes
+from dpstrata.collect.contacts import read_contacts
 from dpstrata.collect.kit import Kit
 from dpstrata.collect.languages import direction_in, direction_of, tag_of
 from dpstrata.errors import InputError, option
 from dpstrata.files.printing import print_page, require_printer
-from dpstrata.files.tables import read_table, require_columns, text_of
 from dpstrata.files.writing import make_private_folder, write_atomically
 from dpstrata.words.consent import ENGLISH, has_texts, letter_text, written_date
-from dpstrata.words.numbers import counted
 
 _COLUMN = re.compile(r"\{([^{}]+)\}")  # in a line of an address
 _TOGETHER = 200  # letters in a file, and in memory
@@ -214,20 +213,8 @@ def _addresses(letters: Letters, id: str, people: Sequence[str]) -> list[list[st
     """Return the lines of everyone's address, without those that are empty."""
     if letters.addresses is None:
         return [[] for _ in people]
-    table = read_table(Path(letters.addresses), about_people=True)
-    needed = dict.fromkeys((id, *(name for line in letters.address_line for name in _columns_in(line))))
-    require_columns(table.source, table.columns, *needed, sheets=table.sheets, about_people=True)
-    ids = [text_of(cell) for cell in table.columns[id]]
-    place = {person: row for row, person in enumerate(ids)}
-    missing = sum(person not in place for person in people)
-    if missing:
-        raise InputError(
-            f"{table.source} must have everyone in the sample, got all but {counted(missing, 'person')}.",
-            where=table.source,
-        )
-    if len(place) < len(ids):
-        raise InputError(f"{table.source} must have everyone once, got an id twice.", where=table.source)
-    rows = [{name: text_of(table.columns[name][place[person]]) for name in needed} for person in people]
+    columns = [name for line in letters.address_line for name in _columns_in(line)]
+    rows = read_contacts(letters.addresses, id=id, people=people, columns=columns)
     found = [[_filled(line, row) for line in letters.address_line] for row in rows]
     return [[line for line in lines if line] for lines in found]
 

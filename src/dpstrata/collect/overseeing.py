@@ -12,12 +12,14 @@ from dpstrata.collect.folder import POSTGRESQL, open_folder
 from dpstrata.collect.invitations import (
     invitees,
     links_at,
+    read_kept,
     require_invitations,
     require_outside,
     write_invitations,
 )
 from dpstrata.collect.sqlite_store import SqliteTables
 from dpstrata.errors import InputError
+from dpstrata.fielding.draw import drawn_columns
 from dpstrata.files.writing import require_apart
 
 
@@ -94,10 +96,12 @@ def remind(
     *,
     sample: str | Path,
     key_file: str | Path,
-    id: str,
-    stratum: str | Sequence[str],
+    id: str | None = None,
+    stratum: str | Sequence[str] | None = None,
     address: str,
     out: str | Path,
+    contacts: str | Path | None = None,
+    keep: Sequence[str] = (),
     only_missing: bool = False,
     database: str | None = None,
 ) -> int:
@@ -105,7 +109,7 @@ def remind(
 
     Parameters
     ----------
-    survey, sample, key_file, id, stratum, address, out, database
+    survey, sample, key_file, id, stratum, address, out, contacts, keep, database
         As in :func:`invite`.
     only_missing : bool
         Whether to leave out those who have answered. Then whoever sees ``out`` knows who has not.
@@ -117,17 +121,20 @@ def remind(
     """
     folder, sample, key_file, out = open_folder(survey, database), Path(sample), Path(key_file), Path(out)
     require_apart(sample, key_file, out)
+    require_apart(out, Path(contacts) if contacts else None)
     require_outside(folder.path, out)
-    require_invitations(out, id)
+    id, columns = drawn_columns(sample, id, stratum)
+    require_invitations(out, id, keep)
     links = links_at(address)
-    people = invitees(folder.plan, sample=sample, key_file=key_file, id=id, stratum=stratum)
+    people = invitees(folder.plan, sample=sample, key_file=key_file, id=id, stratum=columns)
     with folder.connected() as tables:
         if tables.fact("state") != "open":
             raise InputError("only people of a survey that is open can be reminded, got one that is closed.")
         if only_missing:
             used = tables.used()
             people = [each for each in people if each.hashed not in used]
-    write_invitations(people, out, id=id, links=links)
+    kept = read_kept(contacts, keep, id=id, people=people)
+    write_invitations(people, out, id=id, links=links, kept=kept)
     return len(people)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,9 @@ def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_fil
     drawn = _draw(plan, frame, key)
     if not _is_sample(sample, drawn, frame):
         raise InputError(
-            f"{sample} is not the sample that this design, frame and key produce.", where=str(sample)
+            f"{sample} is not the sample that this design, frame and key produce; name the columns and the "
+            "key of the draw, or draw into another folder.",
+            where=str(sample),
         )
     record = sample.with_name("draw.json")
     check_record(plan, sample=sample, key=key, record=record)
@@ -146,14 +149,30 @@ def check_record(plan: Design, *, sample: Path, key: bytes, record: Path) -> Non
         )
 
 
+def drawn_columns(
+    sample: Path, id: str | None = None, stratum: str | Sequence[str] | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """Return the columns of the ids and of the strata: those given, or else those of the draw."""
+    if id is None or stratum is None:
+        recorded = _read_record(sample.with_name("draw.json"), "id", "stratum")
+        id, stratum = recorded[0] if id is None else id, recorded[1] if stratum is None else stratum
+    return str(id), (stratum,) if isinstance(stratum, str) else tuple(stratum)
+
+
 def _facts(record: Path) -> tuple[str, str, str, str, str]:
     """Read what a record says of design, key, sample and frame."""
+    names = ("design_digest", "key_commitment", "sample_digest", "frame_digest_of", "frame_digest")
+    design, key, sample, kind, frame = map(str, _read_record(record, *names))
+    return design, key, sample, kind, frame
+
+
+def _read_record(record: Path, *names: str) -> list[Any]:
+    """Read what a record says of these."""
     try:
         data = json.loads(record.read_text(encoding="utf-8"))
         if data["format"] != FORMAT or data["version"] not in (1, 2):
             raise ValueError
-        names = ("design_digest", "key_commitment", "sample_digest", "frame_digest_of", "frame_digest")
-        design, key, sample, kind, frame = (str(data[name]) for name in names)
+        return [data[name] for name in names]
     except FileNotFoundError:
         raise InputError(
             f"{record} does not exist: a sample needs the record of its draw beside it.",
@@ -161,7 +180,6 @@ def _facts(record: Path) -> tuple[str, str, str, str, str]:
         ) from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{record} is not the record of a draw.", where=str(record)) from None
-    return design, key, sample, kind, frame
 
 
 def _sample_digest(path: Path, key: bytes) -> str:

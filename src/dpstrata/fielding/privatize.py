@@ -23,8 +23,8 @@ def privatize(
     answers: str | Path,
     *,
     sample: str | Path,
-    id: str,
-    stratum: str | Sequence[str],
+    id: str | None = None,
+    stratum: str | Sequence[str] | None = None,
     answer: str = ANSWER,
     out: str | Path,
     key_file: str | Path,
@@ -50,10 +50,11 @@ def privatize(
         name. People who left the answer blank count as people who did not answer.
     sample : path
         The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.
-    id, answer : str
-        Names of the columns.
-    stratum : str or sequence of str
-        Name of the stratum column, or of the columns that were crossed.
+    id, stratum : str, str or sequence of str, optional
+        Names of the columns of the ids and of the stratum, or of the columns that were crossed; by default
+        those of the draw.
+    answer : str
+        Name of the column of the answers.
     out : path
         Noised answers (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum`` and ``answer``. It
         must not exist yet.

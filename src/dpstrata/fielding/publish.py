@@ -23,8 +23,8 @@ def publish(
     answers: str | Path,
     *,
     sample: str | Path,
-    id: str,
-    stratum: str | Sequence[str],
+    id: str | None = None,
+    stratum: str | Sequence[str] | None = None,
     answer: str = ANSWER,
     out: str | Path,
     key_file: str | Path,
@@ -51,10 +51,11 @@ def publish(
         :func:`privatize` takes them, and blanks count as people who did not answer.
     sample : path
         The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.
-    id, answer : str
-        Names of the columns.
-    stratum : str or sequence of str
-        Name of the column of the stratum, or of the columns that were crossed.
+    id, stratum : str, str or sequence of str, optional
+        Names of the columns of the ids and of the stratum, or of the columns that were crossed; by default
+        those of the draw.
+    answer : str
+        Name of the column of the answers.
     out : path
         The sums (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum``, ``sum`` and ``answers``,
         the number of them; or the figures, with the columns ``column``, ``group``, ``mean`` and ``answers``,

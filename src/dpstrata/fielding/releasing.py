@@ -18,7 +18,7 @@ import numpy as np
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_answers, read_people, read_reports
-from dpstrata.fielding.draw import check_record
+from dpstrata.fielding.draw import check_record, drawn_columns
 from dpstrata.fielding.frames.base import stratum_column
 from dpstrata.fielding.grid_noise import as_answers, require_invited, require_stated_answers
 from dpstrata.fielding.joint import joint_shares
@@ -203,14 +203,14 @@ def read_batch(
     plan: Design,
     files: Files,
     *,
-    id: str,
-    stratum: str | Sequence[str],
+    id: str | None,
+    stratum: str | Sequence[str] | None,
     answer: str,
     sheet: str | None,
     accept_response: bool,
 ) -> Batch:
     """Read answers, and require that all of them can be released."""
-    columns = (stratum,) if isinstance(stratum, str) else tuple(stratum)
+    id, columns = drawn_columns(files.sample, id, stratum)
     several = plan.inputs.questionnaire is not None
     if len({id, *columns, *(() if several else (answer,))}) < 2 - several + len(columns):
         raise InputError("id, stratum and answer must be different columns.")

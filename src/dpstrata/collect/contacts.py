@@ -1,0 +1,36 @@
+"""What else is known of the people in a sample: columns of a table for letters and mail merge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpstrata.errors import InputError
+from dpstrata.files.tables import read_table, require_columns, text_of
+from dpstrata.words.numbers import counted
+
+
+def read_contacts(
+    table: str | Path, *, id: str, people: Sequence[str], columns: Sequence[str]
+) -> list[dict[str, str]]:
+    """Return these columns of a table as text, for everyone in the order of the ids.
+
+    Raises
+    ------
+    InputError
+        If a column or someone is missing, or someone is there twice; nobody is named.
+    """
+    read = read_table(Path(table), about_people=True)
+    needed = tuple(dict.fromkeys((id, *columns)))
+    require_columns(read.source, read.columns, *needed, sheets=read.sheets, about_people=True)
+    ids = [text_of(cell) for cell in read.columns[id]]
+    place = {person: row for row, person in enumerate(ids)}
+    missing = sum(person not in place for person in people)
+    if missing:
+        raise InputError(
+            f"{read.source} must have everyone in the sample, got all but {counted(missing, 'person')}.",
+            where=read.source,
+        )
+    if len(place) < len(ids):
+        raise InputError(f"{read.source} must have everyone once, got an id twice.", where=read.source)
+    return [{name: text_of(read.columns[name][place[person]]) for name in needed} for person in people]
