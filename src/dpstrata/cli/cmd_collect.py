@@ -124,7 +124,6 @@ def invite_command(
     """Make a secret link for everyone in the sample, and a folder for the collector that knows nobody."""
     from dpstrata.cli.screen import progress_of
     from dpstrata.collect.invitations import invite, links_at
-    from dpstrata.errors import InputError, option
     from dpstrata.files.writing import require_apart
 
     links_at(address)  # before anyone is drawn
@@ -132,12 +131,7 @@ def invite_command(
         require_apart(Path(frame), office_key, out)
         id, stratum = id or "id", stratum or ["stratum"]
         draw_command(design, frame, id, stratum, sample, key_file, verify=sample.exists())
-    if addresses is not None and not address_line and not keep:
-        raise InputError(
-            f"{option('addresses')} is a table of which columns are used; name them with "
-            f"{option('address_line')} or {option('keep')}."
-        )
-    contacts = addresses or (None if frame is None else Path(frame))
+    contacts = _contacts(addresses, frame, named=bool(address_line or keep))
     with progress_of("codes and letters") as progress:
         made = invite(
             design,
@@ -178,6 +172,18 @@ def _say_invited(made: Invited, survey: Path, office_key: Path, out: Path, batch
             f"A batch of {batch} never comes together, since no stratum and form has more than "
             f"{counted(made.together, 'person')}: all answers stay sealed until the survey is closed."
         )
+
+
+def _contacts(addresses: Path | None, frame: str | None, *, named: bool) -> Path | None:
+    """Return the table to take columns from; one that is given for nothing is refused."""
+    from dpstrata.errors import InputError, option
+
+    if addresses is not None and not named:
+        raise InputError(
+            f"{option('addresses')} is a table of which columns are used; name them with "
+            f"{option('address_line')} or {option('keep')}."
+        )
+    return addresses or (None if frame is None else Path(frame))
 
 
 def _letters(
