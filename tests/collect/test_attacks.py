@@ -19,6 +19,7 @@ from dpstrata.collect.closing import close_survey
 from dpstrata.collect.invitations import hash_of
 from dpstrata.collect.postgresql_store import PostgresqlTables
 from dpstrata.collect.sqlite_store import SqliteTables
+from dpstrata.collect.tables import LostError
 from dpstrata.fielding.keys import read_key
 from heap_files import tuples
 
@@ -237,3 +238,23 @@ def test_nothing_that_was_deleted_stays_in_the_file(tmp_path):
     assert gone
     assert not any(sealed[key][:40] in content for key in gone)
     assert all(left[key] in content for key in left)
+
+
+def test_sealed_copies_have_ids_of_their_own_and_no_order(tmp_path):
+    """The same links are used twice, the second time in a copy of the folder: what is made of a token comes again."""
+    made = invited(tmp_path)
+    shutil.copytree(made.survey, tmp_path / "fresh")
+    seen = []
+    for _ in range(2):
+        with collecting(made) as collector:
+            send_all(collector, [(token, 0) for token in list(made.links.values())[:15]])
+        with made.folder.connected() as tables:
+            ids, hashes = set(tables.sealed()), b"".join(sorted(tables.used()))
+            with pytest.raises(LostError):
+                tables.execute("SELECT rowid FROM sealed")
+        assert len(ids) == 15
+        assert not any(each[:8] in hashes for each in ids)
+        seen.append(ids)
+        shutil.rmtree(made.survey)
+        shutil.copytree(tmp_path / "fresh", made.survey)
+    assert not seen[0] & seen[1]

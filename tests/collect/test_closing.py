@@ -484,3 +484,14 @@ def test_a_database_that_is_written_anew_belongs_to_whom_it_belonged(tmp_path, m
         tables.compact()
     assert asked == [(-1, path.stat().st_gid), (path.stat().st_uid, -1)]
     assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_the_ledger_does_not_go_into_the_folder_of_the_collector(tmp_path):
+    made = invited(tmp_path)
+    for inside, words in (
+        ({"design": made.survey / "design.json"}, r"ledger\.json must be outside the folder"),
+        ({"out": made.survey / "published.csv"}, r"published\.csv must be outside the folder"),
+    ):
+        with pytest.raises(dps.InputError, match=words):
+            close(made, **inside)
+    assert not (made.survey / "ledger.json").exists()

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -15,6 +16,7 @@ from collecting import DATABASES, collecting, invited, opened, plan_for, random_
 from dpstrata.collect.collector import Collector
 from dpstrata.collect.folder import CLOSING
 from dpstrata.collect.store import BusyError
+from dpstrata.collect.tables import LostError
 
 
 @pytest.fixture(params=DATABASES)
@@ -130,6 +132,76 @@ def test_cells_that_closing_has_opened_are_not_counted_again(made):
         send_all(collector, cells[19:])
     with made.folder.connected() as tables:
         assert tables.counted() == sent(made, cells[:19])
+
+
+def without_confirmation(collector, monkeypatch):
+    """Let the commit of the next batch be done, and only its confirmation be lost; return whether it was."""
+    tables, fate = type(collector._tables), {"lost": False, "moving": False}
+    unseal, execute = tables.unseal, tables.execute
+
+    def unsealing(self, ids):
+        fate["moving"] = True
+        return unseal(self, ids)
+
+    def executing(self, statement, values=()):
+        found = execute(self, statement, values)
+        if statement == "COMMIT" and fate["moving"] and not fate["lost"]:
+            fate["lost"] = True
+            raise LostError
+        return found
+
+    monkeypatch.setattr(tables, "unseal", unsealing)
+    monkeypatch.setattr(tables, "execute", executing)
+    return fate
+
+
+def test_a_batch_whose_confirmation_is_lost_is_counted_once_and_so_are_those_who_come_then(made, monkeypatch):
+    links, cells = made.links, random_cells(made)
+    together = [links[person] for person, place in made.people.items() if place == ("south", 1)][:25]
+    first, more = ([(token, cells[token]) for token in some] for some in (together[:20], together[20:]))
+    with collecting(made) as collector:
+        fate = without_confirmation(collector, monkeypatch)
+        monkeypatch.setattr(collector, "_reconnected", lambda: False)  # until others have come
+        assert set(send_all(collector, first, at_once=20)) == {"counted"}
+        end = time.monotonic() + 10
+        while not fate["lost"]:
+            assert time.monotonic() < end
+        assert set(send_all(collector, more)) == {"counted"}
+        others = [pair for pair in cells.items() if pair[0] not in together]
+        assert set(send_all(collector, others)) == {"counted"}
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells.items())
+
+
+def test_copies_that_something_else_deleted_are_not_counted_and_the_rest_stays(made):
+    links, cells = made.links, random_cells(made)
+    some = [links[person] for person, place in made.people.items() if place == ("south", 1)][:20]
+    with collecting(made) as collector:
+        send_all(collector, [(token, cells[token]) for token in some[:19]])
+        with made.folder.connected() as tables, tables.transaction(alone=True):
+            assert tables.unseal(list(tables.sealed())[:1]) == 1
+        send_all(collector, [(token, cells[token]) for token in some[19:]])
+    with made.folder.connected() as tables:
+        assert (tables.counted().total(), len(tables.sealed())) == (0, 19)
+
+
+def test_a_folder_that_cannot_be_looked_into_for_a_while_stops_nothing(tmp_path, monkeypatch):
+    made = invited(tmp_path)
+    cells = list(random_cells(made).items())
+    looked = threading.Event()
+
+    def forbidden(path):
+        looked.set()
+        raise PermissionError
+
+    with collecting(made) as collector:
+        with monkeypatch.context() as context:
+            context.setattr(Path, "exists", forbidden)
+            assert looked.wait(10)
+            assert set(send_all(collector, cells[:30])) == {"counted"}
+        assert set(send_all(collector, cells[30:])) == {"counted"}
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells)
 
 
 def test_postgresql_that_drops_the_connection_is_connected_anew(tmp_path):

@@ -115,7 +115,9 @@ def test_invitations_replace_neither_the_frame_nor_the_addresses(tmp_path):
 def test_a_key_that_was_moved_away_is_asked_for_and_not_replaced(tmp_path):
     made = invited(tmp_path)
     (tmp_path / "office.key").rename(tmp_path / "moved.key")
-    with pytest.raises(dps.InputError, match=r"got another office\.pub\. Give the key that it was made with"):
+    with pytest.raises(
+        dps.InputError, match=r"got another office\.pub\. Use the office's key that it was made with"
+    ):
         made.invite()
     assert not (tmp_path / "office.key").exists()
     made.invite(office_key=tmp_path / "moved.key")
@@ -163,7 +165,10 @@ def test_a_survey_in_postgresql_gets_no_second_database(tmp_path):
 
 @pytest.mark.parametrize(
     ("more", "name"),
-    [({"title": "Other"}, r"kit\.json"), ({"office_key": "other.key"}, r"office\.pub\. Give the key")],
+    [
+        ({"title": "Other"}, r"kit\.json"),
+        ({"office_key": "other.key"}, r"office\.pub\. Use the office's key"),
+    ],
 )
 def test_a_second_folder_of_a_database_has_the_same_kit_and_key(tmp_path, more, name):
     """What the one seals could otherwise never be opened with what the other seals."""

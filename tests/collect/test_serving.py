@@ -3,7 +3,10 @@
 import asyncio
 import json
 import re
+import socket
 import ssl
+import sys
+import time
 from http.client import HTTPSConnection
 
 import pytest
@@ -11,8 +14,8 @@ from typer.testing import CliRunner
 
 import dpstrata as dps
 from certificates import self_signed
-from collect_servers import Unreachable, send_over, served
-from collecting import DATABASES, drawn, invited, plan_for
+from collect_servers import Server, Unreachable, send_over, served
+from collecting import DATABASES, drawn, invited, plan_for, random_cells
 from dpstrata.cli import app
 from dpstrata.collect.serving import collect_survey
 
@@ -135,3 +138,20 @@ def test_a_collector_encrypts_by_itself(tmp_path):
         with pytest.raises(Unreachable):
             server.look(token)
     assert server.said[server.said.index(ready) + 1 :] == ["The collector has stopped."]  # nobody's address
+
+
+def test_more_connections_than_the_system_allows_fill_no_log(tmp_path):
+    made = invited(tmp_path)
+    token, cell = next(iter(random_cells(made).items()))
+    command = [sys.executable, "-m", "dpstrata", "collect", str(made.survey), "--port", "0"]
+    server = Server(made, ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *command])
+    try:
+        crowd = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(120)]
+        time.sleep(1.5)  # it tries to take more of them every second
+        for each in crowd:
+            each.close()
+        assert server.send(token, cell) == {"state": "counted"}
+    finally:
+        server.end()
+    assert len("\n".join(server.said)) < 2000, server.said[:20]
+    assert not [line for line in server.said if "Traceback" in line]

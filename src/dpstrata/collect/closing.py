@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpstrata.collect.folder import CLOSING, SurveyFolder, open_folder
-from dpstrata.collect.invitations import Invitee, invitees
+from dpstrata.collect.invitations import Invitee, invitees, require_outside
 from dpstrata.collect.sealing import Opener, public_key, read_office_key
 from dpstrata.collect.tables import CLOSED, Place, Tables
 from dpstrata.designs.record import Design
@@ -82,6 +82,7 @@ def close_survey(
     folder = open_folder(survey, database)
     files = Files(Path(design).resolve(), folder.path, Path(sample), Path(out), Path(key_file))
     files.check()
+    require_outside(folder.path, files.design.with_name("ledger.json"), files.sample, files.key, files.out)
     plan, private = Design.read(files.design), read_office_key(Path(office_key))
     if plan.digest != folder.plan.digest:
         raise InputError(f"{files.design} must be the design of the survey in {survey}, got another.")

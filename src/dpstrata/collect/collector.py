@@ -13,7 +13,9 @@ import queue
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +31,10 @@ _AT_MOST = 5  # batches of one stratum and form that wait under load, where ever
 _PAUSE = 0.2  # seconds after which an idle thread looks whether the survey is to be closed
 
 
+class _ChangedError(Exception):
+    """Something else has deleted sealed copies: those that are left stay for closing."""
+
+
 @dataclass(slots=True, eq=False)
 class _Request:
     """What a page asks: about a token, or to count a cell."""
@@ -42,17 +48,24 @@ class _Request:
 
 @dataclass(slots=True, eq=False)
 class _Pool:
-    """Cells that wait for others of their stratum and form, with the ids of their sealed copies."""
+    """Cells that wait for others of their stratum and form, with the ids of their sealed copies.
+
+    Those that are being counted are set apart and stay the same until that is done: of a transaction of which
+    only the confirmation was lost, all copies are gone, or none is.
+    """
 
     batch: int
     waiting: dict[tuple[int, int], dict[bytes, int]] = field(default_factory=dict)
+    moving: dict[tuple[int, int], dict[bytes, int]] = field(default_factory=dict)
 
     def add(self, key: bytes, stratum: int, form: int, cell: int) -> None:
         self.waiting.setdefault((stratum, form), {})[key] = cell
 
-    def full(self, batches: int) -> list[tuple[int, int]]:
-        """Return where so many batches are together, in the order in which counters are locked."""
-        return sorted(place for place, cells in self.waiting.items() if len(cells) >= batches * self.batch)
+    def take(self, batches: int) -> None:
+        """Set apart what is together in so many batches, in the order in which counters are locked."""
+        if not self.moving:
+            full = [place for place, cells in self.waiting.items() if len(cells) >= batches * self.batch]
+            self.moving = {place: self.waiting.pop(place) for place in sorted(full)}
 
 
 class Collector:
@@ -132,8 +145,12 @@ class Collector:
                 for request in group:
                     request.reply = error
             _reply(group)
-            self._look_whether_to_close()
-            self._move(_AT_MOST if group and going else 1)
+            for step in (
+                self._look_whether_to_close,
+                partial(self._move, _AT_MOST if group and going else 1),
+            ):
+                with suppress(Exception):  # nobody waits for it, and the next turn tries again
+                    step()
 
     def _next(self) -> tuple[bool, list[_Request]]:
         """Wait for requests, and return those that are there; false after the last."""
@@ -224,22 +241,25 @@ class Collector:
 
     def _move(self, batches: int) -> None:
         """Move the counters wherever so many batches are together."""
-        places = self._pool.full(batches)
-        if not places:
+        self._pool.take(batches)
+        if not self._pool.moving:
             return
         try:
             with self._tables.transaction():
                 # After closing, and after a commit of which only the confirmation was lost, it is done.
                 if self._tables.fact("state") != CLOSED:
-                    for place in places:
-                        cells = self._pool.waiting[place]
-                        if self._tables.unseal(cells) == len(cells):
+                    for place, cells in self._pool.moving.items():
+                        unsealed = self._tables.unseal(cells)
+                        if unsealed == len(cells):
                             self._tables.count((*place, cell) for cell in cells.values())
+                        elif unsealed:
+                            raise _ChangedError
         except LostError:
             self._reconnected()  # and the next time it is tried again
+        except _ChangedError:
+            self._pool.moving.clear()
         else:
-            for place in places:
-                del self._pool.waiting[place]
+            self._pool.moving.clear()
 
     def _look_whether_to_close(self) -> None:
         """Take no more answers once the office has asked for it, by a file that its owner alone can make."""

@@ -127,7 +127,7 @@ def require_same_origin(tables: Tables, kit: str, public_key: bytes) -> None:
 def another_survey(what: str, name: str) -> InputError:
     """Return the error for a folder or a database that has another file than is given."""
     remedies = {
-        PUBLIC_KEY: f" Give the key that it was made with as {option('office_key')}.",
+        PUBLIC_KEY: " Use the office's key that it was made with.",
         KIT: f" Keep {option('title')} and {option('text')} as they were in the first invitations, or make "
         f"another folder with {option('survey')}.",
     }

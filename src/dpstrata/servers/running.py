@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import logging
 import socket
 import ssl
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 FIRST_PORT = 8000
 _TRIED_PORTS = 20
+_BACKLOG = 128  # connections that wait to be taken
 
 
 def open_socket(host: str, port: int | None) -> socket.socket:
@@ -67,7 +70,7 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(address)
-        opened.listen(128)
+        opened.listen(_BACKLOG)
     except OSError:
         opened.close()
         raise
@@ -135,6 +138,18 @@ def encryption_of(certificate: str | Path | None, private_key: str | Path | None
     return found
 
 
+def _make_room() -> None:
+    """Allow as many connections as the system does; others wait, and fill no log while they do."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != hard:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    # asyncio logs a traceback for each of them
+    logging.getLogger("asyncio").addFilter(lambda record: "out of system resource" not in record.getMessage())
+
+
 def serve_until_stopped(
     make: Callable[[], ASGIApp],
     *,
@@ -179,6 +194,7 @@ def serve_until_stopped(
         import uvicorn
     except ImportError:
         raise MissingExtraError(f"{name} needs", "web") from None
+    _make_room()
     opened = open_socket(host, port)
     address = address_of(opened, encrypted=encryption is not None) + path
     title = name[0].upper() + name[1:]
@@ -198,6 +214,7 @@ def serve_until_stopped(
         access_log=False,
         server_header=False,
         timeout_keep_alive=30,
+        backlog=_BACKLOG,
         timeout_graceful_shutdown=3,
         http=prompt_protocol(),
         ws="none",
