@@ -215,6 +215,38 @@ def test_rows_of_a_questionnaire(release):
     assert (counts in str(told)) is ("device_epsilon" in release)
 
 
+def test_numbers_are_said_to_be_moved_to_fixed_values_where_they_are():
+    """A device never sends 1,000 on two levels from 0 to 4,000, however seldom rows are replaced."""
+    income = dps.Question("income", "number", lower=0, upper=4000)
+    for questions, moved in ([income], True), ([dps.Question("ill", "yes_no")], False):
+        plan = dps.design(
+            PEOPLE,
+            epsilon=1.0,
+            at_most=20_000,
+            questionnaire=dps.Questionnaire(questions),
+            release="sums",
+            device_epsilon=4.0,
+        )
+        assert (
+            "it replaces each number you give by one of a few fixed values" in str(plan.consent())
+        ) is moved
+
+
+def test_rows_that_the_office_gets_raw():
+    plan = dps.design(
+        PEOPLE,
+        epsilon=1.0,
+        at_most=20_000,
+        questionnaire=dps.Questionnaire(QUESTIONS),
+        release="sums",
+        device_epsilon=3.0,
+    )
+    told = plan.consent(noised_at="office")
+    assert told.parts[0][1][0].startswith("The survey office sees your answers as you give them")
+    assert told.parts[1][1][0] == "Only counts of answers are published."
+    assert numbers(told, 1) == numbers(plan.consent(), 1) == [ceiling(sure(1.0))]
+
+
 def test_rows_of_each_form():
     plan = dps.design(
         PEOPLE,
@@ -330,7 +362,7 @@ def test_the_place_must_be_one_where_answers_are_noised():
     ):
         raw.consent(noised_at="office")
     device = dps.design(PEOPLE, epsilon=1.0, total=500, release="sums", device_epsilon=2.0, answers="binary")
-    with pytest.raises(dps.InputError, match=r"^noised_at must be device where devices have a budget"):
+    with pytest.raises(dps.InputError, match=r"^noised_at must be device where devices noise a single"):
         device.consent(noised_at="office")
     with pytest.raises(
         dps.InputError, match=r"^noised_at must be one of device, office, got noised_at='home'"

@@ -100,6 +100,7 @@ def test_every_sentence_is_used_somewhere(code):
                                 share,
                             ),
                             complete=True,
+                            levelled=True,
                         )
                         for everyone in (False, True):
                             told = consent_text(figures._replace(everyone=everyone), code)

@@ -13,6 +13,7 @@ from dpstrata.words.consent import ENGLISH, Consent, ConsentFigures, consent_tex
 
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
+    from dpstrata.survey.questionnaires.question import Question
 
 
 def why_no_consent(plan: Design) -> str | None:
@@ -67,6 +68,7 @@ def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> Co
         sent=surest(release.worst_epsilon(float(budgets.max()))) if place == "device" else None,
         released=surest(spent),
         complete=_counts_complete(plan, form),
+        levelled=any(each.of_kind.rounded for each in _asked(plan, form)),
         everyone=asks_everyone(plan),
     )
 
@@ -103,9 +105,14 @@ def asks_everyone(plan: Design) -> bool:
 
 def _counts_complete(plan: Design, form: int | None) -> bool:
     """Whether a row counts only if it is complete: some question of the form may not be left blank."""
+    return any(not each.blank for each in _asked(plan, form))
+
+
+def _asked(plan: Design, form: int | None) -> list[Question]:
+    """Return the questions of a form, or of all."""
     forms = plan.forms if form is None else (plan.forms[form - 1],)
-    asked = {name for each in forms for name in each.questions}
-    return any(each.name in asked and not each.blank for each in plan.inputs.questionnaire or ())
+    names = {name for each in forms for name in each.questions}
+    return [each for each in plan.inputs.questionnaire or () if each.name in names]
 
 
 def _changed(

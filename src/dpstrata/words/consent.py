@@ -54,6 +54,8 @@ class ConsentFigures(NamedTuple):
         Whether a questionnaire counts only if it is complete, so that taking part tells that it was.
     everyone : bool
         Whether everyone is asked, so that nothing depends on who knows that.
+    levelled : bool
+        Whether numbers are first put on a few levels, up or down at random.
     """
 
     published: str
@@ -67,6 +69,7 @@ class ConsentFigures(NamedTuple):
     released: float
     complete: bool = False
     everyone: bool = False
+    levelled: bool = False
 
     @property
     def changes_answers(self) -> bool:
@@ -241,7 +244,7 @@ def _who(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
 def _published(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
     """Say what is published, and what can be learnt from it."""
     sentences = text["sentences"]
-    if figures.raw and figures.changes_answers:
+    if figures.raw and figures.changes_answers and figures.published == "sent":
         yield sentences["published_changed"]
         yield from _changed(figures, text)
     else:
@@ -276,6 +279,8 @@ def _changed(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
     least, most = (int(round_down(100.0 * share, 0)) for share in figures.changed)
     kind = "few" if least < 1 else "about" if least == most else "at_least"
     yield sentences[f"{figures.unit}_{kind}"].format(changed=least)
+    if figures.levelled:
+        yield sentences["levels"]
     if amount is not None:
         yield sentences["by_amount"].format(amount=amount)
 
@@ -302,7 +307,8 @@ def require_place(given: str | None, possible: tuple[str, ...]) -> str | None:
         )
     if given not in possible:
         raise InputError(
-            f"{option('noised_at')} must be device where devices have a budget of their own, got {given}.",
+            f"{option('noised_at')} must be device where devices noise a single answer at a budget of their "
+            f"own, got {given}.",
             value=given,
         )
     return given

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpstrata.words.estimates import bias_cells, bias_header, not_told_from_zero, strata_without_answers
+from dpstrata.words.estimates import (
+    REPORTED,
+    bias_cells,
+    bias_header,
+    not_told_from_zero,
+    strata_without_answers,
+)
 from dpstrata.words.numbers import at_error
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
@@ -80,7 +86,11 @@ def ratio_left_out(question: str, answer: str, groups: Sequence[tuple[str, str]]
     """Say where a ratio is not given, and why."""
     if not groups:
         return []
-    named = ["the whole" if column == "all" else f"{column} {label!r}" for column, label in groups]
+    called = {REPORTED: "stratum"}
+    named = [
+        "the whole" if column == "all" else f"{called.get(column, column)} {label!r}"
+        for column, label in groups
+    ]
     more = f" and {len(named) - _LISTED:,} more" if len(named) > _LISTED else ""
     return [
         f"The ratio {question} ({answer}) is left out for {', '.join(named[:_LISTED])}{more}: the standard "

@@ -80,8 +80,11 @@ def reported(size, true, answers, epsilon):
     return mass
 
 
-@pytest.mark.parametrize("epsilon", [None, 5.0, 2.0, 1.0])
-@pytest.mark.parametrize(("size", "answers"), [(400, 60), (100, 30), (60, 60)])
+@pytest.mark.parametrize("epsilon", [None, 8.0, 5.0, 2.0, 1.0])
+@pytest.mark.parametrize(
+    ("size", "answers"),
+    [(400, 60), (100, 30), (60, 60), (73, 69), (200, 195), (100, 70), (100, 50), (200, 160)],
+)
 def test_exact_coverage_of_one_stratum(size, answers, epsilon):
     _, lower, upper = limits(np.arange(answers + 1)[:, None], sizes=size, answers=answers, epsilon=epsilon)
     for true in [0, 1, 2, 3, 5, 8, size // 10, size // 4, size // 2, size - 3, size]:
@@ -89,6 +92,25 @@ def test_exact_coverage_of_one_stratum(size, answers, epsilon):
         assert mass.sum() == pytest.approx(1)
         covered = (lower - 1e-9 <= true / size) & (true / size <= upper + 1e-9)
         assert mass[covered].sum() >= LEAST
+
+
+def test_third_cumulants_are_those_of_all_counts():
+    """Where few are asked they may be as with replacement, which errs by the fraction; beyond half, exactly."""
+    for (size, answers), epsilon, share in product([(40, 38), (40, 25), (4000, 60)], (None, 3.0), (0.1, 0.7)):
+        q, d = chances(epsilon)
+        values = (
+            1.0,
+            answers,
+            unsampled_share(np.array([size]), np.array([answers]), finite=True)[0],
+            q,
+            d,
+            0.0,
+        )
+        reports = Reports(*(np.array([float(value)]) for value in values))
+        mass = reported(size, round(share * size), answers, epsilon)
+        counts = np.arange(answers + 1)
+        exact = mass @ (counts - mass @ counts) ** 3
+        assert reports.thirds(np.array([share]))[0] == pytest.approx(exact, rel=0.05, abs=0.03)
 
 
 def surveys(number):

@@ -8,7 +8,13 @@ compared with what it would be if the shares were :math:`p_h`. With :math:`c_h =
     \mathrm{Var} A &= m \left[d^2 p (1 - p) \tfrac{N - m}{N - 1} + p (q + d)(1 - q - d)
     + (1 - p) q (1 - q)\right] + v \\
     V &= \sum_h c_h^2\,\mathrm{Var} A, \qquad
-    \gamma = V^{-3/2} \sum_h c_h^3 (1 - 2 \lambda)(\mathrm{Var} A - v) .
+    \gamma = V^{-3/2} \sum_h c_h^3 \left[(1 - 2 \lambda)(\mathrm{Var} A - v)
+    - (1 - t)\, d^3 (1 - 2 p)\, m p (1 - p) \tfrac{N - m}{N - 1}\right] .
+
+Who is in a sample without replacement is skewed by (N − 2m)/(N − 2) times what it would be with replacement:
+the other way round once more than half are asked. So t = 1 while less than three tenths are, that factor
+beyond a half, and in between it falls from one to the other. With t = 1 everywhere, intervals of one stratum
+covered as little as 84% where nearly everyone was asked and there was almost no noise.
 
 T has nearly a Pearson III distribution with these moments. It moves in steps, so half a step,
 :math:`\kappa = \sum_h c_h^3\,\mathrm{Var} A / (2 V)`, is added on the safe side.
@@ -69,6 +75,18 @@ class Reports(NamedTuple):
             self.answers * (sampling + p * (q + d) * (1.0 - q - d) + (1.0 - p) * q * (1.0 - q)) + self.noise
         )
 
+    def thirds(self, p: FloatArray) -> FloatArray:
+        """Third cumulants of the counts, given the shares."""
+        sampling = self.slope**3 * (1.0 - 2.0 * p) * self.answers * p * (1.0 - p) * self.unsampled
+        reported = self.floor + self.slope * p
+        independent = (1.0 - 2.0 * reported) * (self.variances(p) - self.noise)
+        return np.asarray(independent - (1.0 - _skewness_kept(self.unsampled)) * sampling)
+
+
+def _skewness_kept(unsampled: FloatArray) -> FloatArray:
+    """Return t: how skewed sampling without replacement is, compared with sampling with replacement."""
+    return np.where(unsampled > 0.5, np.minimum((unsampled - 0.5) / 0.2, 1.0), 2.0 * unsampled - 1.0)
+
 
 def unsampled_share(sizes: IntArray, answers: IntArray, *, finite: bool) -> FloatArray:
     """Return (N − m)/(N − 1), or 1 where strata are taken to be endless."""
@@ -118,8 +136,7 @@ def share_limits(reports: Reports, groups: Groups, alpha: float) -> Limits:
         variance = both.add(each * squares)
         some = np.where(variance > 0, variance, 1.0)
         half = 0.5 * both.add(each * cubes) / some
-        reported = reports.floor + reports.slope * p
-        third = both.add((1.0 - 2.0 * reported) * (each - reports.noise) * cubes)
+        third = both.add(reports.thirds(p) * cubes)
         away = side * (estimates - both.add(both.weights * p))
         below = pearson_below((away + half) / np.sqrt(some), side * third / some**1.5)
         return np.where(variance > 0, below, (away >= 0).astype(float))

@@ -22,6 +22,7 @@ _DEALT_IN_SECRET = (
 )
 _DEALT = "everyone gets one form, dealt at random before any answer is seen"
 _FORMS = "the questionnaire, its forms, and how many people get each of them in each stratum"
+_ROWS = "the number of rows in each stratum and of each form"
 _WHO_GOT = "who got which form"
 
 
@@ -63,8 +64,8 @@ class RowMicrodata(_OfRows, Microdata):
 
     @property
     def also_public(self) -> tuple[str, ...]:
-        """Name the forms."""
-        return (_FORMS,)
+        """Name the forms, and how many rows there are."""
+        return _FORMS, _ROWS
 
     def also_secret(self, *, everyone: bool) -> tuple[str, ...]:
         """Name who got which, as far as the sample hides anyone."""
@@ -97,6 +98,11 @@ class RowSums(_OfRows, Sums):
     told: ClassVar[str] = "counts"
 
     @property
+    def noised_at(self) -> tuple[str, ...]:
+        """On devices, or at the office where it gets raw rows."""
+        return ("device", "office")
+
+    @property
     def who_noises(self) -> str:
         """Name the layers."""
         return (
@@ -117,7 +123,7 @@ class RowSums(_OfRows, Sums):
     @property
     def also_public(self) -> tuple[str, ...]:
         """Say that counts are published with tables."""
-        return _FORMS, "the number of rows in each stratum and of each form"
+        return _FORMS, _ROWS
 
     def also_secret(self, *, everyone: bool) -> tuple[str, ...]:
         """Name who got which form, as above, beside what devices send and the office's noise."""
@@ -128,10 +134,11 @@ class RowSums(_OfRows, Sums):
         assert self.device_epsilon is not None
         factor = factor_up(math.exp(self.device_epsilon))
         return (
-            "A person's whole row of answers is sent as it is or replaced by a random one on their own "
-            "device: whoever sees what it sends, the office too, can change their odds about all the answers "
-            f"together by a factor of at most {factor} (device epsilon = "
-            f"{plain_number(self.device_epsilon)}), however many questions the form has.",
+            "A person's whole row of answers, with any numbers moved to a level next to them at random, is "
+            "sent as it is or replaced by a random one on their own device: whoever sees what it sends, the "
+            "office too, can change their odds about all the answers together by a factor of at most "
+            f"{factor} (device epsilon = {plain_number(self.device_epsilon)}), however many questions the "
+            "form has.",
             f"If the office's file leaks, protection is limited to a factor of {factor} for the whole row.",
         )
 

@@ -85,6 +85,8 @@ class QuestionKind:
     """Columns of a file of spreads that tell something about the answers."""
     averaged: ClassVar[bool] = False
     """Whether answers are numbers, whose mean is estimated."""
+    rounded: ClassVar[bool] = False
+    """Whether answers can lie between levels, and are moved to one of the two next to them at random."""
 
     def find(self, given: dict[str, Any]) -> Iterator[Finding]:
         """Find what is wrong with the fields of a question of this kind, each of which can be read.

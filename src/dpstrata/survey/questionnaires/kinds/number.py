@@ -41,7 +41,6 @@ class Number(QuestionKind):
     told_by: ClassVar[tuple[str, ...]] = ("sd", "mean")
     averaged: ClassVar[bool] = True
     rounded: ClassVar[bool] = True
-    """Whether answers can lie between levels."""
 
     def find(self, given: dict[str, Any]) -> Iterator[Finding]:
         """Require lower < upper."""

@@ -35,6 +35,8 @@ def bounds_of(constraint: str, *, whole: bool) -> Bounds | None:
     Bounds(lower=0.0, upper=119.0)
     >>> bounds_of("(0.5 < .)", whole=False)
     Bounds(lower=0.5, upper=None)
+    >>> bounds_of(". >= -5 and . <= 0", whole=True)
+    Bounds(lower=-5.0, upper=0.0)
     >>> bounds_of(". = 1 or . = 2", whole=True)
     """
     if constraint.count("(") != constraint.count(")"):
@@ -49,7 +51,8 @@ def bounds_of(constraint: str, *, whole: bool) -> Bounds | None:
             lowers.append(_least(number, sign) if whole else number)
         else:
             uppers.append(-_least(-number, _MIRROR[sign]) if whole else number)
-    return Bounds(max(lowers, default=None), min(uppers, default=None))
+    ends = max(lowers, default=None), min(uppers, default=None)
+    return Bounds(*(None if end is None else end + 0.0 for end in ends))  # never -0.0, which is shown as such
 
 
 def _comparison(part: str) -> tuple[str, float]:
