@@ -14,15 +14,16 @@ has_pango() {
   "${1:-.venv/bin/python}" -c 'import weasyprint' >/dev/null 2>&1
 }
 
-missing=""
-has_browser || missing="$missing chromium"
-has_pango || missing="$missing libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0"
-[ -n "$missing" ] || exit 0
+install() {
+  echo "Installing for the tests: $* ..."
+  apt-get install -y -qq "$@" >/dev/null 2>&1 ||
+    { apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq "$@" >/dev/null 2>&1; }
+}
+
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  echo "Installing for the tests:$missing ..."
-  # shellcheck disable=SC2086 - a list of names
-  apt-get install -y -qq $missing >/dev/null 2>&1 ||
-    { apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq $missing >/dev/null 2>&1; } || true
+  # the second is Chromium without a window, which most tests take
+  has_browser || install chromium chromium-headless-shell || install chromium || true
+  has_pango || install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 || true
 fi
 has_browser || echo "There is no Chromium; the tests of the page will fail and say what to install."
 has_pango || echo "There is no Pango; the tests of reports as PDF will fail and say what to install."

@@ -250,7 +250,7 @@ def test_answers_leave_no_trace(browser, survey, tmp_path, capfd):
     forms = (CANARY, "4,321.0987", "43210987")
     sent = []
     context = browser.browser_type.launch_persistent_context(
-        tmp_path, executable_path=find_chromium(), args=ARGUMENTS, locale="en-GB"
+        tmp_path, executable_path=find_chromium(whole=True), args=ARGUMENTS, locale="en-GB"
     )
     page = context.pages[0]
     page.on("request", lambda request: sent.append(f"{request.url} {request.headers} {request.post_data}"))

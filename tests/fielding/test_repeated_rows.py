@@ -23,7 +23,7 @@ from dpstrata.fielding.releases.tables import TablesFielding
 from dpstrata.fielding.sample import draw_sample
 from listed import Listed
 
-REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "500"))  # ten thousand in `make slow`
+REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "1000"))  # ten thousand in `make slow`
 MOST = 4.0  # standard errors
 SLACK = 0.02  # of a variance
 AGES = (17.5, 22.0, 27.0, 32.0, 37.0, 42.0)
