@@ -259,6 +259,37 @@ def test_a_questionnaire_on_the_command_line(tmp_path):
     assert len(errors) == len(plan.questions) + len(estimated)
 
 
+@pytest.mark.parametrize("kind", ["questionnaire", "categories", "numbers"])
+def test_results_of_the_whole_population_come_first(tmp_path, kind):
+    """Before anything else there is a table of every answer, shares in percent; one figure is in the headline."""
+    if kind == "questionnaire":
+        plan = published_questionnaire(tmp_path)
+        result = dps.estimate(tmp_path / "design.json", tmp_path / "published.csv")
+        named = [(row.question, row.answer) for row in result.whole]
+    else:
+        plan, result = fielded(tmp_path, KINDS[kind])
+        named = []
+    page = dps.results_html(plan, result)
+    header = page[: page.index("<main>")]
+    if kind == "numbers":
+        assert "<table" not in header
+        return
+    assert header.index("<table") < header.index('class="caution"')
+    shown = Reader(page).table("Results for the whole population")
+    whole = [row for row in result.rows if row.column == "all"]
+    assert len(shown) == len(whole)
+    for row, cells in zip(whole, shown, strict=True):
+        share = getattr(row, "answer", "") != "mean"
+        scale, error = (100, 100 * row.standard_error) if share else (1, row.standard_error)
+        assert cells["estimate"].endswith("%") == share
+        figures = [cells["estimate"], *cells["95% interval"].split(" to ")]
+        read = [float(each.replace(",", "").rstrip("%")) for each in figures]
+        assert read == pytest.approx(
+            [scale * row.estimate, scale * row.lower, scale * row.upper], abs=0.06 * error
+        )
+    assert [(cells["question"], cells["answer"].split(",")[0]) for cells in shown if named] == named
+
+
 def labelled_plan():
     """Design a questionnaire in two languages, two questions of which are kept together."""
     german = dps.Translation("de", "Wo wohnen Sie?", labels=["zur Miete", "im Eigentum"])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpstrata.designs.record import Design
-from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation, Wave
+from dpstrata.fielding.estimators import Estimation, ShareEstimation, Wave
 from dpstrata.fielding.frames.files import file_digest
 from dpstrata.fielding.intervals.grouping import added
 from dpstrata.fielding.ledger import Entry, find_release
@@ -21,6 +21,14 @@ from dpstrata.numerics.arrays import IntArray
 from dpstrata.present.charts.parts import MOST_BARS
 from dpstrata.present.charts.plot import intervals_chart
 from dpstrata.present.report.causes import error_by_cause
+from dpstrata.present.report.estimates import (
+    EstimateRow,
+    Result,
+    estimates_table,
+    level_in_words,
+    rows_of,
+    summary_table,
+)
 from dpstrata.present.report.labels import require_language, with_labels
 from dpstrata.present.report.markup import (
     bullets,
@@ -37,11 +45,10 @@ from dpstrata.present.report.markup import (
 from dpstrata.present.report.questionnaire import asked_table
 from dpstrata.present.report.tables import SHOWN, versions_table
 from dpstrata.privacy.promises import Spent
-from dpstrata.words.estimates import REPORTED, bias_cells, bias_header, place_of
+from dpstrata.words.estimates import REPORTED
 from dpstrata.words.numbers import at_error, counted
 from dpstrata.words.question_estimates import questions_in_words
 from dpstrata.words.results import (
-    Figures,
     cautions_of_ledger,
     cautions_of_results,
     headline_of_results,
@@ -55,7 +62,6 @@ from dpstrata.words.tables import TextTable, not_shown
 
 RESULTS_TITLE = "Survey results under differential privacy"
 _WIDE = 0.5  # of all that is possible
-Result = Estimation | ShareEstimation | QuestionnaireEstimation
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +123,6 @@ class _Release(NamedTuple):
         return f"{self.wave.split()[0]}/{name}" if self.wave else name
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One estimate, of whatever kind."""
-
-    of: str
-    answer: str
-    place: str
-    figures: Figures
-    answers: int
-    whole: bool
-    largest_bias: float | None
-
-
 def make_results_page(
     plan: Design,
     result: Result,
@@ -145,7 +138,7 @@ def make_results_page(
     if isinstance(result, QuestionnaireEstimation):
         result = with_labels(plan, result, language)
         ratios = [with_labels(plan, each, language) for each in ratios]
-    rows, releases = list(_rows(result)), _releases(plan, result, published, pilot)
+    rows, releases = list(rows_of(result)), _releases(plan, result, published, pilot)
     body = [
         *_header(plan, result, rows, releases, title),
         "<main>",
@@ -176,7 +169,7 @@ def _releases(plan: Design, result: Result, published: Published, pilot: Publish
 
 
 def _header(
-    plan: Design, result: Result, rows: Sequence[_Row], releases: Sequence[_Release], title: str
+    plan: Design, result: Result, rows: Sequence[EstimateRow], releases: Sequence[_Release], title: str
 ) -> Iterator[str]:
     """Write the heading, the main result, and what a reader must know before the figures."""
     whole = [row.figures for row in rows if row.whole]
@@ -196,10 +189,12 @@ def _header(
     ]
     cautions = cautions_of_results(plan, said[1:], _wide(plan, rows), len(rows), ledger)
     numbers = sum(_answered(result)), sum(each.plan.total for each in releases)
-    headline = headline_of_results(plan, whole, numbers, _level(result), waves=len(releases))
+    headline = headline_of_results(plan, whole, numbers, level_in_words(result), waves=len(releases))
     yield f"<header><h1>{text(title)}</h1>"
     yield f'<p class="under">{long_text(under)}</p>'
     yield f'<p class="headline">{long_text(headline)}</p>'
+    summary = summary_table(plan, rows, level_in_words(result))
+    yield "" if summary is None else table(summary)
     yield f"{paragraphs(cautions, kind='caution')}</header>"
 
 
@@ -260,11 +255,7 @@ def _strata(plan: Design, invited: IntArray, answered: Sequence[int]) -> list[tu
     return list(zip(of, *(added(codes, len(of), each).tolist() for each in numbers), strict=True))
 
 
-def _level(result: Result) -> str:
-    return f"{100 * result.confidence:.10g}% interval"
-
-
-def _wide(plan: Design, rows: Sequence[_Row]) -> list[str]:
+def _wide(plan: Design, rows: Sequence[EstimateRow]) -> list[str]:
     """Name estimates whose intervals leave half of all that is possible open, those of the whole first."""
     ranges = {each.name: each.range for each in plan.inputs.questionnaire or ()}
     reach = plan.inputs.answers.range
@@ -275,14 +266,14 @@ def _wide(plan: Design, rows: Sequence[_Row]) -> list[str]:
     ]
 
 
-def _results(plan: Design, rows: Sequence[_Row], result: Result, language: str) -> Iterator[str]:
+def _results(plan: Design, rows: Sequence[EstimateRow], result: Result, language: str) -> Iterator[str]:
     """Write a table and a chart for every question."""
     texts = {each.name: each.wording(language)[0] for each in plan.inputs.questionnaire or ()}
     for question, found in groupby(rows, key=lambda row: row.of):
         every = list(found)
         yield f"<h3>{text(question)}</h3>" if question else ""
         yield paragraphs(filter(None, [texts.get(question)]))
-        yield table(_estimates(every, _level(result)))
+        yield table(estimates_table(every, level_in_words(result)))
         whole = [row for row in every if row.whole]
         shown = whole if plan.forms and len(whole) > 1 else every  # of many answers those of the whole
         of = question if isinstance(result, QuestionnaireEstimation) else result.of
@@ -300,43 +291,11 @@ def _ratios(plan: Design, ratios: Sequence[QuestionnaireEstimation], language: s
         ]
     )
     for each in ratios:
-        yield from _results(plan, list(_rows(each)), each, language)
+        yield from _results(plan, list(rows_of(each)), each, language)
         yield paragraphs(each.notes, kind="caution")
 
 
-def _rows(result: Result) -> Iterator[_Row]:
-    """Bring estimates of every kind to the same form."""
-    for row in result.rows:
-        figures = Figures(row.estimate, row.standard_error, row.lower, row.upper)
-        if isinstance(row, Estimate):
-            question, answer = "", row.category if isinstance(row, ShareEstimate) else ""
-        else:
-            question, answer = row.question, row.answer
-        whole = row.column == "all"
-        yield _Row(question, answer, place_of(row), figures, row.answers, whole, row.largest_bias)
-
-
-def _estimates(rows: Sequence[_Row], level: str) -> TextTable:
-    """Show estimates, each rounded to its error."""
-    answers = any(row.answer for row in rows)
-    shown = rows[:SHOWN]
-    biases = [row.largest_bias for row in shown]
-    cells = []
-    for row, bias in zip(shown, bias_cells(biases), strict=True):
-        estimate, error, lower, upper = at_error(row.figures, row.figures.error)
-        answer, interval = (row.answer,) if answers else (), f"{lower} to {upper}"
-        cells.append((row.place, *answer, estimate, error, interval, f"{row.answers:,}", *bias))
-    header = ("for", *(("answer",) if answers else ()), "estimate", "standard error", level, "answers")
-    return TextTable(
-        "Estimates",
-        (*header, *bias_header(biases)),
-        cells,
-        not_shown(len(rows) - SHOWN, "estimates"),
-        columns_of_text=2 if answers else 1,
-    )
-
-
-def _chart(rows: Sequence[_Row], of: str, confidence: float) -> str:
+def _chart(rows: Sequence[EstimateRow], of: str, confidence: float) -> str:
     values = [
         {
             "group": _line(row, alone=len({each.answer for each in rows}) == 1),
@@ -352,7 +311,7 @@ def _chart(rows: Sequence[_Row], of: str, confidence: float) -> str:
     return figure(chart, f"Estimates of {of} with {100 * confidence:.10g}% intervals.{note}")
 
 
-def _line(row: _Row, *, alone: bool) -> str:
+def _line(row: EstimateRow, *, alone: bool) -> str:
     """Name a line of a chart: by its answer for the whole, by its place where all have the same answer."""
     if alone:
         return row.place

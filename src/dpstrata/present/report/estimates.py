@@ -1,0 +1,99 @@
+"""Tables of estimates, of whatever kind: all of them, and in short those of the whole population."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dpstrata.designs.record import Design
+from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
+from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+from dpstrata.present.report.tables import SHOWN
+from dpstrata.words.estimates import bias_cells, bias_header, place_of
+from dpstrata.words.numbers import at_error, plain_number
+from dpstrata.words.results import Figures
+from dpstrata.words.tables import TextTable, not_shown
+
+Result: TypeAlias = Estimation | ShareEstimation | QuestionnaireEstimation
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateRow:
+    """One estimate, of whatever kind."""
+
+    of: str
+    answer: str
+    place: str
+    figures: Figures
+    answers: int
+    whole: bool
+    crossed: bool
+    largest_bias: float | None
+
+
+def rows_of(result: Result) -> Iterator[EstimateRow]:
+    """Bring estimates of every kind to the same form."""
+    for row in result.rows:
+        figures = Figures(row.estimate, row.standard_error, row.lower, row.upper)
+        if isinstance(row, Estimate):
+            question, answer = "", row.category if isinstance(row, ShareEstimate) else ""
+            crossed = False
+        else:
+            question, answer, crossed = row.question, row.answer, row.crossed
+        whole = row.column == "all"
+        yield EstimateRow(
+            question, answer, place_of(row), figures, row.answers, whole, crossed, row.largest_bias
+        )
+
+
+def level_in_words(result: Result) -> str:
+    """Name the intervals by their confidence."""
+    return f"{100 * result.confidence:.10g}% interval"
+
+
+def summary_table(plan: Design, rows: Sequence[EstimateRow], level: str) -> TextTable | None:
+    """Show every answer for the whole population, shares in percent; nothing if the headline has them all."""
+    averaged = {
+        each.name: f"mean, {plain_number(each.lower)} to {plain_number(each.lower + each.range)}"
+        for each in plan.inputs.questionnaire or ()
+        if each.of_kind.averaged and each.lower is not None
+    }
+    whole = [row for row in rows if row.whole and not row.crossed]
+    if not plan.forms and len(whole) == 1:
+        return None
+    shown = whole[:SHOWN]
+    cells = []
+    for row in shown:
+        scale, unit = (1.0, "") if row.of in averaged else (100.0, "%")
+        figures = [scale * each for each in row.figures]
+        estimate, _, lower, upper = (f"{each}{unit}" for each in at_error(figures, figures[1]))
+        question = (row.of,) if plan.forms else ()
+        cells.append((*question, averaged.get(row.of, row.answer), estimate, f"{lower} to {upper}"))
+    return TextTable(
+        "Results for the whole population",
+        (*(("question",) if plan.forms else ()), "answer", "estimate", level),
+        cells,
+        not_shown(len(whole) - SHOWN, "results"),
+        columns_of_text=2 if plan.forms else 1,
+    )
+
+
+def estimates_table(rows: Sequence[EstimateRow], level: str) -> TextTable:
+    """Show estimates, each rounded to its error."""
+    answers = any(row.answer for row in rows)
+    shown = rows[:SHOWN]
+    biases = [row.largest_bias for row in shown]
+    cells = []
+    for row, bias in zip(shown, bias_cells(biases), strict=True):
+        estimate, error, lower, upper = at_error(row.figures, row.figures.error)
+        answer, interval = (row.answer,) if answers else (), f"{lower} to {upper}"
+        cells.append((row.place, *answer, estimate, error, interval, f"{row.answers:,}", *bias))
+    header = ("for", *(("answer",) if answers else ()), "estimate", "standard error", level, "answers")
+    return TextTable(
+        "Estimates",
+        (*header, *bias_header(biases)),
+        cells,
+        not_shown(len(rows) - SHOWN, "estimates"),
+        columns_of_text=2 if answers else 1,
+    )
