@@ -1,8 +1,10 @@
 """A questionnaire with a question of every kind, designed in a moment, for tests of what is shown of it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import dpstrata as dps
+from dpstrata.fielding.questionnaires.counts import table_entries, table_label
 
 QUESTIONS = dps.Questionnaire(
     [
@@ -42,3 +44,13 @@ def small_plan(**options: Any) -> dps.Design:
     given = {"epsilon": 1.0, "device_epsilon": 4.0, "release": "sums", "at_most": 600} | options
     given = {name: value for name, value in given.items() if value is not None}
     return dps.design(population, questionnaire=questions, **given)
+
+
+def published_tables(plan: dps.Design) -> Iterator[tuple[Any, ...]]:
+    """Tables as the office would publish them if everyone gave the first answer to everything."""
+    for i, name in enumerate(plan.strata.names):
+        for t, form in enumerate(plan.forms):
+            answers = int(form.sample_sizes[i])
+            for table in form.tables:
+                for place, entry in enumerate(table_entries(plan, t, table.questions)):
+                    yield name, t + 1, table_label(table.questions), entry, answers * (place == 0), answers

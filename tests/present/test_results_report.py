@@ -11,7 +11,7 @@ import dpstrata as dps
 from commands import run
 from dpstrata.allocation.variances import answer_noise
 from report_reader import Reader, require_closed
-from small_questionnaire import small_plan
+from small_questionnaire import published_tables, small_plan
 
 PEOPLE = {"north": 60, "south": 90, "west": 30}
 KINDS = {
@@ -316,8 +316,9 @@ def labelled_plan():
 
 def answers_shown(page):
     """Collect what answers are called in the tables of estimates."""
-    found = [each["rows"] for each in Reader(page).tables if each["caption"].startswith("Estimates")]
-    return {row[1] for header, *rows in found if header[1] == "answer" for row in rows}
+    found = [each for each in Reader(page).tables if each["caption"].startswith("Estimates")]
+    alone = {each["caption"].removeprefix("Estimates: ") for each in found}
+    return alone | {row[1] for each in found if each["rows"][0][1] == "answer" for row in each["rows"]}
 
 
 def test_answers_are_shown_as_respondents_read_them(tmp_path):
@@ -379,7 +380,8 @@ def test_ratios_are_in_the_report(tmp_path):
     assert of_home
     ratios = page[page.index(">Ratios<") : page.index(">Where the error comes from<")]
     assert ratios.count("<svg") == 1
-    assert ratios.count("own + other / rent") == len(of_home)
+    assert ratios.count(">Estimates: own + other / rent<") == 1
+    assert ratios.count('<th scope="row"') == len(of_home)
     assert "follows from those of the numerator and the denominator" in ratios
     assert "standard errors to both sides" not in ratios
     assert "The ratio home / smokes (rent / yes) is left out for the whole" in ratios
@@ -389,15 +391,3 @@ def test_ratios_are_in_the_report(tmp_path):
     assert ("Estimates beyond" in ratios) == beyond
     again = "estimate design.json published.csv --ratio 'home=own|other' --over home=rent"
     assert f"{again} --ratio home=rent --over smokes=yes --report results.html" in html.unescape(page)
-
-
-def published_tables(plan):
-    """Tables as the office would publish them if everyone gave the first answer to everything."""
-    from dpstrata.fielding.questionnaires.counts import table_entries, table_label
-
-    for i, name in enumerate(plan.strata.names):
-        for t, form in enumerate(plan.forms):
-            answers = int(form.sample_sizes[i])
-            for table in form.tables:
-                for place, entry in enumerate(table_entries(plan, t, table.questions)):
-                    yield name, t + 1, table_label(table.questions), entry, answers * (place == 0), answers

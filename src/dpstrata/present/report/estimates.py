@@ -80,18 +80,19 @@ def summary_table(plan: Design, rows: Sequence[EstimateRow], level: str) -> Text
 
 
 def estimates_table(rows: Sequence[EstimateRow], level: str) -> TextTable:
-    """Show estimates, each rounded to its error."""
-    answers = any(row.answer for row in rows)
+    """Show estimates, each rounded to its error; an answer that all have in common is in the title."""
+    named = list(dict.fromkeys(row.answer for row in rows))
+    answers = len(named) > 1
     shown = rows[:SHOWN]
     biases = [row.largest_bias for row in shown]
     cells = []
     for row, bias in zip(shown, bias_cells(biases), strict=True):
         estimate, error, lower, upper = at_error(row.figures, row.figures.error)
         answer, interval = (row.answer,) if answers else (), f"{lower} to {upper}"
-        cells.append((row.place, *answer, estimate, error, interval, f"{row.answers:,}", *bias))
-    header = ("for", *(("answer",) if answers else ()), "estimate", "standard error", level, "answers")
+        cells.append((row.place, *answer, estimate, interval, error, f"{row.answers:,}", *bias))
+    header = ("for", *(("answer",) if answers else ()), "estimate", level, "standard error", "answers")
     return TextTable(
-        "Estimates",
+        f"Estimates: {named[0]}" if named[0] and not answers else "Estimates",
         (*header, *bias_header(biases)),
         cells,
         not_shown(len(rows) - SHOWN, "estimates"),

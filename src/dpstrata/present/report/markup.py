@@ -12,6 +12,7 @@ from dpstrata.present.charts.chart import Chart, fit_text
 from dpstrata.words.tables import TextTable
 
 LONGEST = 120
+_LONG, _LONG_FROM = ' class="long"', 30
 _MOST_KEPT_TOGETHER = 16  # rows of a table that is not broken over two pages
 
 
@@ -62,13 +63,18 @@ def table(content: TextTable, *, columns_of_text: int | None = None) -> str:
 def _cells(row: Sequence[str], columns_of_text: int) -> str:
     first, *others = row
     # bdi: a name in a right-to-left script does not reorder the row around it
-    return f'<th scope="row"><bdi>{text(first)}</bdi></th>' + "".join(
-        f"<td{_side(i, columns_of_text)}>{text(cell)}</td>" for i, cell in enumerate(others, start=1)
+    kind = _LONG if len(first) > _LONG_FROM else ""
+    return f'<th scope="row"{kind}><bdi>{text(first)}</bdi></th>' + "".join(
+        f"<td{_side(i, columns_of_text, len(cell))}>{text(cell)}</td>"
+        for i, cell in enumerate(others, start=1)
     )
 
 
-def _side(column: int, columns_of_text: int) -> str:
-    return "" if column < columns_of_text else ' class="n"'
+def _side(column: int, columns_of_text: int, length: int = 0) -> str:
+    """Mark numbers, and text that needs room for several words in a line."""
+    if column >= columns_of_text:
+        return ' class="n"'
+    return _LONG if length > _LONG_FROM else ""
 
 
 def code(content: str, label: str) -> str:
