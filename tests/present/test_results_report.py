@@ -290,6 +290,29 @@ def test_results_of_the_whole_population_come_first(tmp_path, kind):
     assert [(cells["question"], cells["answer"].split(",")[0]) for cells in shown if named] == named
 
 
+def test_notes_explain_estimates_beyond_and_errors_of_the_design(tmp_path):
+    """Below each table: rows outside their interval, and standard errors that the answers do not show."""
+    plan = published_questionnaire(tmp_path)
+    result = dps.estimate(tmp_path / "design.json", tmp_path / "published.csv")
+    assert result.planned == ("trust",)  # income has two levels, which are counted
+    page = dps.results_html(plan, result)
+    results = page[page.index(">Results<") : page.index(">Where the error comes from<")]
+    for part in results.split("<h3>")[1:]:
+        question = part[: part.index("<")]
+        rows = [row for row in result.rows if row.question == question]
+        beyond = sum(not row.lower <= row.estimate <= row.upper for row in rows)
+        assert (f"In {beyond} row" in part) == (beyond > 0)
+        assert ("is what holds." in part or "are what holds." in part) == (beyond > 0)
+        assert ("unless --spreads stated a smaller one." in part) == (question in result.planned)
+    header = page[: page.index("<main>")]
+    assert "--spreads" not in header
+    assert "the standard errors of trust use the spread that the design assumed" in repr(result)
+    plan, result = fielded(tmp_path, KINDS["numbers"] | {"release": "sums"})
+    assert "these standard errors use the standard deviations of the design." in dps.results_html(
+        plan, result
+    )
+
+
 def labelled_plan():
     """Design a questionnaire in two languages, two questions of which are kept together."""
     german = dps.Translation("de", "Wo wohnen Sie?", labels=["zur Miete", "im Eigentum"])

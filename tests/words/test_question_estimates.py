@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from dpstrata.words.question_estimates import few_answers, questions_in_words
+from dpstrata.words.question_estimates import few_answers, doubts_of_questions
 
 
 def test_what_cannot_be_told_from_zero_is_named_by_question_and_answer():
@@ -14,7 +14,7 @@ def test_what_cannot_be_told_from_zero_is_named_by_question_and_answer():
         SimpleNamespace(question="home", answer="own", lower=0.2),
     ]
     result = SimpleNamespace(whole=rows, stand_ins={}, notes=())
-    assert questions_in_words(result)[-1] == (
+    assert doubts_of_questions(result)[-1] == (
         "2 estimates cannot be told from zero: smokes = yes, home = rent."
     )
 

@@ -149,6 +149,23 @@ def strata_without_answers(stand_ins: Sequence[StandIn], largest_bias: float, wh
     ]
 
 
+def beyond_interval(estimate: float, lower: float, upper: float) -> bool:
+    """Whether noise took an estimate out of its interval, which never leaves what is possible."""
+    return not lower <= estimate <= upper
+
+
+def beyond_in_words(rows: int) -> list[str]:
+    """Explain estimates outside their intervals, if there are any."""
+    if not rows:
+        return []
+    left = "it is" if rows == 1 else "such estimates are"
+    holds = "its interval is" if rows == 1 else "their intervals are"
+    return [
+        f"In {counted(rows, 'row')} noise took the estimate out of the possible range; {left} not cut, "
+        f"so that figures add up, and {holds} what holds."
+    ]
+
+
 def not_told_from_zero(names: Sequence[str]) -> list[str]:
     """Name the estimates whose intervals begin at zero."""
     return [f"{counted(len(names), 'estimate')} cannot be told from zero: {_listed(names)}."] if names else []

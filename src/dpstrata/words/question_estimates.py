@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpstrata.errors import Sentence, option
 from dpstrata.words.estimates import (
     REPORTED,
+    beyond_in_words,
+    beyond_interval,
     bias_cells,
     bias_header,
     not_told_from_zero,
@@ -99,10 +102,34 @@ def ratio_left_out(question: str, answer: str, groups: Sequence[tuple[str, str]]
 
 
 def questions_in_words(result: QuestionnaireEstimation) -> list[str]:
-    """State what the figures are."""
+    """State what the figures are, and what to be careful with."""
+    whole = sum(beyond_interval(row.estimate, row.lower, row.upper) for row in result.whole)
     return [
         "Shares are not clipped to 0 and 1, so that they add up. Intervals contain sampling and privacy, and "
         "those of a question hold for all its answers together.",
+        *beyond_in_words(whole),
+        *([spread_of_design(_listed(result.planned))] if result.planned else []),
+        *doubts_of_questions(result),
+    ]
+
+
+def spread_of_design(questions: str = "") -> Sentence:
+    """Say that standard errors, here or of some questions, come from the design and not from the answers."""
+    errors = f"the standard errors of {questions}" if questions else "these standard errors"
+    return Sentence(
+        f"Published sums show no spread of the answers, so {errors} use the spread that the design assumed: "
+        f"the largest possible, unless {option('spreads')} stated a smaller one."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    left = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {left:,} more" if left > 0 else "")
+
+
+def doubts_of_questions(result: QuestionnaireEstimation) -> list[str]:
+    """Say what to be careful with."""
+    return [
         *not_told_from_zero([f"{row.question} = {row.answer}" for row in result.whole if row.lower == 0]),
         *_places_without_answers(result),
         *result.notes,

@@ -50,6 +50,8 @@ class QuestionnaireEstimation:
     causes : mapping of str to Causes
         By question, the variance for the whole population by what makes it err; of several shares half the
         sum of their variances. Nothing for ratios, numbers, and sums of levels.
+    planned : tuple of str
+        Questions of which sums were published: their standard errors use the spreads of the design.
     ratio_of : tuple of (str, str or sequence of str)
         Of a ratio: its numerator and its denominator, as they were asked for.
     """
@@ -60,6 +62,7 @@ class QuestionnaireEstimation:
     stand_ins: Mapping[str, tuple[tuple[StandIn, ...], float]] = field(default_factory=dict)
     answered: tuple[int, ...] = ()
     causes: Mapping[str, Causes] = field(default_factory=dict)
+    planned: tuple[str, ...] = ()
     ratio_of: tuple[FigureNamed, ...] = ()
     _counted: tuple[Design, Sequence[FormCounts]] | None = field(default=None, repr=False)
 
@@ -153,19 +156,20 @@ def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Questionnai
         stand_ins,
         tuple(answered.tolist()),
         causes,
+        tuple(each.name for each in questionnaire if each.of_kind.averaged and not _counts(each, forms)),
         _counted=(plan, forms),
     )
 
 
 def _shows_causes(question: Question, forms: Sequence[FormCounts]) -> bool:
     """Whether counts show a spread: sums show none, and that of numbers is rounding as well."""
-    counted = all(
-        table.counts is not None
-        for form in forms
-        for table in form.tables
-        if question.name in table.questions
-    )
-    return not question.of_kind.averaged or (question.levels is not None and counted)
+    return not question.of_kind.averaged or (question.levels is not None and _counts(question, forms))
+
+
+def _counts(question: Question, forms: Sequence[FormCounts]) -> bool:
+    """Whether the answers to a question were counted on every form that has it, and not added up."""
+    tables = (table for form in forms for table in form.tables if question.name in table.questions)
+    return all(table.counts is not None for table in tables)
 
 
 def _causes(plan: Design, figures: Sequence[Parts]) -> Causes:

@@ -10,8 +10,9 @@ from dpstrata.designs.record import Design
 from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
 from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 from dpstrata.present.report.tables import SHOWN
-from dpstrata.words.estimates import bias_cells, bias_header, place_of
+from dpstrata.words.estimates import beyond_in_words, beyond_interval, bias_cells, bias_header, place_of
 from dpstrata.words.numbers import at_error, plain_number
+from dpstrata.words.question_estimates import spread_of_design
 from dpstrata.words.results import Figures
 from dpstrata.words.tables import TextTable, not_shown
 
@@ -74,13 +75,14 @@ def summary_table(plan: Design, rows: Sequence[EstimateRow], level: str) -> Text
         "Results for the whole population",
         (*(("question",) if plan.forms else ()), "answer", "estimate", level),
         cells,
-        not_shown(len(whole) - SHOWN, "results"),
+        _note(shown, not_shown(len(whole) - SHOWN, "results")),
         columns_of_text=2 if plan.forms else 1,
     )
 
 
-def estimates_table(rows: Sequence[EstimateRow], level: str) -> TextTable:
+def estimates_table(rows: Sequence[EstimateRow], result: Result) -> TextTable:
     """Show estimates, each rounded to its error; an answer that all have in common is in the title."""
+    level = level_in_words(result)
     named = list(dict.fromkeys(row.answer for row in rows))
     answers = len(named) > 1
     shown = rows[:SHOWN]
@@ -95,6 +97,27 @@ def estimates_table(rows: Sequence[EstimateRow], level: str) -> TextTable:
         f"Estimates: {named[0]}" if named[0] and not answers else "Estimates",
         (*header, *bias_header(biases)),
         cells,
-        not_shown(len(rows) - SHOWN, "estimates"),
+        _note(shown, not_shown(len(rows) - SHOWN, "estimates"), *_from_design(rows, result)),
         columns_of_text=2 if answers else 1,
     )
+
+
+def _note(shown: Sequence[EstimateRow], *others: str) -> str:
+    """Explain what would look wrong in a table: estimates outside their intervals."""
+    beyond = (
+        beyond_interval(each.estimate, each.lower, each.upper) for each in (row.figures for row in shown)
+    )
+    return " ".join(filter(None, [*beyond_in_words(sum(beyond)), *others]))
+
+
+def _from_design(rows: Sequence[EstimateRow], result: Result) -> list[str]:
+    """Say that standard errors come from the design and not from the answers, where they do."""
+    if isinstance(result, QuestionnaireEstimation):
+        planned = rows[0].of in result.planned
+        return [spread_of_design().worded(lambda mention: f"--{mention.name}")] if planned else []
+    if result.causes is not None or isinstance(result, ShareEstimation):
+        return []
+    return [
+        "What was published shows no spread of the answers, so these standard errors use the standard "
+        "deviations of the design."
+    ]

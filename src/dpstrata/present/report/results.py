@@ -47,7 +47,7 @@ from dpstrata.present.report.tables import SHOWN, versions_table
 from dpstrata.privacy.promises import Spent
 from dpstrata.words.estimates import REPORTED
 from dpstrata.words.numbers import at_error, counted
-from dpstrata.words.question_estimates import questions_in_words
+from dpstrata.words.question_estimates import doubts_of_questions
 from dpstrata.words.results import (
     cautions_of_ledger,
     cautions_of_results,
@@ -173,7 +173,9 @@ def _header(
 ) -> Iterator[str]:
     """Write the heading, the main result, and what a reader must know before the figures."""
     whole = [row.figures for row in rows if row.whole]
-    said = questions_in_words(result) if isinstance(result, QuestionnaireEstimation) else result.sentences
+    doubts = (
+        doubts_of_questions(result) if isinstance(result, QuestionnaireEstimation) else result.sentences[1:]
+    )
     people = counted(plan.strata.population, "person")
     under = f"{counted(len(plan.strata), 'stratum')}, {people}, {promised_in_words(plan, len(releases))}"
     ledger = [
@@ -187,7 +189,7 @@ def _header(
             listed=each.published.entry is not None,
         )
     ]
-    cautions = cautions_of_results(plan, said[1:], _wide(plan, rows), len(rows), ledger)
+    cautions = cautions_of_results(plan, doubts, _wide(plan, rows), len(rows), ledger)
     numbers = sum(_answered(result)), sum(each.plan.total for each in releases)
     headline = headline_of_results(plan, whole, numbers, level_in_words(result), waves=len(releases))
     yield f"<header><h1>{text(title)}</h1>"
@@ -273,7 +275,7 @@ def _results(plan: Design, rows: Sequence[EstimateRow], result: Result, language
         every = list(found)
         yield f"<h3>{text(question)}</h3>" if question else ""
         yield paragraphs(filter(None, [texts.get(question)]))
-        yield table(estimates_table(every, level_in_words(result)))
+        yield table(estimates_table(every, result))
         whole = [row for row in every if row.whole]
         shown = whole if plan.forms and len(whole) > 1 else every  # of many answers those of the whole
         of = question if isinstance(result, QuestionnaireEstimation) else result.of
