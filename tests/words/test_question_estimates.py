@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from dpstrata.words.question_estimates import few_answers, doubts_of_questions
+from dpstrata.words.question_estimates import doubts_of_questions, few_answers
 
 
 def test_what_cannot_be_told_from_zero_is_named_by_question_and_answer():
