@@ -462,3 +462,18 @@ def test_keys_that_others_may_read_are_remarked(tmp_path):
     (tmp_path / "k").rename(tmp_path / "ledger.key")
     with pytest.warns(dps.DpstrataWarning, match=r"can find respondents in the ledger\. Restrict it"):
         read_key(tmp_path / "ledger.key")
+
+
+def test_strata_of_one_or_two_people_are_warned_of(tmp_path):
+    """Dates as text are strata like any others, but hardly anyone shares one; few strata are never warned of."""
+    dates = [f"19{50 + i % 40}-{1 + i % 12:02}-01" for i in range(90)]
+    (tmp_path / "people.csv").write_text(
+        "person,born,half\n" + "".join(f"{i},{date},{i % 2}\n" for i, date in enumerate(dates))
+    )
+    frame = dps.open_frame(tmp_path / "people.csv", id="person", stratum="born")
+    number = len(set(dates))
+    with pytest.warns(dps.DpstrataWarning, match=rf"{number} of {number} strata have only .* of 'born'"):
+        assert len(dps.frame_strata(frame)) == number
+    dps.frame_strata(dps.open_frame(tmp_path / "people.csv", id="person", stratum="half"))
+    (tmp_path / "few.csv").write_text("person,half\n1,a\n2,b\n")
+    dps.frame_strata(dps.open_frame(tmp_path / "few.csv", id="person", stratum="half"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dpstrata.errors import InputError, option
+from dpstrata.errors import DpstrataWarning, InputError, option
 from dpstrata.fielding.frames.base import Frame
 from dpstrata.fielding.frames.databases import PostgresqlFrame, SqliteFrame, is_postgresql, is_sqlite
 from dpstrata.fielding.frames.files import DATABASE_ENDINGS, FileFrame
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Engine = Literal["duckdb", "spark"]
+_TINY = 2
+_MANY_STRATA = 10  # fewer are seen at a glance
 
 
 def open_frame(
@@ -136,6 +139,11 @@ def frame_strata(
     InputError
         If strata or ids are missing or people are listed twice, with how many.
 
+    Warns
+    -----
+    DpstrataWarning
+        If there are ten strata or more, and most of them have one or two people.
+
     Examples
     --------
     >>> import dpstrata as dps
@@ -156,6 +164,7 @@ def frame_strata(
     summary = frame.summary()
     summary.require_sound(frame.source)
     names = list(summary.sizes)
+    _warn_of_tiny_strata(frame, list(summary.sizes.values()))
     sds = None
     if sd_column is not None:
         spread = frame.spreads(sd_column)
@@ -163,6 +172,21 @@ def frame_strata(
     extra = _crossed(frame.stratum, names)
     counted = Strata([summary.sizes[name] for name in names], sds, names, sd_sources=sd_source, extra=extra)
     return counted.filled(classes=classes or None)
+
+
+def _warn_of_tiny_strata(frame: Frame, sizes: Sequence[int]) -> None:
+    """Warn of many strata that mostly have one or two people, such as those of a column of dates."""
+    tiny = sum(size <= _TINY for size in sizes)
+    if len(sizes) < _MANY_STRATA or 2 * tiny <= len(sizes):
+        return
+    columns = " and ".join(map(repr, frame.stratum))
+    warnings.warn(
+        DpstrataWarning(
+            f"{frame.source}: {tiny:,} of {len(sizes):,} strata have only one or two people; use another "
+            f"column, or group the values of {columns} (dates into years, say)."
+        ),
+        stacklevel=3,
+    )
 
 
 def _crossed(columns: Sequence[str], names: Sequence[str]) -> dict[str, Sequence[str]]:
