@@ -83,7 +83,7 @@ def folder(tmp_path_factory):
         ("sweep strata.csv --epsilon 1 --total 9 --questions 1,2", "--questions is gone"),
         (
             f"{DESIGN} --total 40000",
-            "--total must be at most the sum of the maximums (1,500), got --total 40,000.",
+            "--total must be at most the population (1,500), got --total 40,000.",
         ),
         (f"{DESIGN} --total 9 --at-most 9", "got --total and --at-most."),
         (f"{DESIGN} --total 9 --answers yes:no", "--answers must be 'binary', lower and upper (as in 0:1)"),

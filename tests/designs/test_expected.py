@@ -52,9 +52,15 @@ def test_precision_if_some_answer_by_hand(release, power, total):
     assert plan.precision_if(1.0) == pytest.approx(plan.standard_error, rel=1e-12)
     assert plan.precision_if(1.0) == pytest.approx(error(1.0), rel=1e-9)
     assert plan.precision_if(0.6) == pytest.approx(error(0.6), rel=1e-9)
-    who, advice = (
-        ("everyone", "") if total == 1600 else ("everyone invited", " Plan for that with response_rate.")
+    why = (
+        "the standard error is then larger, because the promise must also hold if only 60% would ever answer, "
+        "which takes more noise"
     )
+    advice = f" Plan for that with response_rate; {why}."
+    who, advice = ("everyone", "") if total == 1600 else ("everyone invited", advice)
+    planned = {"epsilon": 0.5, "total": min(total, 900), "mechanism": "laplace", "release": release}
+    counted_on = dps.design(strata, response_rate=0.6, **planned)
+    assert counted_on.standard_error > dps.design(strata, **planned).precision_if(0.6)
     assert str(if_some_answer_in_words(plan)) == (
         f"The precision assumes that {who} answers; if 60% did, the standard error would be about "
         f"{error(0.6):.4g}.{advice}"

@@ -123,7 +123,7 @@ def test_fractions_are_taken_as_written():
         (
             {"total": 40_000},
             dps.InfeasibleError,
-            r"at most the sum of the maximums \(34,000\), got total=40,000",
+            r"at most the population \(34,000\), got total=40,000",
         ),
         (
             {},

@@ -377,7 +377,19 @@ def test_a_gap_cannot_be_called_searched(tmp_path):
 
 def test_people_run_out_before_the_limit():
     plan = dps.design(dps.Strata([100, 100], [0.5, 0.5]), epsilon=5, at_most=10**6)
-    assert "All 200 interviews improve the result; 200 would be best." in repr(plan)
+    assert "All 200 interviews that are possible improve the result." in repr(plan)
+    plan = dps.design(dps.Strata([100, 100], [0.5, 0.5]), epsilon=5, at_most=200)
+    assert "All 200 interviews improve the result; no other number would be better." in repr(plan)
+
+
+def test_response_rates_limit_invitations_and_the_sentence_says_why():
+    strata = dps.Strata([1000, 1040, 1000], [0.5] * 3)
+    plan = dps.design(strata, epsilon=1, at_most=3040, response_rate=0.6, release="sums")
+    assert plan.total == 1824
+    assert plan.outcome_in_words == (
+        "All 1,824 invitations that are possible improve the result; with response rates, no more people can be "
+        "invited than would answer, because the promise relies on inviting a sample of those."
+    )
 
 
 def test_sweeps_take_any_sequence_and_report_what_is_out_of_reach():

@@ -312,7 +312,10 @@ def test_forms_need_more_people_where_not_everyone_answers():
         ({"forms": [["a", "b", "c", "d"]]}, "form 1 of forms has an unknown question 'd'."),
         ({"forms": [["a", "a", "b", "c"]]}, "form 1 of forms has a question twice."),
         ({"forms": "two"}, "forms must be auto, one, or a list of lists of question names, got 'two'."),
-        ({"total": 5, "forms": APART}, "total must be at least the sum of the minimums (12), got total=5."),
+        (
+            {"total": 5, "forms": APART},
+            "total must be at least 12, two people on each of 3 forms in every stratum, got total=5.",
+        ),
         ({"questionnaire": "questions.csv"}, "questionnaire must be a Questionnaire, got"),
     ],
 )

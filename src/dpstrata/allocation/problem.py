@@ -11,6 +11,7 @@ from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InfeasibleError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.words.numbers import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,9 +66,20 @@ class Problem:
             )
         least, most = int(self.lower.sum()), int(self.upper.sum())
         if self.total < least:
-            raise self._infeasible(f"at least the sum of the minimums ({least:,})", least)
+            raise self._infeasible(f"at least {self.least_in_words}", least)
         if self.total > most:
-            raise self._infeasible(f"at most the sum of the maximums ({most:,})", most)
+            everyone = np.array_equal(self.upper, self.terms.sizes)
+            limit = "the population" if everyone else "the sum of the maximums"
+            raise self._infeasible(f"at most {limit} ({most:,})", most)
+
+    @property
+    def least_in_words(self) -> str:
+        """Name the least total: the sum of the minimums, or what forms need where they decide on it."""
+        least = int(self.lower.sum())
+        if self.forms is None or not np.array_equal(self.lower, self.forms.fewest * len(self.forms.shares)):
+            return f"the sum of the minimums ({least:,})"
+        each = "two people" if np.all(self.forms.fewest == 2) else "enough people for two answers"
+        return f"{least:,}, {each} on each of {counted(len(self.forms.shares), 'form')} in every stratum"
 
     def _infeasible(self, limit: str, nearest: int) -> InfeasibleError:
         return InfeasibleError(

@@ -196,7 +196,7 @@ class _Totals:
         least = int(self._problem.lower.sum())
         if limit < least:
             raise InfeasibleError(
-                f"{option('at_most')} must be at least the sum of the minimums ({least:,}), got "
+                f"{option('at_most')} must be at least {self._problem.least_in_words}, got "
                 f"{option('at_most', limit, ',')}.",
                 nearest=least,
             )

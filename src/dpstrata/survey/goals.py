@@ -246,13 +246,30 @@ class AtMost(Goal):
         limit, variance = outcome.limit, outcome.variance_at_limit
         assert limit is not None
         assert variance is not None
+        fewer_people = limit < self.limit
         if total >= limit:
-            return f"All {counted(limit, unit)} improve the result; {outcome.best_total:,} would be best."
+            return self._all_improve(outcome, limit, unit, fewer_people=fewer_people)
         are = "is" if total == 1 else "are"
+        allowed = "possible" if fewer_people else "allowed"
         return (
-            f"{counted(total, unit)} {are} best, {limit - total:,} fewer than the {limit:,} allowed; with "
+            f"{counted(total, unit)} {are} best, {limit - total:,} fewer than the {limit:,} {allowed}; with "
             f"all of them the {'standard error' if mean else 'objective'} would be "
             f"{_shown(mean, variance, outcome.best_variance)[0]}."
+        )
+
+    @staticmethod
+    def _all_improve(outcome: Outcome, limit: int, unit: str, *, fewer_people: bool) -> str:
+        """Say that nobody is invited in vain, and why no more are invited."""
+        every = f"All {counted(limit, unit)}"
+        if not fewer_people:
+            beyond = outcome.best_total > limit
+            others = f"{outcome.best_total:,} would be best" if beyond else "no other number would be better"
+            return f"{every} improve the result; {others}."
+        if unit == "interview":
+            return f"{every} that are possible improve the result."
+        return (
+            f"{every} that are possible improve the result; with response rates, no more people can be "
+            "invited than would answer, because the promise relies on inviting a sample of those."
         )
 
 

@@ -300,10 +300,20 @@ def if_some_answer_in_words(plan: Design) -> str | None:
         what, value = "typical standard error", f"{as_percent(precision)} of a question's range"
     elif plan.standard_error is None:
         what = "objective"
-    advice = "" if everyone else f" Plan for that with {option('response_rate')}."
+    advice = "" if everyone else f" Plan for that with {option('response_rate')}{_why_larger(plan, what)}."
     return Sentence(
         f"The precision assumes that everyone{'' if everyone else ' invited'} answers; if {SOME:.0%} did, "
         f"the {what} would be about {value}.{advice}"
+    )
+
+
+def _why_larger(plan: Design, what: str) -> str:
+    """Say why a design for fewer answers is less precise than one that happens to get as few."""
+    if not plan.inputs.promise.amplified:
+        return ""
+    return (
+        f"; the {what} is then larger, because the promise must also hold if only {SOME:.0%} would ever "
+        "answer, which takes more noise"
     )
 
 

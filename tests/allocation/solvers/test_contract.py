@@ -173,5 +173,5 @@ def test_too_many_candidates_are_refused():
 def test_infeasible_totals_name_both_sides():
     with pytest.raises(InfeasibleError, match=r"at least the sum of the minimums \(2\), got total=1"):
         make_problem([5, 5], [0.1, 0.1], total=1)
-    with pytest.raises(InfeasibleError, match=r"at most the sum of the maximums \(10\), got total=11"):
+    with pytest.raises(InfeasibleError, match=r"at most the population \(10\), got total=11"):
         make_problem([5, 5], [0.1, 0.1], total=11)
