@@ -112,6 +112,7 @@ def test_strata_show_people_per_form_and_nothing_that_means_nothing(plan):
     for row, size in zip(table.rows, plan.sample_sizes, strict=False):
         assert int(row[4]) + int(row[5]) == size
     assert table.rows[-1][2:6] == ("600", "", *[str(int(form.sample_sizes.sum())) for form in plan.forms])
+    assert "budget of what is published of a form; it may exceed the promise (epsilon = 1)" in table.note
     assert not {"sd", "noise sd"} & {name for each in tables(plan) for name in each.header}
 
 
@@ -128,6 +129,30 @@ def test_other_allocations_have_no_empty_column(plan):
     table = comparison_table(plan)
     assert "as precise as" not in table.header
     assert "planned variance" in table.note
+
+
+def test_printed_variances_have_the_printed_ratio(plan):
+    table = comparison_table(plan)
+    assert "variance" not in table.header  # the one expected, which the ratio is not of
+    own, *others = (float(cell) for cell in column(table, "planned variance"))
+    ratios = [float(cell.removesuffix(" times")) for cell in column(table, "variance ratio")[1:]]
+    assert [other / own for other in others] == pytest.approx(ratios, abs=2e-3)
+    single = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    assert "variance" in comparison_table(single).header
+
+
+def test_a_large_error_of_a_stratum_is_said_unless_all_are_shown():
+    strata = dps.Strata([4000, 2000, 30], names=["north", "south", "isle"])
+    options = {"strata": strata, "at_most": 600}
+    plan = small_plan(**options)
+    shown = small_plan(**options, domains=["stratum"])
+    by_stratum = [each.standard_error for each in shown.domains[1:]]
+    assert plan.stratum_errors.tolist() == pytest.approx(by_stratum, rel=1e-9)
+    worst = "more than 100%" if by_stratum[2] > 1 else f"{100 * by_stratum[2]:.0f}%"
+    said = f"is {worst} of a question's range in 'isle' and above 20% in 1 of 3 strata; domains=['stratum']"
+    assert said in repr(plan)
+    assert "Single strata" not in repr(shown)
+    assert "Single strata" not in repr(small_plan(epsilon=8.0, device_epsilon=8.0))
 
 
 def test_forms_that_are_far_from_the_best_say_so():

@@ -28,8 +28,10 @@ class Comparison:
     variance : float
         Of the estimator (for objectives other than ``mean`` the objective's value).
     ratio : float
-        What is minimised over the design's: the variance, or where the number of answers is random the
-        planned variance, which counts few expected answers as worse.
+        The planned variance over the design's.
+    planned_variance : float
+        What is minimised: the variance, or an upper bound of it where the number of answers is random, with a
+        questionnaire, and where devices save the office noise.
     variance_without_privacy : float
         The same sizes with no noise.
     effective_sample_size : float or None
@@ -41,6 +43,7 @@ class Comparison:
     sample_sizes: IntArray
     variance: float
     ratio: float
+    planned_variance: float
     variance_without_privacy: float
     effective_sample_size: float | None
     standard_error: float | None
@@ -84,6 +87,7 @@ def compare_designs(
                 sample_sizes=allocation,
                 variance=parts.total,
                 ratio=minimised / reference if reference > 0 else 1.0,
+                planned_variance=minimised,
                 variance_without_privacy=parts.sampling,
                 effective_sample_size=_effective_size(problem, allocation),
                 standard_error=float(np.sqrt(parts.total)) if problem.terms.objective == "mean" else None,

@@ -334,6 +334,14 @@ class Design:
         return read_only(np.sqrt(release_variances(self.problem, self.sample_sizes)))
 
     @property
+    def stratum_errors(self) -> FloatArray:
+        """Standard error of each stratum's mean; of a questionnaire a typical one, in units of a range."""
+        sampling, privacy = stratum_variances(
+            self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
+        )
+        return read_only(np.sqrt(sampling + privacy))
+
+    @property
     def variance_parts(self) -> VarianceParts:
         """The variance, split into sampling and privacy."""
         return variance_parts(

@@ -20,9 +20,11 @@ from dpstrata.words.forms import (
 )
 from dpstrata.words.numbers import counted, figure, money, percent_up, plain_number, round_up
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown, shown_as_html, shown_as_text
-from dpstrata.words.usefulness import alarm, confidence_in_words
+from dpstrata.words.usefulness import alarm, confidence_in_words, single_strata_in_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dpstrata.allocation.comparison import Comparison
     from dpstrata.designs.record import Design
 
@@ -30,6 +32,7 @@ RANDOM_ANSWERS = (
     "Standard errors are those expected if every stratum has an answer. Allocations are optimised and "
     "compared by their planned variance, an upper bound that penalises strata with few expected answers."
 )
+BY_A_BOUND = "Allocations are optimised and compared by their planned variance, an upper bound."
 SOME = 0.6  # of those invited: what the precision is shown for beside that for all
 NO_OTHERS = "Everyone is asked, so every other allocation is the same as this one."
 TITLES = {
@@ -150,6 +153,7 @@ def comparison_table(plan: Design) -> TextTable:
     mean = plan.inputs.objective == "mean"
     measure = "typical standard error" if plan.forms else "standard error" if mean else "objective"
     compared = plan.compare()
+    planned = _differs_from_planned(compared)
     effective = any(row.effective_sample_size is not None for row in compared)
     rows = [
         (
@@ -157,7 +161,7 @@ def comparison_table(plan: Design) -> TextTable:
             _short_sizes(row),
             *((f"{row.total:,}",) if plan.compares_costs else ()),
             figure(row.variance if row.standard_error is None else row.standard_error),
-            figure(row.variance),
+            figure(row.planned_variance),
             "1" if row.design == "this_design" else f"{row.ratio:.3f} times",
             *((_as_precise_as(row),) if effective else ()),
             *((money(row.cost),) if row.cost is not None else ()),
@@ -168,11 +172,12 @@ def comparison_table(plan: Design) -> TextTable:
         "Other allocations under the same privacy",
         (
             *("allocation", "sample sizes", *(("people",) if plan.compares_costs else ())),
-            *(measure, "variance", "variance ratio", *(("as precise as",) if effective else ())),
+            *(measure, "planned variance" if planned else "variance", "variance ratio"),
+            *(("as precise as",) if effective else ()),
             *(("cost",) if plan.cost is not None else ()),
         ),
         rows,
-        _what_is_equal(plan),
+        _what_is_equal(plan, planned=planned),
     )
 
 
@@ -181,7 +186,12 @@ def _as_precise_as(row: Comparison) -> str:
     return "" if size is None else f"{size:,.0f} interviews without privacy"
 
 
-def _what_is_equal(plan: Design) -> str:
+def _differs_from_planned(compared: Sequence[Comparison]) -> bool:
+    """Whether allocations are compared by something else than the variance that is expected."""
+    return any(not math.isclose(row.variance, row.planned_variance, rel_tol=1e-9) for row in compared)
+
+
+def _what_is_equal(plan: Design, *, planned: bool) -> str:
     """Say what the other allocations have in common with a design, where that needs saying."""
     ignored = ["costs"] if plan.cost is not None and not plan.compares_costs else []
     ignored += ["targets"] if plan.inputs.targets.of_domains else []
@@ -189,8 +199,8 @@ def _what_is_equal(plan: Design) -> str:
     said = f"The other allocations invite as many people{ignoring}." if ignoring else ""
     if plan.compares_costs:
         said = f"The other allocations cost at most as much as this design{ignoring}."
-    planned = PLANNED if plan.forms else RANDOM_ANSWERS if plan.problem.terms.random_answers else ""
-    return f"{said} {planned}".strip()
+    by = RANDOM_ANSWERS if plan.problem.terms.random_answers else BY_A_BOUND if planned else ""
+    return f"{said} {PLANNED if plan.forms else by}".strip()
 
 
 def _short_sizes(row: Comparison) -> str:
@@ -260,6 +270,8 @@ def outcome_sentences(plan: Design) -> list[str]:
     response = plan.response_in_words or if_some_answer_in_words(plan)
     if response is not None:
         outcome.append(response)
+    if plan.forms and (single := single_strata_in_words(plan)) is not None:
+        outcome.append(single)
     if plan.inputs.targets.of_domains:
         outcome.append(_targets_in_words(plan))
     if plan.outcome_in_words is not None and plan.inputs.goal.explains_total:

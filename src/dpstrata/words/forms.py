@@ -143,7 +143,15 @@ def sizes_by_form(plan: Design, *, shown: int = SHOWN_STRATA) -> TextTable:
         f"{plan.inputs.promise.in_words}, {_in_title(plan)}",
         ("stratum", "size", "sample size", "rate", *forms, plan.inputs.release_form.budget_of),
         rows,
-        not_shown(len(plan.strata) - shown, "strata"),
+        " ".join(filter(None, (not_shown(len(plan.strata) - shown, "strata"), _budget_explained(plan)))),
+    )
+
+
+def _budget_explained(plan: Design) -> str:
+    """Say what the last column of the strata is."""
+    return (
+        f"The last column is the budget of {plan.inputs.release_form.published}; it may exceed the promise "
+        f"({plan.inputs.promise.in_words}) because nobody knows who is in the sample."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpstrata.errors import Sentence, option
 from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
 
 LARGE_MARGIN = 0.25  # of the answer range
+LARGE_ERROR = 0.2  # of a question's range
 _LISTED = 3
 
 
@@ -64,6 +66,28 @@ def imprecise_questions(plan: Design) -> str | None:
         f"Too imprecise at {confidence_in_words(plan)} for {len(found):,} of "
         f"{counted(len(plan.questions), 'question')}: {'; '.join(found[:_LISTED])}{more}."
     )
+
+
+def single_strata_in_words(plan: Design) -> str | None:
+    """Say that results of single strata would be of little use, where the worst has a large error.
+
+    ``None`` if no typical standard error is above a fifth of a question's range, if there is one stratum, or
+    if the figures of all strata are shown anyway.
+    """
+    errors = plan.stratum_errors
+    shown = plan.inputs.has_classes or "stratum" in (plan.inputs.domains or ())
+    if len(errors) == 1 or shown or errors.max() <= LARGE_ERROR:
+        return None
+    worst, large = plan.strata.name(int(errors.argmax())), int((errors > LARGE_ERROR).sum())
+    return Sentence(
+        f"Single strata are less precise: the typical standard error is {_percent(errors.max())} of a "
+        f"question's range in {worst!r} and above {LARGE_ERROR:.0%} in {large:,} of "
+        f"{counted(len(errors), 'stratum')}; {option('domains', ['stratum'])} shows each."
+    )
+
+
+def _percent(share: float) -> str:
+    return "more than 100%" if share > 1 else f"{100 * share:.0f}%"
 
 
 def _reaches_the_end(question: Question, designed: DesignedQuestion) -> bool:
