@@ -1,5 +1,6 @@
 """Strata files: CSV of every dialect, Parquet, Excel, and everything that can be wrong with them."""
 
+import datetime
 import math
 
 import openpyxl
@@ -135,6 +136,13 @@ def test_every_problem_with_its_line_and_column(tmp_path):
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize("made", [datetime.date, datetime.datetime])
+def test_dates_are_shown_as_dates(made):
+    frame = pa.table({"stratum": ["a"], "size": [made(1950, 1, 2)]})
+    with pytest.raises(dps.StrataError, match=r"size must be a number, got the date 1950-01-02\."):
+        dps.Strata.from_frame(frame)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -148,6 +156,10 @@ def test_every_problem_with_its_line_and_column(tmp_path):
         (
             "stratum,szie\na,1\n",
             r"column 'size' is missing; the file has 'stratum', 'szie'. Did you mean 'szie'\?",
+        ),
+        (
+            "person,region\n1,north\n",
+            r"the file has 'person', 'region'. If each row is a person, count the strata first \(dpstrata frame,",
         ),
         ("stratum,size,sd,sd\na,1,1,1\n", "column 'sd' appears twice"),
         ("stratum,size,sd,SD\na,1,1,1\n", "column 'sd' appears twice"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -106,6 +107,9 @@ class Columns:
         Row and column of cells of which nothing more can be told.
     """
 
+    advice: ClassVar[Mapping[str, str]] = {}
+    """What to do where a required column is missing, by its name."""
+
     def __init__(
         self,
         table: Table,
@@ -156,7 +160,8 @@ class Columns:
         there = columns_in_words(header, what=what, sheets=self.table.sheets)
         for name in required:
             if name not in self.cells:
-                hint = f" Did you mean {self.slips.pop(name)!r}?" if name in self.slips else ""
+                hint = f" {self.advice[name]}" if name in self.advice else ""
+                hint = f" Did you mean {self.slips.pop(name)!r}?" if name in self.slips else hint
                 self.mistakes.append(f"column {name!r} is missing; {there}.{hint}")
 
     def texts(self, column: str) -> list[str]:
@@ -214,7 +219,7 @@ class Columns:
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if math.isnan(number):
-            self.report(row, column, f"{column} must be a number", repr(cell) if cell == cell else "NaN")
+            self.report(row, column, f"{column} must be a number", _shown(cell))
             return None
         return number
 
@@ -247,6 +252,15 @@ class Columns:
         if column in self._counts:
             return _THOUSANDS.fullmatch(text) is not None
         return self._unclear_commas and has_two_readings(text)
+
+
+def _shown(cell: Any) -> str:
+    """Write a cell that is no number as people know it from their spreadsheet."""
+    if isinstance(cell, str):
+        return repr(cell)
+    if isinstance(cell, datetime.date):
+        return f"the date {cell:%Y-%m-%d}"
+    return text_of(cell) if cell == cell else "NaN"
 
 
 def _any_text(cells: Sequence[Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -94,6 +94,10 @@ def is_known(column: str) -> bool:
 
 class _Columns(Columns):
     """The columns of a table of strata; those that are not known are kept."""
+
+    advice: ClassVar[Mapping[str, str]] = {
+        "size": "If each row is a person, count the strata first (dpstrata frame, or dps.frame_strata)."
+    }
 
     def __init__(self, table: Table) -> None:
         of_categories = {
