@@ -190,3 +190,13 @@ def test_the_vendored_mathjax_is_the_one_that_its_source_names():
     folder = DOCS / "_static" / "mathjax"
     digest = hashlib.sha256((folder / "tex-svg.js").read_bytes()).hexdigest()
     assert digest in (folder / "SOURCE.txt").read_text(encoding="utf-8")
+
+
+def test_readme_says_which_reference_pages_are_filled_by_the_site():
+    """Whoever reads the repository finds them empty, and must know where the same is said."""
+    readme = (DOCS.parent / "README.md").read_text()
+    there = readme[readme.index("## Documentation") :]
+    for name in ("command-line", "options"):
+        assert f"<!-- generated: {name} -->" in (DOCS / "reference" / f"{name}.md").read_text()
+        assert f"docs/reference/{name}.md" in there
+    assert "`dpstrata COMMAND --help`" in there
