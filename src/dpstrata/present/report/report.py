@@ -12,8 +12,9 @@ from dpstrata.files.printing import print_page, require_printer
 from dpstrata.files.writing import write_atomically
 from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.present.charts.chart import require_charts
+from dpstrata.present.report.estimates import Result
 from dpstrata.present.report.page import TITLE, Curves, make_page
-from dpstrata.present.report.results import RESULTS_TITLE, Published, Result, make_results_page
+from dpstrata.present.report.results import RESULTS_TITLE, Published, make_results_page
 
 _STRATA_TIMES_POINTS = 80_000
 
