@@ -21,6 +21,7 @@ export const OPTIONAL = {
 };
 export const NUMBERS = new Set(["size", ...Object.keys(SPREADS), ...Object.keys(OPTIONAL)]);
 NUMBERS.delete("sd_source");
+const OF_ONE_QUESTION = new Set([...Object.keys(SPREADS), "sd_source", "sd_epsilon", "coefficient"]);
 export const MOST_IN_ADDRESS = 200;
 
 const plain = (name) => String(OPTIONS[name].default);
@@ -160,10 +161,11 @@ export function toRequest(plan) {
   const strata = new Map(); // an object would lose "__proto__", and put "2024" first
   plan.columns.forEach((name, i) => {
     const cells = plan.rows.map((row) => row[i]);
+    if (plan.questions && OF_ONE_QUESTION.has(name)) return; // its spread may not fit the answers of the questions
     if (name in OPTIONAL && cells.every((cell) => cell.trim() === "")) return; // ticked, but nothing is in it yet
     strata.set(name, NUMBERS.has(name) ? plainNumbers(cells, name) : cells);
   });
-  for (const [name, value, column, what] of NEEDS)
+  for (const [name, value, column, what] of plan.questions ? NEEDS.filter(([name]) => name === "question") : NEEDS)
     if (plan.options[name] === value && !strata.has(column))
       throw { field: value === "budget" ? value : name, message: `${what} the column ${column}: ${plan.columns.includes(column) ? "fill it in" : "add it under “Columns” at the strata"}.` };
   if (!plan.questions) return { strata, options: toOptions(plan.options) };
