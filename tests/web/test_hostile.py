@@ -220,8 +220,8 @@ SLOW = slow(50_000)
 def test_work_that_takes_too_long_is_stopped_and_its_worker_replaced(four):
     hurried = Limits(work_seconds=0.02, workers=1)
     with TestClient(make_app(limits=hurried), base_url="http://127.0.0.1") as client:
-        refused(client.post("/api/precision", json=SLOW), 503, "took longer than 0.02 seconds")
-        refused(client.post("/api/precision", json=SLOW), 503, "took longer than 0.02 seconds")
+        refused(client.post("/api/precision", json=SLOW), 413, "took longer than 0.02 seconds")
+        refused(client.post("/api/precision", json=SLOW), 413, "took longer than 0.02 seconds")
 
 
 def test_a_worker_that_dies_is_replaced(four):
@@ -235,10 +235,12 @@ def test_a_worker_that_dies_is_replaced(four):
             if "dpstrata.web.worker" in child.cmdline()
         ]
         newest = max(workers, key=lambda child: child.create_time())
+        threads = newest.environ()["OPENBLAS_NUM_THREADS"]
         newest.kill()
         newest.wait(5)
         statuses = [client.post("/api/design", json=four).status_code for _ in range(2)]
         assert statuses[-1] == 200
+        assert threads == "1"  # the workers share the processors
     assert not newest.is_running()
 
 

@@ -2,6 +2,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
+import { SILENT } from "./api.js";
 import { CHOICES } from "./choices.js";
 import { budget, count, even, percent, significant } from "./format.js";
 import { capital, labelOf, worded } from "./wording.js";
@@ -27,10 +28,16 @@ function Failure({ failure, question, unfit, onRetry, onChoose, onCell }) {
   const { nearest, passes, cells: [cell] = [] } = failure;
   const offered = nearest && (cell || nearest.option === question || !QUESTIONS.has(nearest.option));
   const use = () => (cell ? onCell(cell, String(nearest.value)) : onChoose({ [nearest.option]: String(nearest.value) }));
-  return html`<div class="failure"><p class="failure-title">${passes ? "The planner is not connected" : "No design for this goal"}</p><p>${describe(failure)}</p>
+  return html`<div class="failure"><p class="failure-title">${titleOf(failure)}</p><p>${describe(failure)}</p>
     ${offered && html`<p><button type="button" class="small" data-nearest=${nearest.option} onClick=${use}>${nearestWords(nearest)}</button></p>`}
     ${unfit && html`<p><button type="button" class="small" data-nearest="mechanism" onClick=${() => onChoose({ mechanism: "best" })}>Use the most precise mechanism that fits</button></p>`}
-    ${passes && html`<p class="soft">It connects again by itself as soon as the server answers.</p><p><button type="button" class="small" onClick=${onRetry}>Try again</button></p>`}</div>`;
+    ${passes && html`<p class="soft">It tries again by itself as soon as the server answers.</p><p><button type="button" class="small" onClick=${onRetry}>Try again</button></p>`}</div>`;
+}
+
+// A goal that cannot be met is told from work that was given up, and that from a server which is away or busy.
+function titleOf({ passes, message, field, argument, cells }) {
+  if (passes) return message === SILENT ? "The planner is not connected" : "The planner is busy";
+  return field || argument || cells?.length ? "No design for this goal" : "No design";
 }
 
 const nearestWords = ({ option, value }) =>
