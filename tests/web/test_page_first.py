@@ -230,6 +230,13 @@ def test_a_better_mechanism_or_release_is_one_click_with_its_figure(visit, strat
     visit.headline(headline(sums))
     expect(visit.control("release")).to_have_value("sums")
     expect(visit.page.locator(".offers")).to_have_count(0)
+    visit.control("release").select_option("microdata")
+    visit.ask("target_se")
+    visit.control("target_se").fill("0.01")
+    many = dps.design(strata, epsilon=1, target_se=0.01).total
+    few = dps.design(strata, epsilon=1, target_se=0.01, release="sums").total
+    expect(offers.last).to_contain_text(f"raw answers: {few:,} people instead of {many:,}.")
+    visit.settle()
 
 
 def test_offers_name_what_to_ask_for(client, four):

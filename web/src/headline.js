@@ -53,8 +53,9 @@ function describe({ message, cells = [], nearest }) {
 // What would do better for the same goal, each by a click.
 function Offers({ offers, result, onChoose }) {
   if (!offers.length) return null;
-  const figure = ({ total, standard_error, variance }) =>
-    total !== result.total && standard_error !== null && standard_error >= result.standard_error * 0.999 ? `${count(total)} people instead of ${count(result.total)}`
+  const figure = ({ saves, total, cost, standard_error, variance }) =>
+    saves === "total" ? `${count(total)} people instead of ${count(result.total)}`
+    : saves === "cost" ? `a cost of ${significant(cost, 6)} instead of ${significant(result.cost, 6)}`
     : standard_error === null ? `an objective of ${even(variance)} instead of ${even(result.variance)}`
     : `a standard error of ${even(standard_error)} instead of ${even(result.standard_error)}`;
   return html`<div class="offers"><h3>What would do better</h3><ul>${offers.map((offer) => html`<li><span>${offerTitle(offer)}: <strong>${figure(offer)}</strong>.</span>
