@@ -96,6 +96,7 @@ def test_columns_of_a_foreign_file_are_asked_about(visit, tmp_path):
     expect(visit.page.locator(".notice")).to_contain_text(
         "4 strata and 17,250 people, so answers are now yes or no"
     )
+    expect(visit.page.locator(".notice")).to_be_in_viewport()
     expect(visit.page).to_have_title(re.compile(r"^staff.csv: 200 people in 4 strata"))
     expect(visit.page.locator("#result")).to_be_focused()
     visit.page.get_by_role("checkbox", name="Site").check()
@@ -120,9 +121,11 @@ def test_a_list_of_people_is_counted_and_cells_that_are_no_table_change_nothing(
     assert names(visit) == ["E", "N", "S"]
     expect(visit.cell(0, "size")).to_have_value("100")
     expect(visit.control("total")).to_have_value("200")
+    visit.page.locator(".strata").scroll_into_view_if_needed()
     open_file(visit, "few.csv", b"stratum,size\nA,40\nB,60\n")
     expect(visit.control("total")).to_have_value("50")
     expect(visit.page.locator(".notice")).to_contain_text("so the goal is now 50 people")
+    expect(visit.page.locator(".notice")).to_be_in_viewport()
     open_file(visit, "wide.csv", b"stratum,size,sd\nA,4000,2.5\nB,6000,4\n")
     expect(visit.control("answers")).to_have_value("0:10")
     visit.headline("interviews give")

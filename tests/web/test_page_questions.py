@@ -154,6 +154,13 @@ def test_an_xlsform_is_opened_or_dropped(visit, tmp_path):
     broken = {"name": "form.xlsx", "mimeType": "application/octet-stream", "buffer": b"PK"}
     visit.page.locator(".questionnaire input[type=file]").set_input_files(broken)
     expect(visit.page.locator(".notice.error")).to_contain_text("form.xlsx is not a readable Excel file")
+    unknown = [SURVEY[0], ["image", "photo", "A photo"], ["text", "why", "Why?"]]
+    refused = write_form(tmp_path / "refused.xlsx", unknown, YES_NO).read_bytes()
+    visit.page.locator(".questionnaire input[type=file]").set_input_files({**broken, "buffer": refused})
+    notice = visit.page.locator(".questionnaire .notice.error span")  # where one looks at that moment
+    expect(notice).to_contain_text("pictures and files cannot be randomised")
+    expect(notice).to_be_in_viewport()
+    assert "\n" in notice.inner_text()  # a line for each question
     visit.settle()
 
 

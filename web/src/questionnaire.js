@@ -14,7 +14,7 @@ const suits = (column, kind) => NEEDS[column]?.includes(kind) ?? true;
 const CHOICES = { kind: KINDS, blank: { "": "yes", no: "no" }, everyone: { "": "no", yes: "yes" } }; // an empty cell means the first
 const isWide = (name) => ["question", "categories"].includes(name) || /^(text|labels)/.test(name);
 
-export function Questionnaire({ plan, result, cells, onChange, onProblem }) {
+export function Questionnaire({ plan, result, cells, notice, onChange, onProblem }) {
   const { questions } = plan;
   // A questionnaire is always randomised on devices, so the office never sees raw answers.
   const put = (next, gesture = null) => onChange((current) => withQuestions(current, next), gesture);
@@ -49,6 +49,7 @@ export function Questionnaire({ plan, result, cells, onChange, onProblem }) {
         <button type="button" onClick=${() => put(undefined)}>Back to a single question</button>`}
       </div>
     </div>
+    ${notice}
     ${questions && html`<${Table} questions=${questions} wrong=${cells.map((cell) => ({ ...cell, message: inWords(cell.message) }))} onPut=${put} />`}
     ${questions && result?.forms.length > 0 && html`<${Results} result=${result} />`}
   </section>`;
