@@ -349,6 +349,7 @@ def test_work_that_nobody_waits_for_is_stopped():
         ("s.csv", b"a,a\n1,2\n", "appears twice"),
         ("s.csv", b"a,b\n1\n", "a row must have 2 cells"),
         ("s.csv", b'a,b\n"1,2\n', "s.csv is not a readable CSV file"),
+        ("s.csv", b"x" * 131_073 + b"\nA\n", "line 1: a cell has more than 131,072 characters"),
         ("s.parquet", b"PAR1 nonsense", "s.parquet is not a readable Parquet file"),
         ("s.xlsx", b"PK nonsense", "s.xlsx is not a readable Excel file"),
         ("s.exe", b"MZ", "a table must end in"),
