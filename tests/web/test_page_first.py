@@ -112,6 +112,41 @@ def test_columns_of_a_foreign_file_are_asked_about(visit, tmp_path):
     expect(visit.page.get_by_label("Target for every group of Site")).to_have_value("0.03")
 
 
+FOREIGN = [
+    (
+        "Region,Employees\nN,700\nS,800\nE,95\nTotal,1595\nSource: the register of 2024,\n",
+        "Region",
+        "Employees",
+        2,
+    ),
+    ("Region,Employees\nN,700\nS,800\nE,95\nQuelle: Amt,\n", "Region", "Employees", 1),
+    ("Region,Employees\nN,700\nS,\nE,95\n", "Region", "Employees", 0),
+    ("Lp.,Region,Y2024\n1,N,700\n2,S,800\n3,E,95\n4,W,50\n,,1645\n", "Region", "Y2024", 1),
+    ("Region,Employees\nN,700\nS,800\nE,\n", "Region", "Employees", 0),
+    ("Name,Team,Age\nAnn,a,31\nBo,b,32\nCy,a,40\nDi,b,29\n", "Team", "none: every row is one person", 0),
+]
+
+
+def test_notes_gaps_numbering_and_people_are_told_from_sizes(visit):
+    left_out = visit.page.locator(".asking .ends input:checked")
+    for i, (text, stratum, size, ends) in enumerate(FOREIGN):
+        open_file(visit, f"table{i}.csv", text.encode())
+        expect(visit.page.locator("#asking-heading")).to_contain_text(f"table{i}.csv")
+        assert (asked(visit)["stratum"], asked(visit)["size"]) == (stratum, size)
+        expect(left_out).to_have_count(ends)
+    open_file(visit, "table.csv", FOREIGN[0][0].encode())
+    expect(left_out).to_have_count(2)
+    visit.page.get_by_label("Leave out the row above it too (Total)").uncheck()
+    expect(left_out).to_have_count(1)
+    visit.page.get_by_label("Leave out the row above it too (Total)").check()
+    visit.button("Use this table").click()
+    expect(visit.page.locator(".asking")).to_have_count(0)
+    assert names(visit) == ["N", "S", "E"]
+    visit.page.locator("h1").evaluate(PASTE, "Staff of 2024\n\nRegion\tPeople\nN\t7,000\nS\t8,000\n")
+    expect(visit.page.locator("#asking-heading")).to_contain_text("the pasted table")
+    assert (asked(visit)["stratum"], asked(visit)["size"]) == ("Region", "People")
+
+
 def test_a_list_of_people_is_counted_and_cells_that_are_no_table_change_nothing(visit):
     people = "".join(f"{i},{'NSE'[i % 3]},{20 + i % 50}\n" for i in range(300))
     open_file(visit, "people.csv", f"Id,Department,Age\n{people}".encode())
