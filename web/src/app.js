@@ -60,7 +60,7 @@ export function App() {
     if (name === "empty") return change(plans.emptyPlan(), null);
     try {
       const example = await (await send(`/api/examples/${encodeURIComponent(name)}`)).json();
-      const made = plans.fromColumns(example.strata, example.options);
+      const made = plans.fromColumns(Object.entries(example.strata), example.options);
       const next = { ...made, from: { title: example.title, example: true, options: made.options } };
       if (first) startAddress(next, null), show(next, null);
       else change(next, null);

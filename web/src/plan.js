@@ -67,11 +67,11 @@ export function sameStrata(one, other) {
   return names(other).every((name, i) => name === known[i]);
 }
 
-export function fromColumns(strata, options = {}) {
-  const columns = Object.keys(strata);
-  const length = Math.max(0, ...columns.map((name) => strata[name].length));
-  const rows = Array.from({ length }, (_, row) => columns.map((name) => asText(strata[name][row])));
-  return { columns, rows, options: fromOptions(options) };
+// Columns as pairs of a name and its cells: an object would put "2024" first.
+export function fromColumns(pairs, options = {}) {
+  const length = Math.max(0, ...pairs.map(([, cells]) => cells.length));
+  const rows = Array.from({ length }, (_, row) => pairs.map(([, cells]) => asText(cells[row])));
+  return { columns: pairs.map(([name]) => name), rows, options: fromOptions(options) };
 }
 
 // --- a goal that fits the strata --------------------------------------------------------------
@@ -110,8 +110,12 @@ function suggestedTotal(people, strata) {
   return Math.max(Math.floor(Number(rough.toPrecision(2))), strata);
 }
 
+const BETWEEN = "|"; // names of categories
+const isCategories = (answers) => answers.includes(BETWEEN);
+
 // A share of yes is about yes or no, and a spread needs a range that can have it.
 function answersFor({ columns, rows }, now) {
+  if (isCategories(now)) return now;
   if (columns.includes("proportion")) return now === "0:1" ? "binary" : now;
   const at = columns.indexOf("sd");
   const most = at < 0 ? 0 : Math.max(0, ...plainNumbers(rows.map((row) => row[at]), "sd").map(Number).filter(Number.isFinite));
@@ -144,7 +148,7 @@ function fromEarlier({ trust, questions, ...options }) {
 export function fromOptions(given) {
   const options = fromEarlier(given);
   const found = { ...DEFAULTS };
-  for (const name of NAMES) if (options[name] !== undefined && options[name] !== null) found[name] = asText(options[name]);
+  for (const name of NAMES) if (name !== "domains" && (options[name] ?? null) !== null) found[name] = asText(options[name]);
   const asked = QUESTIONS.filter((name) => options[name] !== undefined && options[name] !== null);
   if (asked.length) found.question = asked[asked.length - 1];
   if (Array.isArray(options.answers)) found.answers = options.answers.join(":");
@@ -193,7 +197,7 @@ function toOptions(given, questions = null) {
   if (given.mechanism !== DEFAULTS.mechanism) options.mechanism = given.mechanism;
   if (given.mechanism === "gaussian") number("delta");
   if (given.objective !== DEFAULTS.objective) options.objective = given.objective;
-  options.answers = given.answers.trim().replaceAll(" ", "");
+  options.answers = isCategories(given.answers) ? given.answers.trim() : given.answers.replaceAll(" ", "");
   if (options.answers === "") throw { field: "answers", message: "The answers must have a lower and an upper end, such as 0:1." };
   if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap");
   return sharedOptions(given, number, options);
@@ -330,7 +334,7 @@ function refuseUncontrolled(data) {
   const other = Object.entries(WITHOUT_CONTROL).find(([name, plain]) => (data.inputs[name] ?? plain) !== plain);
   const asked = QUESTIONS.filter((name) => (data.inputs[name] ?? null) !== null);
   const grouped = Object.values(data.inputs.domains ?? {}).some((target) => target !== null && typeof target === "object");
-  const what = grouped ? "targets for single groups" : other ? other[0] : data.inputs.answers?.categories ? "categories" : data.inputs.spreads ? "known spreads of the answers to its questions" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
+  const what = grouped ? "targets for single groups" : other ? other[0] : data.inputs.spreads ? "known spreads of the answers to its questions" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
   if (what) throw new Refusal(`This design uses ${what}, for which the page has no control; use the command line.`);
 }
 
@@ -340,13 +344,13 @@ function readDocument(data) {
   const made = new Set(["sample_size", "relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon", "extra", ...(inputs.questionnaire ? ["sd", "sd_source"] : [])]); // of all questions on average
   const names = Object.keys(data.strata[0]).filter((name) => !made.has(name));
   const extra = Object.keys(data.strata[0].extra ?? {});
-  const strata = Object.fromEntries([
+  const strata = [
     ...names.map((name) => [name, data.strata.map((row) => row[name])]),
     ...extra.map((name) => [name, data.strata.map((row) => row.extra[name])]),
-  ]);
+  ];
   const options = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value !== null));
   if (options.mechanism !== "gaussian") delete options.delta; // 0, which Gaussian noise could not start from
-  options.answers = [answers.lower, answers.upper, ...(answers.step === null ? [] : [answers.step])];
+  options.answers = answers.categories ? answers.categories.join(BETWEEN) : [answers.lower, answers.upper, ...(answers.step === null ? [] : [answers.step])];
   if (!inputs.questionnaire) {
     const plan = fromColumns(strata, options);
     return checkPlan(plan, plan.options);
