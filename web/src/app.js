@@ -38,6 +38,7 @@ export function App() {
   const [notice, setNotice] = useState(null);
   const [opened, setOpened] = useState(0);
   const [arrived, setArrived] = useState(0); // at the result, once it is there
+  const [sought, setSought] = useState(null); // a cell to go to
   const [asked, setAsked] = useState(null); // a table whose columns must be asked about
   const now = useRef({ plan: null, held: null });
   now.current = { plan, held };
@@ -125,9 +126,11 @@ export function App() {
   const misfits = useMisfits(plan);
   useTitle(plan, found);
   if (!plan) return html`<${Frame}><main id="result" class="loading" tabindex="-1" aria-busy="true"><p>Opening the planner …</p>${notice && html`<p class="error-text">${notice.text}</p>`}</main><//>`;
-  const { result, of, curves, failure, stale } = found;
+  const { of, curves, failure, stale } = found;
+  const result = failure && of && !plans.sharesStrata(of, plan) ? null : found.result; // that of another table says nothing here
   const failed = Boolean(found.error || found.problem);
   const empty = plans.isEmpty(plan);
+  const drawn = !empty && Boolean(result || !failure);
   const population = plans.populationOf(plan);
   const ready = Boolean(result) && !stale && !failed;
   const refused = failure && { field: failure.field ?? (failure.cells?.length ? null : plans.fieldOf(failure, plan.options)), message: failure.message, nearest: failure.nearest };
@@ -150,22 +153,22 @@ export function App() {
         ${noticeAt(AT_TOP)}
         ${reading && html`<p class="notice" role="status">Reading ${reading} …</p>`}
         ${!empty && html`<${Headline} result=${result} failure=${failure} stale=${stale} offers=${found.offers?.of === plan ? found.offers.list : []} question=${plan.options.question} unfit=${plan.options.mechanism in misfits}
-          onRetry=${found.retry} onChoose=${choose} onCell=${({ row, column }, text) => change((current) => plans.setQuestion(current, row, column, text), null)} />
-        <div class="charts two">
+          onRetry=${found.retry} onChoose=${choose} onCell=${({ row, column }, text) => change((current) => plans.setQuestion(current, row, column, text), null)} onSeek=${(cell) => setSought({ ...cell })} />`}
+        ${drawn && html`<div class="charts two">
           ${chart("allocation", result?.charts.allocation)}
           ${curve("precision")}
         </div>`}
         <${StrataTable} plan=${plan} result=${!empty && of && plans.sameStrata(of, plan) ? result : null} stale=${stale || failed} opened=${opened}
-          cells=${wrongIn("strata")} examples=${examples} over=${over}
+          cells=${wrongIn("strata")} sought=${sought?.table === "strata" ? sought : null} examples=${examples} over=${over}
           onChange=${change} notice=${noticeAt("strata")} onExample=${openExample} onFile=${take} onPaste=${(paste) => pasted(paste, "strata")} />
         ${!empty && result?.domains.length > 0 && html`<${Groups} domains=${result.domains} stale=${stale || failed} />`}
-        ${!empty && html`<${Questionnaire} plan=${plan} result=${ready ? result : null} cells=${wrongIn("questionnaire")} onChange=${change} notice=${noticeAt("questionnaire")} onProblem=${problemAt("questionnaire")} />`}
-        ${!empty && html`<div class="charts three">
+        ${!empty && html`<${Questionnaire} plan=${plan} result=${ready ? result : null} cells=${wrongIn("questionnaire")} sought=${sought?.table === "questionnaire" ? sought : null} onChange=${change} notice=${noticeAt("questionnaire")} onProblem=${problemAt("questionnaire")} />`}
+        ${drawn && html`<div class="charts three">
           ${curve("epsilon", 250)}
           ${chart("parts", result?.charts.parts, undefined, 250)}
           ${result && !result.charts.budgets ? null : chart("budgets", result?.charts.budgets, undefined, 250)}
-        </div>
-        <${Compare} plan=${plan} held=${held} ready=${ready} failed=${failed} onHold=${() => hold(plan)}
+        </div>`}
+        ${!empty && html`<${Compare} plan=${plan} held=${held} ready=${ready} failed=${failed} onHold=${() => hold(plan)}
           onSwap=${() => (show(held, plan), writeAddress(held, plan, null))} onLetGo=${() => hold(null)} />`}
         <${Downloads} plan=${plan} result=${failed || empty ? null : result} ready=${ready} notice=${noticeAt("downloads")} onFile=${take} onProblem=${problemAt("downloads")} />
         ${!linked && html`<p class="soft">${plan.rows.length > plans.MOST_IN_ADDRESS ? `This plan has more than ${plans.MOST_IN_ADDRESS} strata, too many` : "This plan is too long"} for a link: share its plan file.</p>`}

@@ -7,10 +7,10 @@ import { CHOICES } from "./choices.js";
 import { budget, count, even, percent, significant } from "./format.js";
 import { capital, labelOf, worded } from "./wording.js";
 
-export function Headline({ result, failure, stale, offers, question, unfit, onRetry, onChoose, onCell }) {
+export function Headline({ result, failure, stale, offers, question, unfit, onRetry, onChoose, onCell, onSeek }) {
   return html`<section class="headline card ${stale && !failure ? "stale" : ""}" aria-labelledby="headline-heading">
     <h2 id="headline-heading" class="hidden">Result</h2>
-    ${failure && html`<${Failure} failure=${failure} question=${question} unfit=${unfit} onRetry=${onRetry} onChoose=${onChoose} onCell=${onCell} />`}
+    ${failure && html`<${Failure} failure=${failure} question=${question} unfit=${unfit} onRetry=${onRetry} onChoose=${onChoose} onCell=${onCell} onSeek=${onSeek} />`}
     ${result
       ? html`<div class=${failure ? "result old" : "result"}>
           ${failure && html`<p class="before soft">The previous plan, which still had a design:</p>`}
@@ -24,11 +24,12 @@ export function Headline({ result, failure, stale, offers, question, unfit, onRe
 }
 
 // Not announced by itself: the announcer says it once, after a pause.
-function Failure({ failure, question, unfit, onRetry, onChoose, onCell }) {
+function Failure({ failure, question, unfit, onRetry, onChoose, onCell, onSeek }) {
   const { nearest, passes, cells: [cell] = [] } = failure;
   const offered = nearest && (cell || nearest.option === question || !QUESTIONS.has(nearest.option));
   const use = () => (cell ? onCell(cell, String(nearest.value)) : onChoose({ [nearest.option]: String(nearest.value) }));
   return html`<div class="failure"><p class="failure-title">${titleOf(failure)}</p><p>${describe(failure)}</p>
+    ${cell && html`<p><button type="button" class="small" onClick=${() => onSeek(cell)}>Go to ${failure.cells.length === 1 ? "the cell" : "the first cell"}</button></p>`}
     ${offered && html`<p><button type="button" class="small" data-nearest=${nearest.option} onClick=${use}>${nearestWords(nearest)}</button></p>`}
     ${unfit && html`<p><button type="button" class="small" data-nearest="mechanism" onClick=${() => onChoose({ mechanism: "best" })}>Use the most precise mechanism that fits</button></p>`}
     ${passes && html`<p class="soft">It tries again by itself as soon as the server answers.</p><p><button type="button" class="small" onClick=${onRetry}>Try again</button></p>`}</div>`;
@@ -47,7 +48,7 @@ const QUESTIONS = new Set(["total", "at_most", "target_se", "target_margin", "bu
 
 function describe({ message, cells = [], nearest }) {
   if (cells.length === 0 || nearest) return message;
-  return `${cells.length === 1 ? "One cell of the table needs" : `${count(cells.length)} cells of the table need`} your attention. The charts show the previous plan.`;
+  return `${cells.length === 1 ? "One cell of the table needs" : `${count(cells.length)} cells of the table need`} your attention.`;
 }
 
 // What would do better for the same goal, each by a click.

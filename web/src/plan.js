@@ -67,6 +67,13 @@ export function sameStrata(one, other) {
   return names(other).every((name, i) => name === known[i]);
 }
 
+// Whether a plan may follow from another by editing: tables of other surveys have no stratum in common.
+export function sharesStrata(one, other) {
+  const names = ({ columns, rows }) => rows.map((row) => row[columns.indexOf("stratum")]);
+  const known = new Set(names(one));
+  return names(other).some((name) => known.has(name));
+}
+
 // Columns as pairs of a name and its cells: an object would put "2024" first.
 export function fromColumns(pairs, options = {}) {
   const length = Math.max(0, ...pairs.map(([, cells]) => cells.length));

@@ -1,6 +1,7 @@
 // Several questions in one survey: a table of them, and the forms and precision that follow.
 
 import { html } from "htm/preact";
+import { useEffect } from "preact/hooks";
 import { ask, send } from "./api.js";
 import { mayHaveTargets } from "./domains.js";
 import { count, percent, significant } from "./format.js";
@@ -14,8 +15,9 @@ const suits = (column, kind) => NEEDS[column]?.includes(kind) ?? true;
 const CHOICES = { kind: KINDS, blank: { "": "yes", no: "no" }, everyone: { "": "no", yes: "yes" } }; // an empty cell means the first
 const isWide = (name) => ["question", "categories"].includes(name) || /^(text|labels)/.test(name);
 
-export function Questionnaire({ plan, result, cells, notice, onChange, onProblem }) {
+export function Questionnaire({ plan, result, cells, sought, notice, onChange, onProblem }) {
   const { questions } = plan;
+  useEffect(() => sought && goTo(sought.row, sought.column), [sought]);
   // A questionnaire is always randomised on devices, so the office never sees raw answers.
   const put = (next, gesture = null) => onChange((current) => withQuestions(current, next), gesture);
   const add = () => put(addQuestion(questions ?? EMPTY));
@@ -76,6 +78,8 @@ function withQuestions(plan, questions) {
   return { ...plan, questions, options: mayHaveTargets(question) ? { ...options, question: "total" } : options };
 }
 
+const goTo = (row, name) => document.querySelector(`[data-question="${row}"][data-field="${CSS.escape(name)}"]`)?.focus();
+
 function addQuestion({ columns, rows }) {
   const names = new Set(rows.map((row) => row[columns.indexOf("question")]));
   let number = rows.length + 1;
@@ -94,9 +98,8 @@ function Table({ questions, wrong, onPut }) {
     onPut({ columns, rows: rows.map((cells, i) => (i === row ? cells.map(changed) : cells)) }, gesture);
   };
   const remove = (row) => onPut(rows.length > 1 ? { columns, rows: rows.filter((_, i) => i !== row) } : undefined);
-  const jump = (row, name) => document.querySelector(`[data-question="${row}"][data-field="${CSS.escape(name)}"]`)?.focus();
   const named = ({ row, column }) => `${rows[row]?.[columns.indexOf("question")] || `question ${row + 1}`}, ${titleOf(column).split(",")[0]}`;
-  return html`${wrong.length > 0 && html`<${Problems} cells=${wrong} titleOf=${named} onJump=${jump} />`}
+  return html`${wrong.length > 0 && html`<${Problems} cells=${wrong} titleOf=${named} onJump=${goTo} />`}
   <div class="scroll" tabindex="0" role="region" aria-label="The questions"><table class="edit">
     <thead><tr>${shown.map((name) => html`<th scope="col">${titleOf(name)}</th>`)}<th scope="col"><span class="hidden">Remove</span></th></tr></thead>
     <tbody>${rows.map((cells, row) => {
