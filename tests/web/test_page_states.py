@@ -392,6 +392,15 @@ def test_no_word_of_a_chart_is_cut_or_like_another(browser, server):
         assert not any(text.endswith("…") for text in texts)
         beside = [text for text in texts if text.startswith("Reg")]
         assert len({text[-3:] for text in beside}) >= 30
+        visit.page.set_viewport_size({"width": 1280, "height": 900})
+        visit.control("local_epsilon_cap").fill("")
+        visit.control("epsilon").fill("6")
+        visit.control("total").fill("300000")  # the labels of the bars become long
+        visit.headline("300,000 interviews")
+        visit.settle()
+        written = visit.page.evaluate("window.written")
+        assert any(re.fullmatch(r"0\.000\d{3}", each["text"]) for each in written)
+        assert [each for each in written if each["left"] < -1 or each["right"] > each["most"] + 1] == []
 
 
 def test_the_ticker_never_covers_the_focus(browser, server):
