@@ -29,6 +29,8 @@ const KEY = 28; // pixels of a legend's symbol and the space around it
 const EDGE = 8; // pixels at the right
 const LOW = 360; // what is higher has a line for each stratum
 
+export const isTall = ({ height }) => !(typeof height === "number" && height <= LOW);
+
 export function themed(spec, { width, height, dark }) {
   const { room, limit } = roomFor(spec, width);
   const coloured = dark ? recoloured(spec) : spec;
@@ -56,7 +58,7 @@ export function themed(spec, { width, height, dark }) {
   return {
     ...rest,
     width: Math.max(width, 200),
-    height: height && typeof rest.height === "number" && rest.height <= LOW ? height : rest.height,
+    height: height && !isTall(rest) ? height : rest.height,
     autosize: { type: "fit-x", contains: "padding" },
     padding: { left: 2, right: Math.max(EDGE, roomAfter(spec, room)), top: 4, bottom: 4 },
     background: "transparent",
