@@ -151,6 +151,16 @@ def test_an_xlsform_is_opened_or_dropped(visit, tmp_path):
     expect(field(visit, 1, "upper")).to_have_value("98")
     visit.headline("typical standard error")
     expect(visit.cell(0, "stratum")).to_have_value("A")
+    margin = field(visit, 1, "target_margin").bounding_box()
+    region = visit.page.get_by_role("region", name="The questions").bounding_box()
+    assert margin["x"] + margin["width"] <= region["x"] + region["width"]  # no need to scroll for it
+    visit.button("Back to a single question").click()
+    expect(field(visit, 1, "question")).to_have_count(0)
+    open_file(visit, "form.xlsx", content)  # at the strata
+    expect(field(visit, 1, "question")).to_have_value("age")
+    expect(visit.page.locator(".questionnaire .notice")).to_contain_text("form.xlsx is an XLSForm")
+    expect(visit.cell(0, "stratum")).to_have_value("A")
+    visit.headline("typical standard error")
     broken = {"name": "form.xlsx", "mimeType": "application/octet-stream", "buffer": b"PK"}
     visit.page.locator(".questionnaire input[type=file]").set_input_files(broken)
     expect(visit.page.locator(".notice.error")).to_contain_text("form.xlsx is not a readable Excel file")

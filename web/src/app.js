@@ -18,7 +18,7 @@ import { Headline, Ticker } from "./headline.js";
 import { AT_TOP, Notice } from "./notice.js";
 import { Keeping } from "./keeping.js";
 import { pasteWhole } from "./paste.js";
-import { Questionnaire } from "./questionnaire.js";
+import { Questionnaire, withQuestions } from "./questionnaire.js";
 import { StrataTable } from "./table.js";
 import { useFiles } from "./taking.js";
 import * as plans from "./plan.js";
@@ -78,8 +78,14 @@ export function App() {
     setOpened((number) => number + 1);
     if (said.length) setNotice({ kind: "info", text: `${about.title ?? "The table"} has ${count(next.rows.length)} ${next.rows.length === 1 ? "stratum" : "strata"} and ${count(plans.populationOf(next))} people, so ${said.join(", and ")}.` });
   };
-  const takeFound = ({ plan: next, known, table, name }) => {
-    if (next) change(next, null), setAsked(null), setOpened((number) => number + 1);
+  const useQuestions = (questions, name) => {
+    const place = plans.isEmpty(now.current.plan) ? AT_TOP : "questionnaire";
+    change((current) => withQuestions(current, questions), null);
+    setNotice({ kind: "info", text: `${name} is an XLSForm: its questions are in the questionnaire, and the strata stay.`, place });
+  };
+  const takeFound = ({ plan: next, known, table, questions, name }) => {
+    if (questions) useQuestions(questions, name);
+    else if (next) change(next, null), setAsked(null), setOpened((number) => number + 1);
     else if (known) useTable(known, { title: name });
     else setAsked(table), setNotice(null);
   };

@@ -2,12 +2,12 @@
 
 import { html } from "htm/preact";
 import { useEffect } from "preact/hooks";
-import { ask, send } from "./api.js";
+import { ask } from "./api.js";
 import { mayHaveTargets } from "./domains.js";
 import { count, percent, significant } from "./format.js";
 import { toRequest } from "./plan.js";
 import { choose } from "./protection.js";
-import { EMPTY, inWords, KINDS, shownColumns, titleOf, withUsualColumns } from "./questions.js";
+import { EMPTY, inWords, KINDS, readQuestions, shownColumns, titleOf, withUsualColumns } from "./questions.js";
 import { FileButton, Problems } from "./table.js";
 
 const NEEDS = { categories: ["category"], lower: ["scale", "number"], upper: ["scale", "number"], step: ["scale"], blank: ["yes_no", "category"] };
@@ -23,10 +23,7 @@ export function Questionnaire({ plan, result, cells, sought, notice, onChange, o
   const add = () => put(addQuestion(questions ?? EMPTY));
   const open = async (file) => {
     try {
-      const answer = await send(`/api/questions?name=${encodeURIComponent(file.name.toWellFormed())}`, { bytes: file });
-      const { columns, questionnaire } = await answer.json();
-      const rows = questionnaire.question.map((_, row) => columns.map((name) => questionnaire[name][row]));
-      put({ columns, rows });
+      put(await readQuestions(file));
     } catch (error) {
       onProblem(error.message);
     }
@@ -70,7 +67,7 @@ async function openPreview(plan) {
   }
 }
 
-function withQuestions(plan, questions) {
+export function withQuestions(plan, questions) {
   if (!questions) return { ...plan, questions: undefined };
   const { release, device_epsilon: devices, question } = plan.options;
   const shown = release === "microdata" || (release === "sums" && devices.trim() !== "");

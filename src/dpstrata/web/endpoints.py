@@ -145,6 +145,7 @@ class TableReply(BaseModel):
     """A table as it stands, every cell as text."""
 
     name: str
+    is_form: bool = Field(description="Whether it is an XLSForm, to be read as a questionnaire.")
     rows: int
     columns: list[str] = Field(
         description="Names in order, which readers of JSON may lose where one is a number, such as 2024."
