@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useId } from "preact/hooks";
 import { CHOICES } from "./choices.js";
 import { domainsOf, domainsText, mayHaveTargets } from "./domains.js";
-import { rounded, typed } from "./format.js";
+import { rounded, typed, ungrouped } from "./format.js";
 import { hasTargets, isWhole, NUMBERS } from "./plan.js";
 import { Protection } from "./protection.js";
 import { capital, worded } from "./wording.js";
@@ -89,7 +89,7 @@ const STEP = 0.002;
 
 function Slider({ name, label, unit, words, least, most, whole, value, error, onSet, onRest, onPause }) {
   const id = useId();
-  const number = typed(value);
+  const number = typed(whole ? ungrouped(value) : value);
   const at = Number.isNaN(number) || number <= 0 ? least : Math.min(Math.max(number, least), most);
   const position = Math.log(at / least) / Math.log(most / least);
   const slide = (event) => {

@@ -2,7 +2,7 @@
 
 import { CHOICES } from "./choices.js";
 import { domainsOf, domainsText, readDomains, sentDomains } from "./domains.js";
-import { count, isAmbiguous, typed } from "./format.js";
+import { count, isAmbiguous, typed, ungrouped } from "./format.js";
 import { fromQuestionnaire } from "./questions.js";
 import { plainNumbers } from "./reading.js";
 import { capital, labelOf } from "./wording.js";
@@ -94,7 +94,7 @@ export function withTable(plan, table, { title = null, answers = null } = {}) {
   const options = { ...plan.options, domains };
   const people = populationOf(next);
   const chosen = plan.from?.options ? plan.from.options.total !== options.total : !plan.from?.example;
-  const total = Number(options.total);
+  const total = Number(ungrouped(options.total));
   const fits = total >= table.rows.length * (chosen ? 1 : FEW) && total <= people;
   if (options.question === "total" && people >= 2 * table.rows.length && !fits) {
     options.total = String(suggestedTotal(people, table.rows.length));
@@ -220,13 +220,14 @@ function sharedOptions(given, number, options) {
   return options;
 }
 
-function readNumber(name, text) {
+function readNumber(name, given) {
+  const text = isWhole(name) ? ungrouped(given) : given;
   const value = typed(text);
   const refuse = (what) => {
-    throw { field: name, message: `${capital(labelOf(name))} must be ${what}, got ${JSON.stringify(text)}.` };
+    throw { field: name, message: `${capital(labelOf(name))} must be ${what}, got ${JSON.stringify(given)}.` };
   };
   if (isAmbiguous(text) || (isWhole(name) && /\d[.,\s]/.test(text.trim())))
-    refuse(isWhole(name) ? "a whole number without commas, points or spaces" : "a number with a decimal point and without thousands separators");
+    refuse(isWhole(name) ? "a whole number, such as 1500 or 1,500" : "a number with a decimal point and without thousands separators");
   if (Number.isNaN(value)) refuse("a number");
   if (isWhole(name) && !Number.isInteger(value)) refuse("a whole number");
   if (isWhole(name) && value > Number.MAX_SAFE_INTEGER) refuse(`at most ${count(Number.MAX_SAFE_INTEGER)}`);

@@ -44,6 +44,7 @@ export function themed(spec, { width, height, dark }) {
     tickColor: ink.line,
     gridColor: ink.grid,
     titleFontWeight: "normal",
+    labelSeparation: 6, // pixels; figures that touch read as one
     labelLimit: limit,
   };
   const legend = {
