@@ -302,7 +302,7 @@ def test_planners_questions(arguments, words):
         (["--budget", 5], "budget must cover the minimums, which cost 89, got --budget 5"),
         (
             ["--target-se", 0.001],
-            "requires a standard error of 0.001, but the best that can be planned under this privacy is",
+            "--target-se 0.001 is out of reach: the best that can be planned under this privacy is",
         ),
         (["--target-se", 0.02, "--budget", 100], "costs 11,127, more than --budget 100"),
         (["--total", 50_000], "people who would answer allow (40,000), got --total 50,000"),

@@ -1,5 +1,6 @@
 """Tables as they come, and what is said of their columns."""
 
+import csv
 from pathlib import Path
 
 import openpyxl
@@ -164,3 +165,11 @@ def test_what_is_no_title_is_kept(tmp_path):
     }
     wide = [["Report", "by the office"], list("abcdef"), [1] * 6]
     assert list(read_table(book(tmp_path / "c.xlsx", S=wide)).columns) == list("abcdef")
+
+
+def test_a_first_line_may_be_longer_than_a_cell(tmp_path):
+    """Split at a sign that it does not have, it would be one cell, and too long."""
+    header = ",".join(f"{i} {'x' * 1000}" for i in range(200))
+    (tmp_path / "wide.csv").write_text(f"{header}\n1{',2' * 199}\n")
+    assert len(header) > csv.field_size_limit()
+    assert len(read_table(tmp_path / "wide.csv").columns) == 200

@@ -147,7 +147,7 @@ def test_a_margin_is_a_standard_error():
 
 def test_a_target_below_the_noise_floor_names_both_sides():
     with pytest.raises(
-        dps.InfeasibleError, match=r"standard error of 0.02, but the best possible .* 0.02968, with 972"
+        dps.InfeasibleError, match=r"target_se=0.02 is out of reach: the best possible .* 0.02968, with 972"
     ):
         dps.design(PAPER, epsilon=0.1, target_se=0.02, mechanism="laplace")
 
@@ -220,7 +220,7 @@ def test_a_budget_with_unequal_costs():
         ({"budget": 500, "target_se": 0.02}, "precision asked for costs [0-9,.]+, more than budget=500"),
         (
             {"target_se": 1e-4},
-            "target_se requires a standard error of 0.0001, but the best possible under this privacy is 0.00[0-9]+, with",
+            "target_se=0.0001 is out of reach: the best possible under this privacy is 0.00[0-9]+, with",
         ),
         (
             {"domains": {"stratum": {"B": 1e-4}}},

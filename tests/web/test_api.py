@@ -222,6 +222,7 @@ def test_table_files_are_read_as_they_stand(client, tmp_path, ending):
     )
     assert reply.json() == {
         "name": path.name,
+        "is_form": False,
         "rows": 2,
         "columns": ["stratum", "size", "sd"],
         "strata": {"stratum": ["01", "é"], "size": ["10", "20"], "sd": ["0.25", "0.5"]},

@@ -220,8 +220,8 @@ SLOW = slow(50_000)
 def test_work_that_takes_too_long_is_stopped_and_its_worker_replaced(four):
     hurried = Limits(work_seconds=0.02, workers=1)
     with TestClient(make_app(limits=hurried), base_url="http://127.0.0.1") as client:
-        refused(client.post("/api/precision", json=SLOW), 503, "took longer than 0.02 seconds")
-        refused(client.post("/api/precision", json=SLOW), 503, "took longer than 0.02 seconds")
+        refused(client.post("/api/precision", json=SLOW), 413, "took longer than 0.02 seconds")
+        refused(client.post("/api/precision", json=SLOW), 413, "took longer than 0.02 seconds")
 
 
 def test_a_worker_that_dies_is_replaced(four):
@@ -235,10 +235,12 @@ def test_a_worker_that_dies_is_replaced(four):
             if "dpstrata.web.worker" in child.cmdline()
         ]
         newest = max(workers, key=lambda child: child.create_time())
+        threads = newest.environ()["OPENBLAS_NUM_THREADS"]
         newest.kill()
         newest.wait(5)
         statuses = [client.post("/api/design", json=four).status_code for _ in range(2)]
         assert statuses[-1] == 200
+        assert threads == "1"  # the workers share the processors
     assert not newest.is_running()
 
 
@@ -347,6 +349,7 @@ def test_work_that_nobody_waits_for_is_stopped():
         ("s.csv", b"a,a\n1,2\n", "appears twice"),
         ("s.csv", b"a,b\n1\n", "a row must have 2 cells"),
         ("s.csv", b'a,b\n"1,2\n', "s.csv is not a readable CSV file"),
+        ("s.csv", b"x" * 131_073 + b"\nA\n", "line 1: a cell has more than 131,072 characters"),
         ("s.parquet", b"PAR1 nonsense", "s.parquet is not a readable Parquet file"),
         ("s.xlsx", b"PK nonsense", "s.xlsx is not a readable Excel file"),
         ("s.exe", b"MZ", "a table must end in"),

@@ -32,7 +32,16 @@ def test_an_offer_does_better_and_gives_what_it_says(strata, options):
         made = dps.design(strata, **{**asked, **offer["options"]})
         assert (made.total, made.variance) == (offer["total"], offer["variance"])
         assert made.total < plan.total if "target_se" in options else made.variance < plan.variance
+        assert offer["saves"] == ("total" if "target_se" in options else None)
         assert offer["raw_answers"] is (made.inputs.release == "sums" and made.inputs.device_epsilon is None)
+
+
+def test_where_people_cost_differently_an_offer_saves_cost(strata):
+    costly = dps.Strata(strata.sizes, strata.sds, costs=[1.0, 2.0, 3.0, 4.0])
+    plan = dps.design(costly, epsilon=1, target_se=0.03, mechanism="laplace")
+    offers = find_offers(plan)
+    assert offers
+    assert all(offer["saves"] == "cost" and offer["cost"] < plan.cost for offer in offers)
 
 
 def test_nothing_is_offered_where_nothing_does_better(strata):

@@ -4,7 +4,7 @@ import random
 import re
 
 import pytest
-from browser import FIRST, drop, find_chromium, visiting
+from browser import FIRST, drop, find_chromium, open_file, visiting
 from playwright.sync_api import expect
 
 import dpstrata as dps
@@ -228,6 +228,11 @@ def test_a_wrong_cell_is_shown_at_its_place(visit):
     wrong.fill("8000")
     visit.headline(FIRST)
     expect(wrong).not_to_have_attribute("aria-invalid", "true")
+    open_file(visit, "wrong.csv", b"stratum,size,sd\nNorth,many,0.2\nSouth,few,0.1\n")
+    expect(visit.page.locator(".failure")).to_contain_text("2 cells of the table need your attention")
+    expect(visit.page.locator("#headline, .charts")).to_have_count(0)  # which were of the table before
+    visit.button("Go to the first cell").click()
+    expect(visit.cell(0, "size")).to_be_focused()
 
 
 def test_a_wrong_control_is_shown_at_its_place(visit):

@@ -30,9 +30,6 @@ def test_a_document_opens_with_its_own_question_or_not_at_all(visit, strata, tmp
     clipped = dps.design(strata, epsilon=1, total=200, answers=(0, 1), clip=True)
     open_file(visit, "design.json", saved(clipped))
     expect(notice).to_contain_text("clip, for which the page has no control")
-    named = dps.design(strata, epsilon=1, total=200, answers=["rent", "own", "other"])
-    open_file(visit, "design.json", saved(named))
-    expect(notice).to_contain_text("categories, for which the page has no control")
     for content in (
         b'{"format": "dpstrata.design", "strata": []}',
         b'{"format": "dpstrata.design", "strata": [1]}',
@@ -48,6 +45,26 @@ def test_a_document_opens_with_its_own_question_or_not_at_all(visit, strata, tmp
     visit.headline(headline(plan))
     visit.control("mechanism").select_option("gaussian")
     visit.headline(headline(dps.design(strata, epsilon=1, total=250, mechanism="gaussian", delta=1e-6)))
+
+
+def test_a_document_opens_with_categories_and_with_any_name_of_a_column(visit, tmp_path):
+    extra = {"2024": ["x", "y"], "toString": ["n", "s"]}
+    strata = dps.Strata([7000, 8000], names=["A", "B"], extra=extra)
+    plan = dps.design(
+        strata,
+        epsilon=1, total=250, answers=["own flat", "rent"], domains=["toString"],
+    )  # fmt: skip
+    plan.save(tmp_path / "design.json")
+    open_file(visit, "design.json", (tmp_path / "design.json").read_bytes())
+    visit.headline(headline(plan))
+    expect(visit.control("answers")).to_have_value("own flat|rent")
+    assert visit.page.locator("tbody tr:first-child [data-column]").evaluate_all(
+        "cells => cells.map(cell => cell.dataset.column)"
+    )[:1] == ["stratum"]
+    expect(visit.page.get_by_role("checkbox", name="toString")).to_be_checked()
+    visit.settle()
+    _, content = visit.download(visit.page.get_by_role("button", name="Design document"))
+    assert json.loads(content)["inputs"]["answers"] == {"categories": ["own flat", "rent"]}
 
 
 def test_a_document_opens_with_its_release(visit, strata, tmp_path):

@@ -96,6 +96,7 @@ def test_columns_of_a_foreign_file_are_asked_about(visit, tmp_path):
     expect(visit.page.locator(".notice")).to_contain_text(
         "4 strata and 17,250 people, so answers are now yes or no"
     )
+    expect(visit.page.locator(".notice")).to_be_in_viewport()
     expect(visit.page).to_have_title(re.compile(r"^staff.csv: 200 people in 4 strata"))
     expect(visit.page.locator("#result")).to_be_focused()
     visit.page.get_by_role("checkbox", name="Site").check()
@@ -111,6 +112,41 @@ def test_columns_of_a_foreign_file_are_asked_about(visit, tmp_path):
     expect(visit.page.get_by_label("Target for every group of Site")).to_have_value("0.03")
 
 
+FOREIGN = [
+    (
+        "Region,Employees\nN,700\nS,800\nE,95\nTotal,1595\nSource: the register of 2024,\n",
+        "Region",
+        "Employees",
+        2,
+    ),
+    ("Region,Employees\nN,700\nS,800\nE,95\nQuelle: Amt,\n", "Region", "Employees", 1),
+    ("Region,Employees\nN,700\nS,\nE,95\n", "Region", "Employees", 0),
+    ("Lp.,Region,Y2024\n1,N,700\n2,S,800\n3,E,95\n4,W,50\n,,1645\n", "Region", "Y2024", 1),
+    ("Region,Employees\nN,700\nS,800\nE,\n", "Region", "Employees", 0),
+    ("Name,Team,Age\nAnn,a,31\nBo,b,32\nCy,a,40\nDi,b,29\n", "Team", "none: every row is one person", 0),
+]
+
+
+def test_notes_gaps_numbering_and_people_are_told_from_sizes(visit):
+    left_out = visit.page.locator(".asking .ends input:checked")
+    for i, (text, stratum, size, ends) in enumerate(FOREIGN):
+        open_file(visit, f"table{i}.csv", text.encode())
+        expect(visit.page.locator("#asking-heading")).to_contain_text(f"table{i}.csv")
+        assert (asked(visit)["stratum"], asked(visit)["size"]) == (stratum, size)
+        expect(left_out).to_have_count(ends)
+    open_file(visit, "table.csv", FOREIGN[0][0].encode())
+    expect(left_out).to_have_count(2)
+    visit.page.get_by_label("Leave out the row above it too (Total)").uncheck()
+    expect(left_out).to_have_count(1)
+    visit.page.get_by_label("Leave out the row above it too (Total)").check()
+    visit.button("Use this table").click()
+    expect(visit.page.locator(".asking")).to_have_count(0)
+    assert names(visit) == ["N", "S", "E"]
+    visit.page.locator("h1").evaluate(PASTE, "Staff of 2024\n\nRegion\tPeople\nN\t7,000\nS\t8,000\n")
+    expect(visit.page.locator("#asking-heading")).to_contain_text("the pasted table")
+    assert (asked(visit)["stratum"], asked(visit)["size"]) == ("Region", "People")
+
+
 def test_a_list_of_people_is_counted_and_cells_that_are_no_table_change_nothing(visit):
     people = "".join(f"{i},{'NSE'[i % 3]},{20 + i % 50}\n" for i in range(300))
     open_file(visit, "people.csv", f"Id,Department,Age\n{people}".encode())
@@ -120,9 +156,11 @@ def test_a_list_of_people_is_counted_and_cells_that_are_no_table_change_nothing(
     assert names(visit) == ["E", "N", "S"]
     expect(visit.cell(0, "size")).to_have_value("100")
     expect(visit.control("total")).to_have_value("200")
+    visit.page.locator(".strata").scroll_into_view_if_needed()
     open_file(visit, "few.csv", b"stratum,size\nA,40\nB,60\n")
     expect(visit.control("total")).to_have_value("50")
     expect(visit.page.locator(".notice")).to_contain_text("so the goal is now 50 people")
+    expect(visit.page.locator(".notice")).to_be_in_viewport()
     open_file(visit, "wide.csv", b"stratum,size,sd\nA,4000,2.5\nB,6000,4\n")
     expect(visit.control("answers")).to_have_value("0:10")
     visit.headline("interviews give")
@@ -202,6 +240,7 @@ def test_an_infeasible_wish_offers_the_nearest_that_is_feasible(visit):
         button = visit.page.locator(".failure button")
         expect(button).to_have_text(offered)
         expect(visit.button("Try again")).to_have_count(0)
+        assert not button.text_content().endswith("00") or then is not None
         button.click()
         expect(visit.page.locator(".failure")).to_have_count(0)
         if then is not None:
@@ -230,6 +269,13 @@ def test_a_better_mechanism_or_release_is_one_click_with_its_figure(visit, strat
     visit.headline(headline(sums))
     expect(visit.control("release")).to_have_value("sums")
     expect(visit.page.locator(".offers")).to_have_count(0)
+    visit.control("release").select_option("microdata")
+    visit.ask("target_se")
+    visit.control("target_se").fill("0.01")
+    many = dps.design(strata, epsilon=1, target_se=0.01).total
+    few = dps.design(strata, epsilon=1, target_se=0.01, release="sums").total
+    expect(offers.last).to_contain_text(f"raw answers: {few:,} people instead of {many:,}.")
+    visit.settle()
 
 
 def test_offers_name_what_to_ask_for(client, four):

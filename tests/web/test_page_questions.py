@@ -120,6 +120,9 @@ def test_a_margin_out_of_reach_is_said_as_a_margin_and_the_nearest_can_be_taken(
 
 
 def test_spreads_of_the_strata_are_kept_but_said_to_be_unused(visit):
+    """They may be spreads of other answers than those of the questions, which would be refused."""
+    open_file(visit, "wide.csv", b"stratum,size,sd,sd_source\nA,7000,2.5,public\nB,8000,4,prior\n")
+    expect(visit.control("answers")).to_have_value("0:10")
     unused = visit.page.locator(".strata th", has_text="not used with a questionnaire")
     expect(unused).to_have_count(0)
     visit.button("Add a question").click()
@@ -127,8 +130,11 @@ def test_spreads_of_the_strata_are_kept_but_said_to_be_unused(visit):
     expect(unused).to_contain_text("sd")
     visit.settle()
     _, content = visit.download(visit.page.get_by_role("button", name="Strata file"))
-    rows = [line.split(",")[:3] for line in content.decode().splitlines()]
-    assert rows[:2] == [["stratum", "size", "sd"], ["A", "7000", "0.283"]]
+    assert content.decode().splitlines()[0].split(",")[:2] == ["stratum", "size"]
+    assert b"sd" not in content
+    visit.button("Back to a single question").click()
+    expect(visit.cell(0, "sd")).to_have_value("2.5")
+    visit.headline("interviews give")
 
 
 def test_an_xlsform_is_opened_or_dropped(visit, tmp_path):
@@ -145,9 +151,26 @@ def test_an_xlsform_is_opened_or_dropped(visit, tmp_path):
     expect(field(visit, 1, "upper")).to_have_value("98")
     visit.headline("typical standard error")
     expect(visit.cell(0, "stratum")).to_have_value("A")
+    margin = field(visit, 1, "target_margin").bounding_box()
+    region = visit.page.get_by_role("region", name="The questions").bounding_box()
+    assert margin["x"] + margin["width"] <= region["x"] + region["width"]  # no need to scroll for it
+    visit.button("Back to a single question").click()
+    expect(field(visit, 1, "question")).to_have_count(0)
+    open_file(visit, "form.xlsx", content)  # at the strata
+    expect(field(visit, 1, "question")).to_have_value("age")
+    expect(visit.page.locator(".questionnaire .notice")).to_contain_text("form.xlsx is an XLSForm")
+    expect(visit.cell(0, "stratum")).to_have_value("A")
+    visit.headline("typical standard error")
     broken = {"name": "form.xlsx", "mimeType": "application/octet-stream", "buffer": b"PK"}
     visit.page.locator(".questionnaire input[type=file]").set_input_files(broken)
     expect(visit.page.locator(".notice.error")).to_contain_text("form.xlsx is not a readable Excel file")
+    unknown = [SURVEY[0], ["image", "photo", "A photo"], ["text", "why", "Why?"]]
+    refused = write_form(tmp_path / "refused.xlsx", unknown, YES_NO).read_bytes()
+    visit.page.locator(".questionnaire input[type=file]").set_input_files({**broken, "buffer": refused})
+    notice = visit.page.locator(".questionnaire .notice.error span")  # where one looks at that moment
+    expect(notice).to_contain_text("pictures and files cannot be randomised")
+    expect(notice).to_be_in_viewport()
+    assert "\n" in notice.inner_text()  # a line for each question
     visit.settle()
 
 

@@ -250,6 +250,7 @@ def test_a_server_that_is_gone_is_told(browser, server):
         visit.control("total").fill("300")
         expect(visit.page.locator(".failure")).to_contain_text("The server does not answer")
         assert visit.find_barriers() == []
+        expect(visit.page.locator(".failure-title")).to_have_text("The planner is not connected")
         visit.page.route("**/api/health", lambda route: route.abort())
         visit.button("Try again").click()
         visit.control("epsilon").fill("1000")  # what the server says of this, trying again cannot change
@@ -267,7 +268,21 @@ def test_a_server_that_is_gone_is_told(browser, server):
         visit.headline("= 300 interviews")  # by itself, once the server is back
         expect(visit.page.locator(".protection .cost").first).to_contain_text("300 invited")
         expect(visit.button("Try again")).to_have_count(0)
-        visit.faults = [fault for fault in visit.faults if "ERR_FAILED" not in fault]  # what was staged above
+        title = visit.page.locator(".failure-title")
+        said = {"message": "late.", "parts": ["late."], "argument": None, "cells": [], "nearest": None}
+
+        def refuse(status):
+            return lambda route: route.fulfill(status=status, json={"error": said})
+
+        for status, told, again in ((500, "No design", 0), (503, "The planner is busy", 1)):
+            visit.page.route("**/api/design", refuse(status))
+            visit.control("total").fill(str(status))
+            expect(title).to_have_text(told)  # what was stopped would be stopped again
+            expect(visit.button("Try again")).to_have_count(again)
+            visit.page.unroute("**/api/design")
+        visit.headline("= 503 interviews")
+        staged = ("ERR_FAILED", "status of 50")
+        visit.faults = [fault for fault in visit.faults if not any(each in fault for each in staged)]
 
 
 def test_tooltips_work_under_the_policy(visit):

@@ -82,12 +82,15 @@ def test_what_neyman_would_need_is_said_once_it_is_known(visit, strata):
 # --- documents --------------------------------------------------------------------------------
 
 
-def test_separators_of_thousands_are_refused_and_decimal_commas_are_read(visit, strata):
+def test_separators_of_thousands_are_read_where_they_are_clear_and_decimal_commas_are_read(visit, strata):
     failure = visit.page.locator(".failure")
-    for text in ("1,000", "1.000", "1 000", "200,5"):
+    for text in ("1.000", "1,00", "200,5", "1,000 000"):
         visit.control("total").fill(text)
-        expect(failure).to_contain_text(f'whole number without commas, points or spaces, got "{text}"')
+        expect(failure).to_contain_text(f'whole number, such as 1500 or 1,500, got "{text}"')
         expect(visit.control("total")).to_have_attribute("aria-invalid", "true")
+    for text in ("1,000", "1 000"):  # as in the table
+        visit.control("total").fill(text)
+        visit.headline("= 1,000 interviews")
     visit.control("total").fill("200")
     visit.control("epsilon").fill("1,000")
     expect(failure).to_contain_text("without thousands separators")
@@ -392,6 +395,15 @@ def test_no_word_of_a_chart_is_cut_or_like_another(browser, server):
         assert not any(text.endswith("…") for text in texts)
         beside = [text for text in texts if text.startswith("Reg")]
         assert len({text[-3:] for text in beside}) >= 30
+        visit.page.set_viewport_size({"width": 1280, "height": 900})
+        visit.control("local_epsilon_cap").fill("")
+        visit.control("epsilon").fill("6")
+        visit.control("total").fill("300000")  # the labels of the bars become long
+        visit.headline("300,000 interviews")
+        visit.settle()
+        written = visit.page.evaluate("window.written")
+        assert any(re.fullmatch(r"0\.000\d{3}", each["text"]) for each in written)
+        assert [each for each in written if each["left"] < -1 or each["right"] > each["most"] + 1] == []
 
 
 def test_the_ticker_never_covers_the_focus(browser, server):

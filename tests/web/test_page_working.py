@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from browser import FIRST, open_file, visiting
 from playwright.sync_api import expect
 
@@ -165,6 +166,9 @@ def test_columns_may_be_called_anything(visit):
     assert set(order) <= set(content.decode().splitlines()[0].split(","))
 
 
+SIDES = ("top", "right", "bottom", "left")
+
+
 def brightness(colour):
     red, green, blue = (int(part) for part in re.findall(r"\d+", colour)[:3])
     return (0.3 * red + 0.6 * green + 0.1 * blue) / 255
@@ -185,7 +189,13 @@ def test_it_prints_in_landscape_and_from_a_dark_screen(browser, server):
                 "it => getComputedStyle(it).filter"
             )
             assert "invert" in inverted
-        assert visit.page.pdf(landscape=True).startswith(b"%PDF")
+            foot = visit.page.locator(".strata tfoot").evaluate("it => getComputedStyle(it).display")
+            assert foot == "table-row-group"  # else every page would repeat the sum
+            drawing = visit.page.locator(".drawing").first
+            widths = [each.bounding_box()["width"] for each in (drawing, drawing.locator("canvas"))]
+            assert widths[0] == pytest.approx(widths[1], abs=1)
+        printed = visit.page.pdf(landscape=True, format="A4", margin=dict.fromkeys(SIDES, "1cm"))
+        assert len(re.findall(rb"/Type /Page\b", printed)) == 2  # the result and its charts, then the strata
         visit.page.emulate_media(media="screen", color_scheme="dark")
 
 

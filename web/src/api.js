@@ -3,7 +3,7 @@
 import { worded } from "./wording.js";
 
 export class ApiError extends Error {
-  // passes: whether it may go away by itself, so that trying again can help
+  // passes: whether it goes away by itself, because the server is silent or busy, so that the same request is repeated
   constructor(message, { argument = null, cells = [], nearest = null, passes = false } = {}) {
     super(message);
     Object.assign(this, { argument, cells, nearest, passes });
@@ -12,6 +12,7 @@ export class ApiError extends Error {
 
 export const SILENT = "The server does not answer. Is dpstrata serve still running?";
 const IN_BODY = "refusals=in-body"; // else the browser writes every refusal into its console as a failure
+const BUSY = [502, 503, 504]; // of the server, or of one in front of it
 const running = new Map();
 
 export async function ask(path, body, { kind = path } = {}) {
@@ -38,7 +39,7 @@ export async function send(path, { json, bytes, signal } = {}) {
   }
   if (answer.ok && answer.headers.get("preference-applied") !== IN_BODY) return answer;
   const told = await answer.json().catch(() => null);
-  const passes = answer.status >= 500;
+  const passes = BUSY.includes(answer.status);
   throw told?.error ? new ApiError(worded(told.error.parts), { ...told.error, passes }) : new ApiError("The server failed to answer.", { passes });
 }
 

@@ -15,9 +15,10 @@ import { count } from "./format.js";
 import { Groups } from "./groups.js";
 import { arrive, endGesture, pauseGesture, readAddress, startAddress, writeAddress } from "./history.js";
 import { Headline, Ticker } from "./headline.js";
+import { AT_TOP, Notice } from "./notice.js";
 import { Keeping } from "./keeping.js";
 import { pasteWhole } from "./paste.js";
-import { Questionnaire } from "./questionnaire.js";
+import { Questionnaire, withQuestions } from "./questionnaire.js";
 import { StrataTable } from "./table.js";
 import { useFiles } from "./taking.js";
 import * as plans from "./plan.js";
@@ -36,11 +37,15 @@ export function App() {
   const [examples, setExamples] = useState([]);
   const [notice, setNotice] = useState(null);
   const [opened, setOpened] = useState(0);
+  const [arrived, setArrived] = useState(0); // at the result, once it is there
+  const [sought, setSought] = useState(null); // a cell to go to
   const [asked, setAsked] = useState(null); // a table whose columns must be asked about
   const now = useRef({ plan: null, held: null });
   now.current = { plan, held };
 
-  const problemText = (text) => setNotice({ kind: "error", text });
+  const problemText = (text, place = AT_TOP) => setNotice({ kind: "error", text, place });
+  const problemAt = (place) => (text) => problemText(text, place);
+  const noticeAt = (place) => html`<${Notice} notice=${notice} place=${place} onClose=${() => setNotice(null)} />`;
   const tell = ({ damaged }) => damaged && problemText(DAMAGED[damaged]);
   const show = useCallback((next, nextHeld) => (setPlan(next), setHeld(nextHeld ?? null)), []);
   // The next plan, or how it follows from the one that is there by then.
@@ -56,11 +61,11 @@ export function App() {
     if (name === "empty") return change(plans.emptyPlan(), null);
     try {
       const example = await (await send(`/api/examples/${encodeURIComponent(name)}`)).json();
-      const made = plans.fromColumns(example.strata, example.options);
+      const made = plans.fromColumns(Object.entries(example.strata), example.options);
       const next = { ...made, from: { title: example.title, example: true, options: made.options } };
       if (first) startAddress(next, null), show(next, null);
       else change(next, null);
-      if (!first) setNotice({ kind: "info", text: example.about });
+      if (!first) setNotice({ kind: "info", text: example.about, place: "strata" });
     } catch (error) {
       problemText(error.message);
       if (first) show(plans.emptyPlan(), null);
@@ -69,26 +74,33 @@ export function App() {
   const useTable = (table, about) => {
     const { plan: next, said } = plans.withTable(now.current.plan, table, about);
     change(next, null);
-    if (asked) setAsked(null), jumpTo("result")();
+    if (asked) setAsked(null), setArrived((number) => number + 1);
     setOpened((number) => number + 1);
     if (said.length) setNotice({ kind: "info", text: `${about.title ?? "The table"} has ${count(next.rows.length)} ${next.rows.length === 1 ? "stratum" : "strata"} and ${count(plans.populationOf(next))} people, so ${said.join(", and ")}.` });
   };
-  const takeFound = ({ plan: next, known, table, name }) => {
-    if (next) change(next, null), setAsked(null), setOpened((number) => number + 1);
+  const useQuestions = (questions, name) => {
+    const place = plans.isEmpty(now.current.plan) ? AT_TOP : "questionnaire";
+    change((current) => withQuestions(current, questions), null);
+    setNotice({ kind: "info", text: `${name} is an XLSForm: its questions are in the questionnaire, and the strata stay.`, place });
+  };
+  const takeFound = ({ plan: next, known, table, questions, name }) => {
+    if (questions) useQuestions(questions, name);
+    else if (next) change(next, null), setAsked(null), setOpened((number) => number + 1);
     else if (known) useTable(known, { title: name });
     else setAsked(table), setNotice(null);
   };
-  const pasted = (paste) => {
+  const pasted = (paste, place = AT_TOP) => {
     try {
       const { plan: next, known, table } = paste(now.current.plan);
       if (table) setAsked(table), setNotice(null);
       else if (known) useTable(known, {});
       else change(next, null);
     } catch (error) {
-      problemText(error.message);
+      problemText(error.message, place);
     }
   };
 
+  useEffect(() => arrived && jumpTo("result")(), [arrived]);
   useEffect(() => {
     const found = readAddress();
     if (found.plan) startAddress(found.plan, found.held), show(found.plan, found.held);
@@ -109,7 +121,7 @@ export function App() {
   useEffect(() => { // what was asked for is not repeated by itself, so its note says that it can be
     if (notice?.text !== SILENT) return undefined;
     const control = new AbortController();
-    whenBack(control.signal).then((back) => back && setNotice({ kind: "info", text: "The server answers again. Please repeat what you did last." }));
+    whenBack(control.signal).then((back) => back && setNotice({ ...notice, kind: "info", text: "The server answers again. Please repeat what you did last." }));
     return () => control.abort();
   }, [notice]);
 
@@ -120,9 +132,11 @@ export function App() {
   const misfits = useMisfits(plan);
   useTitle(plan, found);
   if (!plan) return html`<${Frame}><main id="result" class="loading" tabindex="-1" aria-busy="true"><p>Opening the planner …</p>${notice && html`<p class="error-text">${notice.text}</p>`}</main><//>`;
-  const { result, of, curves, failure, stale } = found;
+  const { of, curves, failure, stale } = found;
+  const result = failure && of && !plans.sharesStrata(of, plan) ? null : found.result; // that of another table says nothing here
   const failed = Boolean(found.error || found.problem);
   const empty = plans.isEmpty(plan);
+  const drawn = !empty && Boolean(result || !failure);
   const population = plans.populationOf(plan);
   const ready = Boolean(result) && !stale && !failed;
   const refused = failure && { field: failure.field ?? (failure.cells?.length ? null : plans.fieldOf(failure, plan.options)), message: failure.message, nearest: failure.nearest };
@@ -142,28 +156,27 @@ export function App() {
           onChange=${change} onRest=${endGesture} onPause=${pauseGesture} />
       </aside>
       <main id="result" tabindex="-1">
-        ${notice && html`<p class="notice ${notice.kind}" role=${notice.kind === "error" ? "alert" : "status"}>${notice.text}
-          <button type="button" class="small quiet" aria-label="Close this note" onClick=${() => setNotice(null)}>×</button></p>`}
+        ${noticeAt(AT_TOP)}
         ${reading && html`<p class="notice" role="status">Reading ${reading} …</p>`}
         ${!empty && html`<${Headline} result=${result} failure=${failure} stale=${stale} offers=${found.offers?.of === plan ? found.offers.list : []} question=${plan.options.question} unfit=${plan.options.mechanism in misfits}
-          onRetry=${found.retry} onChoose=${choose} onCell=${({ row, column }, text) => change((current) => plans.setQuestion(current, row, column, text), null)} />
-        <div class="charts two">
+          onRetry=${found.retry} onChoose=${choose} onCell=${({ row, column }, text) => change((current) => plans.setQuestion(current, row, column, text), null)} onSeek=${(cell) => setSought({ ...cell })} />`}
+        ${drawn && html`<div class="charts two">
           ${chart("allocation", result?.charts.allocation)}
           ${curve("precision")}
         </div>`}
         <${StrataTable} plan=${plan} result=${!empty && of && plans.sameStrata(of, plan) ? result : null} stale=${stale || failed} opened=${opened}
-          cells=${wrongIn("strata")} examples=${examples} over=${over}
-          onChange=${change} onExample=${openExample} onFile=${take} onPaste=${pasted} />
+          cells=${wrongIn("strata")} sought=${sought?.table === "strata" ? sought : null} examples=${examples} over=${over}
+          onChange=${change} notice=${noticeAt("strata")} onExample=${openExample} onFile=${take} onPaste=${(paste) => pasted(paste, "strata")} />
         ${!empty && result?.domains.length > 0 && html`<${Groups} domains=${result.domains} stale=${stale || failed} />`}
-        ${!empty && html`<${Questionnaire} plan=${plan} result=${ready ? result : null} cells=${wrongIn("questionnaire")} onChange=${change} onProblem=${problemText} />`}
-        ${!empty && html`<div class="charts three">
+        ${!empty && html`<${Questionnaire} plan=${plan} result=${ready ? result : null} cells=${wrongIn("questionnaire")} sought=${sought?.table === "questionnaire" ? sought : null} onChange=${change} notice=${noticeAt("questionnaire")} onProblem=${problemAt("questionnaire")} />`}
+        ${drawn && html`<div class="charts three">
           ${curve("epsilon", 250)}
           ${chart("parts", result?.charts.parts, undefined, 250)}
           ${result && !result.charts.budgets ? null : chart("budgets", result?.charts.budgets, undefined, 250)}
-        </div>
-        <${Compare} plan=${plan} held=${held} ready=${ready} failed=${failed} onHold=${() => hold(plan)}
+        </div>`}
+        ${!empty && html`<${Compare} plan=${plan} held=${held} ready=${ready} failed=${failed} onHold=${() => hold(plan)}
           onSwap=${() => (show(held, plan), writeAddress(held, plan, null))} onLetGo=${() => hold(null)} />`}
-        <${Downloads} plan=${plan} result=${failed || empty ? null : result} ready=${ready} onFile=${take} onProblem=${problemText} />
+        <${Downloads} plan=${plan} result=${failed || empty ? null : result} ready=${ready} notice=${noticeAt("downloads")} onFile=${take} onProblem=${problemAt("downloads")} />
         ${!linked && html`<p class="soft">${plan.rows.length > plans.MOST_IN_ADDRESS ? `This plan has more than ${plans.MOST_IN_ADDRESS} strata, too many` : "This plan is too long"} for a link: share its plan file.</p>`}
       </main>
     </div>

@@ -23,7 +23,6 @@ export function Asking({ table: read, onUse, onCancel }) {
   const set = (name) => (event) => setSaid((old) => withAnswers({ ...old, [name]: event.currentTarget.value }, name, table));
   const named = table.columns.map((name, i) => [String(i), name]);
   const found = said.size === NONE ? null : mapped(table, said);
-  const last = table.rows.at(-1).find((cell) => cell.trim() !== "");
   const ask = (name, label, choices) => html`<${Question} name=${name} label=${label} choices=${choices} value=${said[name]} onPick=${set(name)} />`;
   return html`<section class="asking card" aria-labelledby="asking-heading">
     <h2 id="asking-heading" tabindex="-1" ref=${heading}>What is in ${table.name}?</h2>
@@ -39,8 +38,7 @@ export function Asking({ table: read, onUse, onCancel }) {
         ${ask("response_rate", "Which column holds the share who would answer?", [...named, [NONE, "none"]])}`}
       <${Answers} value=${said.answers} onPick=${(answers) => setSaid((old) => ({ ...old, answers }))} />
     </div>
-    ${said.size !== PEOPLE_ARE_ROWS && table.rows.length > 2 && html`<label class="check"><input type="checkbox" checked=${said.withoutLast}
-      onChange=${(event) => { const withoutLast = event.currentTarget.checked; setSaid((old) => ({ ...old, withoutLast })); }} /> Leave out the last row (${last}), because it adds up the others</label>`}
+    <${Ends} rows=${table.rows} leftOut=${said.leftOut} onPick=${(leftOut) => setSaid((old) => ({ ...old, leftOut }))} />
     ${found && html`<${Preview} table=${found} />`}
     <div class="buttons">
       <button type="button" class="primary" disabled=${!found} onClick=${() => onUse(found, said.answers)}>Use this table</button>
@@ -54,6 +52,15 @@ function withAnswers(said, name, { rows }) {
   if (!["spread", "kind"].includes(name)) return said;
   const cells = said.spread === NONE ? [] : plainNumbers(rows.map((row) => row[said.spread]), said.kind);
   return { ...said, answers: guessAnswers(said.kind, cells) };
+}
+
+// Rows at the end that are no strata: for every one that is left out, the row above it can be left out too.
+function Ends({ rows, leftOut, onPick }) {
+  const offered = Math.min(leftOut + 1, rows.length - 2);
+  if (offered < 1) return null;
+  const nameOf = (row) => row.find((cell) => cell.trim() !== "");
+  return html`<div class="ends">${Array.from({ length: offered }, (_, i) => html`<label class="check"><input type="checkbox" checked=${i < leftOut}
+    onChange=${(event) => onPick(event.currentTarget.checked ? i + 1 : i)} /> Leave out the ${i ? "row above it too" : "last row"} (${nameOf(rows.at(-1 - i))}): it is no stratum</label>`)}</div>`;
 }
 
 function Question({ name, label, choices, value, onPick }) {

@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hand } from "./files.js";
 import { significant } from "./format.js";
-import { BREAK, themed, withNamedData } from "./theme.js";
+import { BREAK, isTall, themed, withNamedData } from "./theme.js";
 
 const drawing = () => import("./vega.js");
 const SHOWN_ROWS = 500;
@@ -30,7 +30,7 @@ export function Chart({ name, spec, note, height, stale }) {
         <p class="soft">${note ?? spec?.title?.subtitle ?? ""}</p>
       </figcaption>
       <div role="img" aria-label=${title || "Chart"} aria-describedby="chart-${name}-words">
-        <div class="drawing ${spec ? "" : "waiting"}" ref=${place} aria-hidden="true"></div>
+        <div class="drawing ${!spec ? "waiting" : isTall(spec) ? "tall" : ""}" ref=${place} aria-hidden="true"></div>
       </div>
       <p class="hidden" id="chart-${name}-words">${spec ? `${spec.description ?? ""} Its table follows.` : ""}</p>
       ${spec && html`<div class="chart-foot">

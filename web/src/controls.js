@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useId } from "preact/hooks";
 import { CHOICES } from "./choices.js";
 import { domainsOf, domainsText, mayHaveTargets } from "./domains.js";
-import { rounded, typed } from "./format.js";
+import { rounded, typed, ungrouped } from "./format.js";
 import { hasTargets, isWhole, NUMBERS } from "./plan.js";
 import { Protection } from "./protection.js";
 import { capital, worded } from "./wording.js";
@@ -66,8 +66,8 @@ export function Controls({ plan, population, range, problem, misfits, lost, onCh
         error=${failed("delta")} onSet=${set} words="The amount by which probabilities may differ beyond the factor of ε. Gaussian noise needs it; choose it far below 1 divided by the number of people." />`}
       <details class="more" open=${wide}>
         <summary>${asksMany ? "Release and more" : "Answers, release and more"}</summary>
-        ${!asksMany && html`<${Field} name="answers" label="Answers" unit="lower:upper or lower:upper:step" value=${options.answers} suggestions=${ANSWERS}
-          error=${failed("answers")} onSet=${set} words="The smallest and the largest possible answer, and the step of a grid; binary means yes or no." />`}
+        ${!asksMany && html`<${Field} name="answers" label="Answers" unit="lower:upper, lower:upper:step or a|b|c" value=${options.answers} suggestions=${ANSWERS}
+          error=${failed("answers")} onSet=${set} words="The smallest and the largest possible answer, and the step of a grid; binary means yes or no; names between | are categories." />`}
         <${Select} name="release" label="What is published" choices=${CHOICES.release} value=${options.release} error=${failed("release")} onSet=${set}
           misfits=${asksMany ? { mean: [] } : {}}
           words=${asksMany ? "Sums: the office adds up what devices send and adds noise once. A questionnaire cannot publish one number only: it has many." : "Sums: the office adds up the answers of each stratum and adds noise to each sum once, far less of it."} />
@@ -89,7 +89,7 @@ const STEP = 0.002;
 
 function Slider({ name, label, unit, words, least, most, whole, value, error, onSet, onRest, onPause }) {
   const id = useId();
-  const number = typed(value);
+  const number = typed(whole ? ungrouped(value) : value);
   const at = Number.isNaN(number) || number <= 0 ? least : Math.min(Math.max(number, least), most);
   const position = Math.log(at / least) / Math.log(most / least);
   const slide = (event) => {

@@ -16,7 +16,7 @@ const FILES = [
 const QUESTIONS = ["/api/questions.csv", "questions.csv", "Questions", "CSV, read by the code below"];
 const LANGUAGES = { python: "Python", command: "Command line" };
 
-export function Downloads({ plan, result, ready, onFile, onProblem }) {
+export function Downloads({ plan, result, ready, notice, onFile, onProblem }) {
   const [busy, setBusy] = useState(null);
   const get = async (path, name) => {
     setBusy(name);
@@ -31,6 +31,7 @@ export function Downloads({ plan, result, ready, onFile, onProblem }) {
   };
   return html`<section class="downloads card" aria-labelledby="downloads-heading">
     <h2 id="downloads-heading">Take it with you</h2>
+    ${notice}
     <div class="files">
       ${(plan.questions ? [...FILES, QUESTIONS] : FILES).map(([path, name, title, words]) => html`<button type="button" class="file" disabled=${!ready || busy === name} aria-busy=${busy === name} onClick=${() => get(path, name)}>
         <strong>${title}</strong><span class="soft">${busy === name ? "preparing …" : words}</span></button>`)}

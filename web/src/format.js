@@ -10,7 +10,7 @@ export function significant(value, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-4) return value.toPrecision(digits).replace(/\.?0+e/, "e");
+  if (size >= 1e6 || size < 1e-4) return String(Number(value.toPrecision(digits)));
   return new Intl.NumberFormat("en", { maximumSignificantDigits: digits }).format(value);
 }
 
@@ -41,6 +41,12 @@ export function typed(text) {
 // One to three digits, a comma and three more: a thousand to some readers, one to others.
 export function isAmbiguous(text) {
   return /^[+-]?[1-9]\d{0,2},\d{3}$/.test(String(text).trim());
+}
+
+// A whole number whose thousands are set apart, without what sets them apart.
+export function ungrouped(text) {
+  const plain = String(text).trim();
+  return /^\d{1,3}(([, \u00a0\u202f'’])\d{3})(\2\d{3})*$/.test(plain) ? plain.replace(/\D/g, "") : plain;
 }
 
 // A number that a slider gives, with no more digits than it deserves.

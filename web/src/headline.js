@@ -2,14 +2,15 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
+import { SILENT } from "./api.js";
 import { CHOICES } from "./choices.js";
 import { budget, count, even, percent, significant } from "./format.js";
 import { capital, labelOf, worded } from "./wording.js";
 
-export function Headline({ result, failure, stale, offers, question, unfit, onRetry, onChoose, onCell }) {
+export function Headline({ result, failure, stale, offers, question, unfit, onRetry, onChoose, onCell, onSeek }) {
   return html`<section class="headline card ${stale && !failure ? "stale" : ""}" aria-labelledby="headline-heading">
     <h2 id="headline-heading" class="hidden">Result</h2>
-    ${failure && html`<${Failure} failure=${failure} question=${question} unfit=${unfit} onRetry=${onRetry} onChoose=${onChoose} onCell=${onCell} />`}
+    ${failure && html`<${Failure} failure=${failure} question=${question} unfit=${unfit} onRetry=${onRetry} onChoose=${onChoose} onCell=${onCell} onSeek=${onSeek} />`}
     ${result
       ? html`<div class=${failure ? "result old" : "result"}>
           ${failure && html`<p class="before soft">The previous plan, which still had a design:</p>`}
@@ -23,14 +24,21 @@ export function Headline({ result, failure, stale, offers, question, unfit, onRe
 }
 
 // Not announced by itself: the announcer says it once, after a pause.
-function Failure({ failure, question, unfit, onRetry, onChoose, onCell }) {
+function Failure({ failure, question, unfit, onRetry, onChoose, onCell, onSeek }) {
   const { nearest, passes, cells: [cell] = [] } = failure;
   const offered = nearest && (cell || nearest.option === question || !QUESTIONS.has(nearest.option));
   const use = () => (cell ? onCell(cell, String(nearest.value)) : onChoose({ [nearest.option]: String(nearest.value) }));
-  return html`<div class="failure"><p class="failure-title">${passes ? "The planner is not connected" : "No design for this goal"}</p><p>${describe(failure)}</p>
+  return html`<div class="failure"><p class="failure-title">${titleOf(failure)}</p><p>${describe(failure)}</p>
+    ${cell && html`<p><button type="button" class="small" onClick=${() => onSeek(cell)}>Go to ${failure.cells.length === 1 ? "the cell" : "the first cell"}</button></p>`}
     ${offered && html`<p><button type="button" class="small" data-nearest=${nearest.option} onClick=${use}>${nearestWords(nearest)}</button></p>`}
     ${unfit && html`<p><button type="button" class="small" data-nearest="mechanism" onClick=${() => onChoose({ mechanism: "best" })}>Use the most precise mechanism that fits</button></p>`}
-    ${passes && html`<p class="soft">It connects again by itself as soon as the server answers.</p><p><button type="button" class="small" onClick=${onRetry}>Try again</button></p>`}</div>`;
+    ${passes && html`<p class="soft">It tries again by itself as soon as the server answers.</p><p><button type="button" class="small" onClick=${onRetry}>Try again</button></p>`}</div>`;
+}
+
+// A goal that cannot be met is told from work that was given up, and that from a server which is away or busy.
+function titleOf({ passes, message, field, argument, cells }) {
+  if (passes) return message === SILENT ? "The planner is not connected" : "The planner is busy";
+  return field || argument || cells?.length ? "No design for this goal" : "No design";
 }
 
 const nearestWords = ({ option, value }) =>
@@ -40,14 +48,15 @@ const QUESTIONS = new Set(["total", "at_most", "target_se", "target_margin", "bu
 
 function describe({ message, cells = [], nearest }) {
   if (cells.length === 0 || nearest) return message;
-  return `${cells.length === 1 ? "One cell of the table needs" : `${count(cells.length)} cells of the table need`} your attention. The charts show the previous plan.`;
+  return `${cells.length === 1 ? "One cell of the table needs" : `${count(cells.length)} cells of the table need`} your attention.`;
 }
 
 // What would do better for the same goal, each by a click.
 function Offers({ offers, result, onChoose }) {
   if (!offers.length) return null;
-  const figure = ({ total, standard_error, variance }) =>
-    total !== result.total && standard_error !== null && standard_error >= result.standard_error * 0.999 ? `${count(total)} people instead of ${count(result.total)}`
+  const figure = ({ saves, total, cost, standard_error, variance }) =>
+    saves === "total" ? `${count(total)} people instead of ${count(result.total)}`
+    : saves === "cost" ? `a cost of ${significant(cost, 6)} instead of ${significant(result.cost, 6)}`
     : standard_error === null ? `an objective of ${even(variance)} instead of ${even(result.variance)}`
     : `a standard error of ${even(standard_error)} instead of ${even(result.standard_error)}`;
   return html`<div class="offers"><h3>What would do better</h3><ul>${offers.map((offer) => html`<li><span>${offerTitle(offer)}: <strong>${figure(offer)}</strong>.</span>

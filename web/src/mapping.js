@@ -18,6 +18,9 @@ const HINTS = {
   proportion: /share|propor|percent|porcent|prevalen|prévalence|prävalenz|fraction|anteil|quote|%|pct/i,
 };
 export const SPREAD_KINDS = { proportion: "the share of yes, from 0 to 1", percent: "the share of yes, in percent", sd: "a standard deviation", variance: "a variance" };
+// Numbers about one person, who is a row of the table.
+const OF_ONE_PERSON = /\b(age|aged|id|birth|born|salary|wage|income|phone|zip|postcode)\b|^(alter|edad|idade|età|âge|wiek|leeftijd|geburt|jahrgang|gehalt|lohn|plz|personalnummer)/i;
+const NOTE = /^(source|quelle|fuente|fonte|źródło|bron|note|nota|anmerkung|hinweis|remarque|stand|as of|\*|\(|http|©)|^.{60}/i;
 const SUMS = /^(grand )?(total|sum|all|overall|gesamt|summe|insgesamt|ensemble|suma|soma)/i;
 
 // Whether a table says itself what its columns are.
@@ -30,6 +33,15 @@ export const isKnown = (columns) => {
 export function hasHeader([first, ...others]) {
   if (first.length < 2 || !others.length || first.some((cell) => looksNumeric(cell)) || first.filter((cell) => cell !== "").length < 2) return false;
   return first.some((_, i) => others.some((line) => looksNumeric(line[i] ?? "")));
+}
+
+// The lines from the header on: titles above it fill one cell, or less than half as many as the fullest line.
+export function withoutTitles(lines) {
+  const filled = lines.map((line) => line.filter((cell) => cell !== "").length);
+  const most = Math.max(...filled);
+  const inTitles = most > 1 ? Math.max(1, Math.floor((most - 1) / 2)) : 0;
+  const below = lines.slice(Math.max(0, filled.findIndex((number) => number > inTitles)));
+  return isKnown(below[0]) || hasHeader(below) ? below : lines;
 }
 
 // Columns without a name get one; what is blank is left out.
@@ -52,10 +64,30 @@ export function headless({ columns, rows, ...table }) {
   return { ...table, columns: names, rows: [columns.map((name, i) => (name === names[i] ? "" : name)), ...rows] };
 }
 
+// What the columns are, and how many rows at the end are no strata: totals, and notes below them.
 export function guess({ columns, rows }) {
+  const notes = countNotes(rows);
+  const above = rows.slice(0, rows.length - notes);
+  const strata = above.slice(0, -1);
+  const roles = strata.length > 1 ? guessRoles(columns, strata) : null;
+  if (roles && lastIsTotal(above, roles)) return { ...roles, leftOut: notes + 1 };
+  const sure = notes > 0 && rows.slice(-notes).every((row) => NOTE.test(textOf(row)));
+  return { ...guessRoles(columns, sure ? above : rows), leftOut: sure ? notes : 0 };
+}
+
+const textOf = (row) => (row.find((cell) => cell.trim() !== "") ?? "").trim();
+
+// Rows at the end in which a single cell holds text.
+function countNotes(rows) {
+  const isNote = (row) => row.length > 1 && row.filter((cell) => cell.trim() !== "").length === 1 && !looksNumeric(textOf(row));
+  const last = rows.findLastIndex((row) => !isNote(row));
+  return last < 1 ? 0 : rows.length - 1 - last;
+}
+
+function guessRoles(columns, rows) {
   const cellsOf = columns.map((_, i) => rows.map((row) => row[i].trim()));
-  const numeric = cellsOf.map((cells) => cells.some((cell) => cell !== "") && cells.every((cell) => cell === "" || looksNumeric(cell)));
-  const unique = (cells) => cells.every((cell) => cell !== "") && new Set(cells).size === cells.length;
+  const filledOf = cellsOf.map((cells) => cells.filter((cell) => cell !== ""));
+  const numeric = filledOf.map((cells) => cells.length > 0 && cells.every(looksNumeric));
   const taken = new Set();
   const find = (fits) => {
     const at = columns.findIndex((name, i) => !taken.has(i) && fits(name, i));
@@ -63,24 +95,47 @@ export function guess({ columns, rows }) {
     return at < 0 ? NONE : String(at);
   };
   const hinted = (key) => (name) => HINTS[key].test(name);
-  const texts = columns.map((_, i) => i).filter((i) => !numeric[i]);
-  const whole = (i) => numeric[i] && plainNumbers(cellsOf[i], "size").every((cell) => /^\d+$/.test(cell)) && plainNumbers(cellsOf[i], "size").some((cell) => Number(cell) > 1);
-  let stratum = find((name, i) => !numeric[i] && hinted("stratum")(name) && unique(cellsOf[i])) || find((_, i) => !numeric[i] && unique(cellsOf[i]));
-  if (!stratum && texts.length > 1 && unique(rows.map((row) => texts.map((i) => row[i]).join("\n")))) stratum = TOGETHER;
-  stratum ||= find((name, i) => !numeric[i] && hinted("stratum")(name)) || find((_, i) => !numeric[i]) || find(hinted("stratum"));
+  const stratum = guessStratum(columns, cellsOf, numeric, find);
   const number = (key) => find((name, i) => numeric[i] && hinted(key)(name));
-  const rate = number("response_rate");
-  const cost = number("cost");
-  const size = find((name, i) => whole(i) && hinted("size")(name)) || find((_, i) => whole(i));
-  const repeated = stratum !== TOGETHER && stratum !== NONE && !unique(cellsOf[stratum]);
-  const shares = () => find((_, i) => numeric[i] && cellsOf[i].every((cell) => cell === "" || cell.endsWith("%")));
+  const [rate, cost] = [number("response_rate"), number("cost")];
+  const counts = (name, i) => numeric[i] && countsPeople(name, filledOf[i]);
+  const hintedSize = find((name, i) => counts(name, i) && hinted("size")(name));
+  const group = hintedSize === NONE ? groupOfPeople(columns, cellsOf, filledOf, numeric) : NONE;
+  const repeated = stratum !== TOGETHER && stratum !== NONE && !isUnique(cellsOf[stratum]);
+  const isList = repeated || group !== NONE;
+  const size = isList ? PEOPLE_ARE_ROWS : hintedSize || find(counts);
+  const shares = () => find((_, i) => numeric[i] && filledOf[i].every((cell) => cell.endsWith("%")));
   const [hint, spread] = ["proportion", "sd", "variance"].map((key) => [key, number(key)]).find(([, at]) => at) ?? ["proportion", shares()];
   const kind = hint === "proportion" && spread !== NONE && plainNumbers(cellsOf[spread], "proportion").some((cell) => Number(cell) > 1) ? "percent" : hint;
-  return {
-    stratum, size: repeated ? PEOPLE_ARE_ROWS : size, spread, kind, cost, response_rate: rate,
-    answers: guessAnswers(kind, spread === NONE ? [] : plainNumbers(cellsOf[spread], kind)),
-    withoutLast: size !== NONE && !repeated && lastIsTotal(rows, stratum, cellsOf[size]),
-  };
+  const answers = guessAnswers(kind, spread === NONE ? [] : plainNumbers(cellsOf[spread], kind));
+  return { stratum: group === NONE ? stratum : group, size, spread, kind, cost, response_rate: rate, answers };
+}
+
+const isUnique = (cells) => cells.every((cell) => cell !== "") && new Set(cells).size === cells.length;
+
+function guessStratum(columns, cellsOf, numeric, find) {
+  const named = (name) => HINTS.stratum.test(name);
+  const texts = columns.map((_, i) => i).filter((i) => !numeric[i]);
+  const alone = find((name, i) => !numeric[i] && named(name) && isUnique(cellsOf[i])) || find((_, i) => !numeric[i] && isUnique(cellsOf[i]));
+  if (alone) return alone;
+  if (texts.length > 1 && isUnique(cellsOf[0].map((_, row) => texts.map((i) => cellsOf[i][row]).join("\n")))) return TOGETHER;
+  return find((name, i) => !numeric[i] && named(name)) || find((_, i) => !numeric[i]) || find(named);
+}
+
+// Whether a column may say how many people there are: whole numbers that neither number the rows nor describe a person.
+function countsPeople(name, filled) {
+  const numbers = plainNumbers(filled, "size");
+  const isNumbering = numbers.length > 2 && numbers.every((cell, i) => Number(cell) === i + 1);
+  return !isNumbering && !OF_ONE_PERSON.test(name) && numbers.every((cell) => /^\d+$/.test(cell)) && numbers.some((cell) => Number(cell) > 1);
+}
+
+// In a list of people, each with a name or number of their own, the column that groups them: a text which repeats, beside numbers of one person alone.
+function groupOfPeople(columns, cellsOf, filledOf, numeric) {
+  if (!columns.some((name, i) => numeric[i] && OF_ONE_PERSON.test(name)) || columns.some((name, i) => numeric[i] && countsPeople(name, filledOf[i]))) return NONE;
+  const repeats = (i) => !numeric[i] && new Set(cellsOf[i]).size <= cellsOf[i].length / 2;
+  const groups = columns.map((_, i) => i).filter(repeats);
+  const best = groups.find((i) => HINTS.stratum.test(columns[i])) ?? groups[0];
+  return best === undefined ? NONE : String(best);
 }
 
 // The narrowest usual range in which answers can differ so much.
@@ -92,19 +147,19 @@ export function guessAnswers(kind, cells) {
 }
 
 // Its people are those of all rows above, and something else says so in whatever language: its name, gaps, or that they are many.
-function lastIsTotal(rows, stratum, cells) {
-  if (rows.length < 3) return false;
+function lastIsTotal(rows, { stratum, size }) {
+  if (size === NONE || size === PEOPLE_ARE_ROWS) return false;
   const others = rows.slice(0, -1);
   const named = rows.at(-1).some((cell) => SUMS.test(cell.trim()));
   const gaps = rows.at(-1).some((cell, i) => cell.trim() === "" && others.every((row) => row[i].trim() !== ""));
-  const numbers = plainNumbers(cells, "size").map(Number);
+  const numbers = plainNumbers(rows.map((row) => row[size]), "size").map(Number);
   const adds = numbers.slice(0, -1).reduce((sum, each) => sum + each, 0) === numbers.at(-1);
   return adds ? named || gaps || others.length > 3 : named && stratum === NONE;
 }
 
 // The table as the planner knows it; columns that nothing was said about keep their names.
 export function mapped({ columns, rows }, said) {
-  const used = said.withoutLast ? rows.slice(0, -1) : rows;
+  const used = rows.slice(0, rows.length - said.leftOut);
   const texts = columns.map((_, i) => i).filter((i) => !used.every((row) => row[i].trim() === "" || looksNumeric(row[i])));
   const nameOf = (row, number) =>
     said.stratum === TOGETHER ? texts.map((i) => row[i].trim()).join(", ") : said.stratum === NONE ? `stratum ${number + 1}` : row[said.stratum].trim();

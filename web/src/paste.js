@@ -1,6 +1,6 @@
 // A block from a spreadsheet, into the table.
 
-import { hasHeader, isKnown, tidied } from "./mapping.js";
+import { hasHeader, isKnown, tidied, withoutTitles } from "./mapping.js";
 import { columnName } from "./plan.js";
 
 // Lines of cells. A cell in quotation marks may hold tabs, line breaks and doubled quotation marks.
@@ -25,13 +25,13 @@ const widthOf = (lines) => Math.max(...lines.map((line) => line.findLastIndex((c
 // with headers of its own, to be asked about. A block with a header replaces the table, and so does any block that is
 // pasted over an untouched example.
 export function pasteBlock(plan, row, column, text) {
-  return pasteLines(plan, row, column, cellsOf(text));
+  return pasteLines(plan, row, column, withoutTitles(cellsOf(text)));
 }
 
 // What follows from pasting a whole table, wherever that was; its cells may be set apart as in a CSV file.
 export function pasteWhole(text) {
   const mark = text.includes("\t") ? "\t" : text.includes(";") ? ";" : ",";
-  const lines = cellsOf(text.replace(/"(?:[^"]|"")*"|[,;]/g, (found) => (found === mark ? "\t" : found)));
+  const lines = withoutTitles(cellsOf(text.replace(/"(?:[^"]|"")*"|[,;]/g, (found) => (found === mark ? "\t" : found))));
   const width = widthOf(lines);
   if (width > 3 && !hasHeader(lines) && !isKnown(lines[0])) return { table: foreign([lines[0].map((_, i) => `column ${i + 1}`), ...lines], width) };
   const empty = { columns: ["stratum", "size", "sd"].slice(0, Math.max(width, 2)), rows: [], from: { example: true } };

@@ -2,7 +2,7 @@
 
 import { CHOICES } from "./choices.js";
 import { domainsOf, domainsText, readDomains, sentDomains } from "./domains.js";
-import { count, isAmbiguous, typed } from "./format.js";
+import { count, isAmbiguous, typed, ungrouped } from "./format.js";
 import { fromQuestionnaire } from "./questions.js";
 import { plainNumbers } from "./reading.js";
 import { capital, labelOf } from "./wording.js";
@@ -21,6 +21,7 @@ export const OPTIONAL = {
 };
 export const NUMBERS = new Set(["size", ...Object.keys(SPREADS), ...Object.keys(OPTIONAL)]);
 NUMBERS.delete("sd_source");
+const OF_ONE_QUESTION = new Set([...Object.keys(SPREADS), "sd_source", "sd_epsilon", "coefficient"]);
 export const MOST_IN_ADDRESS = 200;
 
 const plain = (name) => String(OPTIONS[name].default);
@@ -66,11 +67,18 @@ export function sameStrata(one, other) {
   return names(other).every((name, i) => name === known[i]);
 }
 
-export function fromColumns(strata, options = {}) {
-  const columns = Object.keys(strata);
-  const length = Math.max(0, ...columns.map((name) => strata[name].length));
-  const rows = Array.from({ length }, (_, row) => columns.map((name) => asText(strata[name][row])));
-  return { columns, rows, options: fromOptions(options) };
+// Whether a plan may follow from another by editing: tables of other surveys have no stratum in common.
+export function sharesStrata(one, other) {
+  const names = ({ columns, rows }) => rows.map((row) => row[columns.indexOf("stratum")]);
+  const known = new Set(names(one));
+  return names(other).some((name) => known.has(name));
+}
+
+// Columns as pairs of a name and its cells: an object would put "2024" first.
+export function fromColumns(pairs, options = {}) {
+  const length = Math.max(0, ...pairs.map(([, cells]) => cells.length));
+  const rows = Array.from({ length }, (_, row) => pairs.map(([, cells]) => asText(cells[row])));
+  return { columns: pairs.map(([name]) => name), rows, options: fromOptions(options) };
 }
 
 // --- a goal that fits the strata --------------------------------------------------------------
@@ -86,7 +94,7 @@ export function withTable(plan, table, { title = null, answers = null } = {}) {
   const options = { ...plan.options, domains };
   const people = populationOf(next);
   const chosen = plan.from?.options ? plan.from.options.total !== options.total : !plan.from?.example;
-  const total = Number(options.total);
+  const total = Number(ungrouped(options.total));
   const fits = total >= table.rows.length * (chosen ? 1 : FEW) && total <= people;
   if (options.question === "total" && people >= 2 * table.rows.length && !fits) {
     options.total = String(suggestedTotal(people, table.rows.length));
@@ -109,8 +117,12 @@ function suggestedTotal(people, strata) {
   return Math.max(Math.floor(Number(rough.toPrecision(2))), strata);
 }
 
+const BETWEEN = "|"; // names of categories
+const isCategories = (answers) => answers.includes(BETWEEN);
+
 // A share of yes is about yes or no, and a spread needs a range that can have it.
 function answersFor({ columns, rows }, now) {
+  if (isCategories(now)) return now;
   if (columns.includes("proportion")) return now === "0:1" ? "binary" : now;
   const at = columns.indexOf("sd");
   const most = at < 0 ? 0 : Math.max(0, ...plainNumbers(rows.map((row) => row[at]), "sd").map(Number).filter(Number.isFinite));
@@ -143,7 +155,7 @@ function fromEarlier({ trust, questions, ...options }) {
 export function fromOptions(given) {
   const options = fromEarlier(given);
   const found = { ...DEFAULTS };
-  for (const name of NAMES) if (options[name] !== undefined && options[name] !== null) found[name] = asText(options[name]);
+  for (const name of NAMES) if (name !== "domains" && (options[name] ?? null) !== null) found[name] = asText(options[name]);
   const asked = QUESTIONS.filter((name) => options[name] !== undefined && options[name] !== null);
   if (asked.length) found.question = asked[asked.length - 1];
   if (Array.isArray(options.answers)) found.answers = options.answers.join(":");
@@ -160,10 +172,11 @@ export function toRequest(plan) {
   const strata = new Map(); // an object would lose "__proto__", and put "2024" first
   plan.columns.forEach((name, i) => {
     const cells = plan.rows.map((row) => row[i]);
+    if (plan.questions && OF_ONE_QUESTION.has(name)) return; // its spread may not fit the answers of the questions
     if (name in OPTIONAL && cells.every((cell) => cell.trim() === "")) return; // ticked, but nothing is in it yet
     strata.set(name, NUMBERS.has(name) ? plainNumbers(cells, name) : cells);
   });
-  for (const [name, value, column, what] of NEEDS)
+  for (const [name, value, column, what] of plan.questions ? NEEDS.filter(([name]) => name === "question") : NEEDS)
     if (plan.options[name] === value && !strata.has(column))
       throw { field: value === "budget" ? value : name, message: `${what} the column ${column}: ${plan.columns.includes(column) ? "fill it in" : "add it under “Columns” at the strata"}.` };
   if (!plan.questions) return { strata, options: toOptions(plan.options) };
@@ -191,7 +204,7 @@ function toOptions(given, questions = null) {
   if (given.mechanism !== DEFAULTS.mechanism) options.mechanism = given.mechanism;
   if (given.mechanism === "gaussian") number("delta");
   if (given.objective !== DEFAULTS.objective) options.objective = given.objective;
-  options.answers = given.answers.trim().replaceAll(" ", "");
+  options.answers = isCategories(given.answers) ? given.answers.trim() : given.answers.replaceAll(" ", "");
   if (options.answers === "") throw { field: "answers", message: "The answers must have a lower and an upper end, such as 0:1." };
   if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap");
   return sharedOptions(given, number, options);
@@ -207,13 +220,14 @@ function sharedOptions(given, number, options) {
   return options;
 }
 
-function readNumber(name, text) {
+function readNumber(name, given) {
+  const text = isWhole(name) ? ungrouped(given) : given;
   const value = typed(text);
   const refuse = (what) => {
-    throw { field: name, message: `${capital(labelOf(name))} must be ${what}, got ${JSON.stringify(text)}.` };
+    throw { field: name, message: `${capital(labelOf(name))} must be ${what}, got ${JSON.stringify(given)}.` };
   };
   if (isAmbiguous(text) || (isWhole(name) && /\d[.,\s]/.test(text.trim())))
-    refuse(isWhole(name) ? "a whole number without commas, points or spaces" : "a number with a decimal point and without thousands separators");
+    refuse(isWhole(name) ? "a whole number, such as 1500 or 1,500" : "a number with a decimal point and without thousands separators");
   if (Number.isNaN(value)) refuse("a number");
   if (isWhole(name) && !Number.isInteger(value)) refuse("a whole number");
   if (isWhole(name) && value > Number.MAX_SAFE_INTEGER) refuse(`at most ${count(Number.MAX_SAFE_INTEGER)}`);
@@ -328,7 +342,7 @@ function refuseUncontrolled(data) {
   const other = Object.entries(WITHOUT_CONTROL).find(([name, plain]) => (data.inputs[name] ?? plain) !== plain);
   const asked = QUESTIONS.filter((name) => (data.inputs[name] ?? null) !== null);
   const grouped = Object.values(data.inputs.domains ?? {}).some((target) => target !== null && typeof target === "object");
-  const what = grouped ? "targets for single groups" : other ? other[0] : data.inputs.answers?.categories ? "categories" : data.inputs.spreads ? "known spreads of the answers to its questions" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
+  const what = grouped ? "targets for single groups" : other ? other[0] : data.inputs.spreads ? "known spreads of the answers to its questions" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
   if (what) throw new Refusal(`This design uses ${what}, for which the page has no control; use the command line.`);
 }
 
@@ -338,13 +352,13 @@ function readDocument(data) {
   const made = new Set(["sample_size", "relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon", "extra", ...(inputs.questionnaire ? ["sd", "sd_source"] : [])]); // of all questions on average
   const names = Object.keys(data.strata[0]).filter((name) => !made.has(name));
   const extra = Object.keys(data.strata[0].extra ?? {});
-  const strata = Object.fromEntries([
+  const strata = [
     ...names.map((name) => [name, data.strata.map((row) => row[name])]),
     ...extra.map((name) => [name, data.strata.map((row) => row.extra[name])]),
-  ]);
+  ];
   const options = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value !== null));
   if (options.mechanism !== "gaussian") delete options.delta; // 0, which Gaussian noise could not start from
-  options.answers = [answers.lower, answers.upper, ...(answers.step === null ? [] : [answers.step])];
+  options.answers = answers.categories ? answers.categories.join(BETWEEN) : [answers.lower, answers.upper, ...(answers.step === null ? [] : [answers.step])];
   if (!inputs.questionnaire) {
     const plan = fromColumns(strata, options);
     return checkPlan(plan, plan.options);

@@ -1,12 +1,13 @@
 // Several questions in one survey: a table of them, and the forms and precision that follow.
 
 import { html } from "htm/preact";
-import { ask, send } from "./api.js";
+import { useEffect } from "preact/hooks";
+import { ask } from "./api.js";
 import { mayHaveTargets } from "./domains.js";
 import { count, percent, significant } from "./format.js";
 import { toRequest } from "./plan.js";
 import { choose } from "./protection.js";
-import { EMPTY, inWords, KINDS, shownColumns, titleOf, withUsualColumns } from "./questions.js";
+import { EMPTY, inWords, KINDS, readQuestions, shownColumns, titleOf, withUsualColumns } from "./questions.js";
 import { FileButton, Problems } from "./table.js";
 
 const NEEDS = { categories: ["category"], lower: ["scale", "number"], upper: ["scale", "number"], step: ["scale"], blank: ["yes_no", "category"] };
@@ -14,17 +15,15 @@ const suits = (column, kind) => NEEDS[column]?.includes(kind) ?? true;
 const CHOICES = { kind: KINDS, blank: { "": "yes", no: "no" }, everyone: { "": "no", yes: "yes" } }; // an empty cell means the first
 const isWide = (name) => ["question", "categories"].includes(name) || /^(text|labels)/.test(name);
 
-export function Questionnaire({ plan, result, cells, onChange, onProblem }) {
+export function Questionnaire({ plan, result, cells, sought, notice, onChange, onProblem }) {
   const { questions } = plan;
+  useEffect(() => sought && goTo(sought.row, sought.column), [sought]);
   // A questionnaire is always randomised on devices, so the office never sees raw answers.
   const put = (next, gesture = null) => onChange((current) => withQuestions(current, next), gesture);
   const add = () => put(addQuestion(questions ?? EMPTY));
   const open = async (file) => {
     try {
-      const answer = await send(`/api/questions?name=${encodeURIComponent(file.name.toWellFormed())}`, { bytes: file });
-      const { columns, questionnaire } = await answer.json();
-      const rows = questionnaire.question.map((_, row) => columns.map((name) => questionnaire[name][row]));
-      put({ columns, rows });
+      put(await readQuestions(file));
     } catch (error) {
       onProblem(error.message);
     }
@@ -49,6 +48,7 @@ export function Questionnaire({ plan, result, cells, onChange, onProblem }) {
         <button type="button" onClick=${() => put(undefined)}>Back to a single question</button>`}
       </div>
     </div>
+    ${notice}
     ${questions && html`<${Table} questions=${questions} wrong=${cells.map((cell) => ({ ...cell, message: inWords(cell.message) }))} onPut=${put} />`}
     ${questions && result?.forms.length > 0 && html`<${Results} result=${result} />`}
   </section>`;
@@ -67,13 +67,15 @@ async function openPreview(plan) {
   }
 }
 
-function withQuestions(plan, questions) {
+export function withQuestions(plan, questions) {
   if (!questions) return { ...plan, questions: undefined };
   const { release, device_epsilon: devices, question } = plan.options;
   const shown = release === "microdata" || (release === "sums" && devices.trim() !== "");
   const options = shown ? plan.options : { ...choose("office", plan.options), release: "sums" };
   return { ...plan, questions, options: mayHaveTargets(question) ? { ...options, question: "total" } : options };
 }
+
+const goTo = (row, name) => document.querySelector(`[data-question="${row}"][data-field="${CSS.escape(name)}"]`)?.focus();
 
 function addQuestion({ columns, rows }) {
   const names = new Set(rows.map((row) => row[columns.indexOf("question")]));
@@ -93,9 +95,8 @@ function Table({ questions, wrong, onPut }) {
     onPut({ columns, rows: rows.map((cells, i) => (i === row ? cells.map(changed) : cells)) }, gesture);
   };
   const remove = (row) => onPut(rows.length > 1 ? { columns, rows: rows.filter((_, i) => i !== row) } : undefined);
-  const jump = (row, name) => document.querySelector(`[data-question="${row}"][data-field="${CSS.escape(name)}"]`)?.focus();
   const named = ({ row, column }) => `${rows[row]?.[columns.indexOf("question")] || `question ${row + 1}`}, ${titleOf(column).split(",")[0]}`;
-  return html`${wrong.length > 0 && html`<${Problems} cells=${wrong} titleOf=${named} onJump=${jump} />`}
+  return html`${wrong.length > 0 && html`<${Problems} cells=${wrong} titleOf=${named} onJump=${goTo} />`}
   <div class="scroll" tabindex="0" role="region" aria-label="The questions"><table class="edit">
     <thead><tr>${shown.map((name) => html`<th scope="col">${titleOf(name)}</th>`)}<th scope="col"><span class="hidden">Remove</span></th></tr></thead>
     <tbody>${rows.map((cells, row) => {

@@ -1,5 +1,7 @@
 // A table of questions: its columns as in a questionnaire file, and what they are called here.
 
+import { send } from "./api.js";
+
 export const KINDS = { yes_no: "yes or no", category: "category", scale: "scale", number: "number" };
 const ALWAYS = {
   question: "Question",
@@ -20,6 +22,13 @@ const SOMETIMES = {
   text: "As respondents read it",
   labels: "Answers as they read them, between |",
 };
+
+// The questions of an XLSForm or of a table of questions.
+export async function readQuestions(file) {
+  const answer = await send(`/api/questions?name=${encodeURIComponent(file.name.toWellFormed())}`, { bytes: file });
+  const { columns, questionnaire } = await answer.json();
+  return { columns, rows: questionnaire.question.map((_, row) => columns.map((name) => questionnaire[name][row])) };
+}
 
 // A text may have a language: text::de
 export function titleOf(column) {

@@ -19,7 +19,7 @@ const UNITS = { __proto__: null, size: "people", cost: "each", min: "people", ma
 const unitOf = (name, { questions }) => (questions && name in plans.SPREADS ? "not used with a questionnaire" : UNITS[name]);
 const SD_SOURCES = ["", "public", "prior", "bound", "private_pilot", "confidential"];
 
-export function StrataTable({ plan, result, stale, opened, cells, examples, over, onChange, onExample, onFile, onPaste }) {
+export function StrataTable({ plan, result, stale, opened, cells, sought, examples, over, notice, onChange, onExample, onFile, onPaste }) {
   const [page, setPage] = useState(0);
   useEffect(() => setPage(0), [opened]);
   const pages = Math.max(1, Math.ceil(plan.rows.length / PAGE));
@@ -29,6 +29,7 @@ export function StrataTable({ plan, result, stale, opened, cells, examples, over
     setPage(Math.floor(row / PAGE));
     focusWhenThere(row, column);
   };
+  useEffect(() => sought && jump(sought.row, sought.column), [sought]);
   const add = () => {
     onChange(plans.addRow(plan), null);
     jump(plan.rows.length, "stratum");
@@ -48,6 +49,7 @@ export function StrataTable({ plan, result, stale, opened, cells, examples, over
           <${Columns} plan=${plan} onChange=${onChange} />
         </div>
       </div>
+      ${notice}
       ${over && html`<p class="drop-here">Drop the file to replace the table.</p>`}
       ${cells.length > 0 && html`<${Problems} cells=${cells} titleOf=${(cell) => `${plan.rows[cell.row]?.[plan.columns.indexOf("stratum")] || `row ${cell.row + 1}`}, ${cell.column}`} onJump=${jump} />`}
       <div class="scroll" tabindex="0" role="region" aria-label="Table of strata">

@@ -26,7 +26,10 @@ const LETTER = 7; // pixels
 export const BREAK = "␤"; // of lines in titles; Vega cannot read a real one where it makes tooltips of them
 const SMALL_LETTER = 6.5; // on the average of a line
 const KEY = 28; // pixels of a legend's symbol and the space around it
+const EDGE = 8; // pixels at the right
 const LOW = 360; // what is higher has a line for each stratum
+
+export const isTall = ({ height }) => !(typeof height === "number" && height <= LOW);
 
 export function themed(spec, { width, height, dark }) {
   const { room, limit } = roomFor(spec, width);
@@ -41,6 +44,7 @@ export function themed(spec, { width, height, dark }) {
     tickColor: ink.line,
     gridColor: ink.grid,
     titleFontWeight: "normal",
+    labelSeparation: 6, // pixels; figures that touch read as one
     labelLimit: limit,
   };
   const legend = {
@@ -55,9 +59,9 @@ export function themed(spec, { width, height, dark }) {
   return {
     ...rest,
     width: Math.max(width, 200),
-    height: height && typeof rest.height === "number" && rest.height <= LOW ? height : rest.height,
+    height: height && !isTall(rest) ? height : rest.height,
     autosize: { type: "fit-x", contains: "padding" },
-    padding: { left: 2, right: 8, top: 4, bottom: 4 },
+    padding: { left: 2, right: Math.max(EDGE, roomAfter(spec, room)), top: 4, bottom: 4 },
     background: "transparent",
     config: { ...rest.config, lineBreak: BREAK, background: "transparent", font: "system-ui, sans-serif", axis, legend },
   };
@@ -71,6 +75,19 @@ function roomFor(spec, width) {
   const limit = Math.round(Math.min(200, 0.38 * width));
   const names = encodingsOf(spec).flatMap(([{ y }, rows]) => (y?.type === "nominal" ? rows.map((row) => row[y.field]) : []));
   return { limit, room: width - (names.length ? Math.min(LETTER * longest(names), limit) : 40) - 20 };
+}
+
+// What labels at the ends of bars need beyond the drawing: a label of w pixels at the share f of its width begins there,
+// so that f (room - r) + w <= room holds for the space r.
+function roomAfter(spec, room) {
+  const labels = (spec.layer ?? []).filter(({ mark, encoding }) => mark.type === "text" && mark.align === "left" && encoding.x?.scale?.domain);
+  const needs = labels.flatMap(({ mark, encoding: { x, text }, data }) =>
+    data.values.map((row) => {
+      const share = row[x.field] / x.scale.domain[1];
+      return room - (room - (mark.dx ?? 0) - LETTER * String(row[text.field]).length) / share;
+    }),
+  );
+  return Math.ceil(Math.max(0, ...needs.filter(Number.isFinite)));
 }
 
 function longestKey(spec) {

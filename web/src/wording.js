@@ -42,6 +42,7 @@ export function worded(parts) {
 
 function mentioned({ option, value }, again) {
   if (value === null) return labelOf(option);
+  if (option === "answers" && /^'?binary'?$/.test(value)) return "yes-or-no answers (binary)";
   const shown = valueOf(option, value);
   if (again) return shown;
   return option in CHOICES ? `${labelOf(option)} ${shown}` : `${labelOf(option)} (${shown})`;

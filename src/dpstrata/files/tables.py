@@ -373,16 +373,18 @@ def _read_text(path: File, name: str, error: type[MistakesError], *, about_peopl
         raise InputError(f"{name} must be UTF-8 text; in Excel save it as 'CSV UTF-8'.", where=name) from None
     if "\0" in text:
         raise InputError(f"{name} must be UTF-8 text, got a binary file.", where=name)
+    reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
     try:
-        reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
         rows, lines = [], []
         for row in reader:
             if any(cell.strip() for cell in row):
                 rows.append(list(map(unmarked, row)))
                 lines.append(reader.line_num)
     except csv.Error as problem:
+        is_long = "field limit" in str(problem)
+        told = f"a cell has more than {csv.field_size_limit():,} characters" if is_long else problem
         raise InputError(
-            f"{name} is not a readable CSV file: line {reader.line_num}: {problem}.", where=name
+            f"{name} is not a readable CSV file: line {reader.line_num}: {told}.", where=name
         ) from None
     return _table_of_rows(name, rows, lambda row: f"line {lines[row]}", error, about_people=about_people)
 
@@ -391,11 +393,25 @@ def _delimiter(text: str) -> str:
     """Find the sign between cells in the first line that has several: titles above the header have one."""
     lines = [line for line in text.splitlines() if line.strip()]
     for line in lines:
-        cells = {each: next(csv.reader([line], delimiter=each), []) for each in ",;\t"}
+        cells = {each: _cells(line, each) for each in ",;\t"}
         delimiter = max(cells, key=lambda each: len(cells[each]))
         if sum(bool(cell.strip()) for cell in cells[delimiter]) > 1:
             return delimiter
     return max(",;\t", key=lines[0].count) if lines else ","
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    """Split a line; one that cannot be read, such as a cell of more than 131,072 characters, has no cells.
+
+    Examples
+    --------
+    >>> _cells("a;b", ";"), _cells("x" * 200_000, ",")
+    (['a', 'b'], [])
+    """
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
 
 
 def lines_above_header(path: Path) -> tuple[int, str]:
@@ -404,7 +420,7 @@ def lines_above_header(path: Path) -> tuple[int, str]:
         lines = list(itertools.islice(file, _MOST_TITLES))
     filled = [number for number, line in enumerate(lines) if line.strip()]
     delimiter = _delimiter("".join(lines))
-    rows = [next(csv.reader([lines[number]], delimiter=delimiter), []) for number in filled]
+    rows = [_cells(lines[number], delimiter) for number in filled]
     above = filled[_header_row(rows)] if rows else 0
     return above, lines[above] if lines else ""
 

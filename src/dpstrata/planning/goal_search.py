@@ -279,12 +279,15 @@ class _Totals:
 
     def _out_of_reach(self, where: str, target: float, best: float, total: int) -> InfeasibleError:
         name = next((name for name in TARGETS if getattr(self.inputs, name) is not None), None)
-        asked = f"the target of {where}" if where else option(name) if name else "target"
+        is_direct = name == "target_se" and not where
+        value = self.inputs.target_se if is_direct else None
+        asked = f"the target of {where}" if where else option(name, value) if name else "target"
         planned = "that can be planned" if self._problem.terms.random_answers else "possible"
         needed, reached = told_apart(math.sqrt(target), math.sqrt(best))
+        missed = "is out of reach:" if is_direct else f"requires a standard error of {needed}, but"
         return InfeasibleError(
-            f"{asked} requires a standard error of {needed}, but the best {planned} "
-            f"under this privacy is {reached}, with {self.strata.counted(total)}.",
+            f"{asked} {missed} the best {planned} under this privacy is {reached}, "
+            f"with {self.strata.counted(total)}.",
             misses=(True, best / target),
             nearest=None
             if where or name is None

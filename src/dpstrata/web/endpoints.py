@@ -82,7 +82,11 @@ class Offer(BaseModel):
 
     options: dict[str, str | float | None] = Field(description="What to ask for instead; the rest stays.")
     mechanism: str
+    saves: Literal["total", "cost"] | None = Field(
+        description="What the goal asks for little of; null where the offer is more precise."
+    )
     total: int
+    cost: float | None
     variance: float
     standard_error: float | None
     raw_answers: bool = Field(description="Whether the office would see raw answers.")
@@ -141,6 +145,7 @@ class TableReply(BaseModel):
     """A table as it stands, every cell as text."""
 
     name: str
+    is_form: bool = Field(description="Whether it is an XLSForm, to be read as a questionnaire.")
     rows: int
     columns: list[str] = Field(
         description="Names in order, which readers of JSON may lose where one is a number, such as 2024."

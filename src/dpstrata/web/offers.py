@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from dpstrata.designs.choice import BEST
 from dpstrata.designs.record import Design
@@ -54,10 +54,17 @@ def _alternatives(plan: Design) -> Iterator[tuple[Inputs, dict[str, Any]]]:
 
 def _gain(plan: Design, better: Design) -> float:
     """Return what is left of the people, where the goal asks for few, or of the standard error."""
-    if plan.inputs.asks_for_least:
-        costs = (plan.cost, better.cost) if plan.compares_costs else (plan.total, better.total)
-        return float(costs[1] or 0) / float(costs[0] or 1)
+    saved = _saved(plan)
+    if saved is not None:
+        return float(getattr(better, saved) or 0) / float(getattr(plan, saved) or 1)
     return float((better.variance / plan.variance) ** 0.5) if plan.variance > 0 else 1.0
+
+
+def _saved(plan: Design) -> Literal["total", "cost"] | None:
+    """Return what a goal asks for little of; none where it asks for precision."""
+    if not plan.inputs.asks_for_least:
+        return None
+    return "cost" if plan.compares_costs else "total"
 
 
 def _offer(better: Design, options: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +72,9 @@ def _offer(better: Design, options: dict[str, Any]) -> dict[str, Any]:
     return {
         "options": options,
         "mechanism": better.mechanism.title,
+        "saves": _saved(better),
         "total": better.total,
+        "cost": better.cost,
         "variance": better.variance,
         "standard_error": better.standard_error,
         "raw_answers": inputs.release != "microdata" and inputs.device_epsilon is None,

@@ -18,10 +18,11 @@ _ERRORS = {
     "404": "Nothing has that name.",
     "405": "The address does not accept this method.",
     "408": "The body took too long to arrive.",
-    "413": "The request is too large.",
+    "413": "The request is too large, or took too long.",
     "415": "The body has the wrong content type.",
     "422": "The request is understood but cannot be met; the sentence says why, the cells say where.",
-    "503": "The server is busy, or the request took too long.",
+    "500": "The server failed; the same request may fail again.",
+    "503": "The server is busy; the same request may succeed in a moment.",
 }
 
 

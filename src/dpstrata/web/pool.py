@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -11,6 +12,12 @@ from contextlib import suppress
 from dpstrata.web.limits import Limits
 from dpstrata.web.replies import RefusedError, Reply
 from dpstrata.web.worker import LENGTHS, pack
+
+# Workers share the processors. Threads of linear algebra that wait for one another while others work made a
+# design of 100 questions ten times as slow.
+_ONE_THREAD = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
 
 
 class ClientGoneError(Exception):
@@ -39,6 +46,7 @@ class Worker:
                 "dpstrata.web.worker",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                env={**os.environ, **_ONE_THREAD},
                 start_new_session=True,  # Ctrl-C is for the server, which then ends its workers
             )
         return self._process
@@ -133,13 +141,13 @@ class Pool:
             return reply
         except TimeoutError:
             raise RefusedError(
-                503,
-                f"the request took longer than {self._limits.work_seconds:g} seconds and was stopped; "
-                "use the library or the command line for it.",
+                413,
+                f"the request took longer than {self._limits.work_seconds:g} seconds and was stopped; fewer "
+                "questions or strata take less time, and Python and the command line have no such limit.",
             ) from None
         except (asyncio.IncompleteReadError, ConnectionError):
             raise RefusedError(
-                503, "the request ended the process that worked on it; it may need too much memory."
+                500, "the request ended the process that worked on it; it may need too much memory."
             ) from None
         finally:
             if replaced:

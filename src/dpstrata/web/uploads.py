@@ -8,12 +8,13 @@ from typing import Any
 
 from dpstrata.files.sent import SentFile, source_of
 from dpstrata.files.tables import EXCEL_ENDINGS, read_table, text_of
+from dpstrata.survey.questionnaires.questionnaire import is_xlsform
 from dpstrata.web.limits import LIMITS
 from dpstrata.web.replies import RefusedError
 
 
 def read_upload(name: str, content: bytes) -> dict[str, Any]:
-    r"""Read a table file into columns of cells as text.
+    r"""Read a table file into columns of cells as text; an XLSForm, which has no strata, is only recognised.
 
     Parameters
     ----------
@@ -35,6 +36,8 @@ def read_upload(name: str, content: bytes) -> dict[str, Any]:
     {'stratum': ['A'], 'size': ['10']}
     """
     file = sent_file(name, content)
+    if is_xlsform(file):
+        return {"name": file.name, "is_form": True, "rows": 0, "columns": [], "strata": {}}
     columns = read_table(file).columns
     rows = max(map(len, columns.values()), default=0)
     if rows > LIMITS.rows or len(columns) > LIMITS.columns:
@@ -42,7 +45,7 @@ def read_upload(name: str, content: bytes) -> dict[str, Any]:
     cells = {column: [text_of(cell) for cell in each] for column, each in columns.items()}
     if any(len(cell) > LIMITS.text for each in cells.values() for cell in each):
         raise RefusedError(413, f"a cell may have {LIMITS.text:,} characters, got one with more.")
-    return {"name": file.name, "rows": rows, "columns": list(cells), "strata": cells}
+    return {"name": file.name, "is_form": False, "rows": rows, "columns": list(cells), "strata": cells}
 
 
 def sent_file(name: str, content: bytes) -> SentFile:

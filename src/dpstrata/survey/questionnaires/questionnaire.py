@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from dpstrata.errors import QuestionnaireError
+from dpstrata.errors import DpstrataError, QuestionnaireError
 from dpstrata.survey.questionnaires.kinds.base import is_plain
 from dpstrata.survey.questionnaires.question import FIELDS, Question
 from dpstrata.survey.questionnaires.question_checks import find_among
@@ -207,16 +207,25 @@ class Questionnaire(Sequence[Question]):
 
 def read_questionnaire(file: File, *, sheet: str | None = None) -> Questionnaire:
     """Read a table of questions or an XLSForm, from a path or from the bytes of a file that was sent."""
+    from dpstrata.files.tables import read_table
+
+    if sheet is None and is_xlsform(file):
+        return _from_xlsform(file)
+    return questionnaire_from_table(read_table(file, sheet=sheet, error=QuestionnaireError))
+
+
+def is_xlsform(file: File) -> bool:
+    """Whether the sheets of a file are those of an XLSForm."""
     from dpstrata.files.tables import read_table, sheet_names
 
-    sheets = set(sheet_names(file)) if sheet is None else set()
-    if {"survey", "choices"} <= sheets:
-        return _from_xlsform(file)
-    if "survey" in sheets:  # one without choices has columns of its own
+    sheets = set(sheet_names(file))
+    if "survey" not in sheets or "choices" in sheets:
+        return "survey" in sheets
+    try:  # one without choices has columns of its own
         header = read_table(file, sheet="survey", error=QuestionnaireError).columns
-        if {"type", "name"} <= {name.strip().casefold() for name in header}:
-            return _from_xlsform(file)
-    return questionnaire_from_table(read_table(file, sheet=sheet, error=QuestionnaireError))
+    except DpstrataError:
+        return False  # another table, beside the one that is meant
+    return {"type", "name"} <= {name.strip().casefold() for name in header}
 
 
 def questionnaire_from_table(table: Table) -> Questionnaire:
