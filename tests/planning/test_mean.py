@@ -149,7 +149,7 @@ def test_goals(domains):
     assert fewer.standard_error > 0.004
     priced = dps.Strata(PAPER.sizes, PAPER.sds, costs=[2.0] * 4, extra=PAPER.extra)
     assert dps.design(priced, budget=401, **options).total == 200
-    with pytest.raises(dps.InfeasibleError, match="target_se=.* is out of reach"):
+    with pytest.raises(dps.InfeasibleError, match=r"target_se=.* is out of reach"):
         dps.design(PAPER, target_se=1e-9, **options)
 
 
