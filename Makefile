@@ -35,8 +35,8 @@ test: $(DOCS_STAMP) ## Install everything, check the code and run the tests
 	@$(MAKE) --no-print-directory -j 2 check tests # side by side: tests often wait
 
 tests: $(DOCS_STAMP)
-	@# with bytecode, or every command that a test starts would compile dpstrata again
-	PYTHONDONTWRITEBYTECODE= scripts/in_memory.sh $(BIN)/python -m pytest -n 4 --dist worksteal
+	@# with bytecode, or every command that a test starts would compile dpstrata again; threads of BLAS would wait for each other
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 scripts/in_memory.sh $(BIN)/python -m pytest -n 4 --dist worksteal
 
 check: $(STAMP) ## Check formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
