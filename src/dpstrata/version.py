@@ -1,3 +1,3 @@
 """The version, in the one place that the build, the documents and the command line read."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"

@@ -26,7 +26,7 @@ def test_closing_killed_at_any_moment(tmp_path):
     (tmp_path / "reports.json").write_text(json.dumps(reports))
     script = Path(__file__).parents[1] / "killing_publish.py"
     done = subprocess.run(
-        [sys.executable, script, start, "7" if STRIDE else "197", tmp_path / "reports.json", *CLOSE],
+        [sys.executable, script, start, "7" if STRIDE else "397", tmp_path / "reports.json", *CLOSE],
         capture_output=True,
         text=True,
         timeout=3000,

@@ -167,7 +167,7 @@ def test_where_no_budget_is_enough_the_limit_is_named():
     with pytest.raises(dps.InfeasibleError, match=r"sampling alone takes [\d,]+ interviews\.$"):
         dps.solve_epsilon(STRATA, domains={"region": 0.001}, at_most=200)
     with pytest.raises(
-        dps.InfeasibleError, match=r"no device_epsilon up to 100 reaches .*: target_se requires a"
+        dps.InfeasibleError, match=r"no device_epsilon up to 100 reaches .*: target_se=0.0001 is out of reach"
     ):
         dps.solve_epsilon(STRATA, target_se=1e-4, epsilon=0.01, release="sums", solve_for="device_epsilon")
     with pytest.raises(dps.InfeasibleError, match=r"even device_epsilon=100 gives a standard error of "):

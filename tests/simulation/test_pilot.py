@@ -64,7 +64,7 @@ def test_it_agrees_with_two_waves_carried_out_from_end_to_end():
 
     errors = []
     names = np.array(first.strata.names)
-    for _ in range(1500):
+    for _ in range(700):
         values, one = wave(first)
         main = dps.main_design(first, np.repeat(names, first.sample_sizes).tolist(), np.concatenate(values))
         errors.append(weight * one + (1 - weight) * wave(main)[1] - truth)

@@ -185,8 +185,8 @@ def test_a_key_that_appears_twice_is_refused(client, content, key):
 # --- size and time ----------------------------------------------------------------------------
 
 
-def test_a_million_rows_are_refused(client):
-    many = 1_000_000
+def test_more_rows_than_it_takes_are_refused(client):
+    many = 300_000
     body = {
         "strata": {"stratum": list(range(many)), "size": [1] * many},
         "options": {"epsilon": 1, "total": many},
