@@ -62,7 +62,7 @@ def stages(tmp_path_factory):
 @pytest.mark.parametrize("step", list(STEPS))
 def test_killed_at_any_moment(stages, tmp_path, step):
     """At some lines of what writes files; no half-written file, and the rerun completes."""
-    stride = STRIDE or {"frame": "29", "privatize": "83"}.get(step, "61")
+    stride = STRIDE or {"frame": "17", "privatize": "53"}.get(step, "37")
     subprocess.run(["cp", "-a", stages / step, tmp_path / "start"], check=True)
     result = subprocess.run(
         [sys.executable, Path(__file__).parents[1] / "killing.py", tmp_path / "start", stride, *STEPS[step]],

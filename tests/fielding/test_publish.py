@@ -367,7 +367,7 @@ def test_killed_at_any_moment(tmp_path, layers, release):
     reports.write_text(json.dumps(kept))
     script = Path(__file__).parents[1] / "killing_publish.py"
     result = subprocess.run(
-        [sys.executable, script, start, STRIDE or "199", reports, *COMMAND, "sums.csv"],
+        [sys.executable, script, start, STRIDE or "131", reports, *COMMAND, "sums.csv"],
         capture_output=True,
         text=True,
         timeout=3000,

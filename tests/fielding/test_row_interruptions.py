@@ -39,7 +39,7 @@ def test_tables_killed_at_any_moment(tmp_path, devices):
     _, sent = survey(start, "publish", devices=devices)
     reports = tmp_path / "reports.json"
     reports.write_text(json.dumps(sent if devices else {}))
-    kills, with_noise = killed("killing_publish.py", start, "199", reports, *command("publish", "sums.csv"))
+    kills, with_noise = killed("killing_publish.py", start, "131", reports, *command("publish", "sums.csv"))
     assert kills >= 4
     assert with_noise >= 1
 
