@@ -103,7 +103,7 @@ def test_estimates_are_unbiased_and_intervals_cover(case):
     estimated = np.mean([result.standard_error**2 for result in results])
     assert estimated == pytest.approx(expected, rel=0.05)
     assert binom.cdf(covered, repeats, 0.945) > 1e-7
-    # those of numbers do not trust a spread of few answers, and are up to a fifth wider than they need be
+    # those of numbers are up to a fifth wider than 1.96 standard errors here
     assert binom.sf(covered - 1, repeats, 0.96 if make is fair else 0.98) > 1e-7
 
 
