@@ -61,6 +61,7 @@ class DatabaseFrame(DuckFrame):
         with self._problems():
             cursor.execute(f"SELECT {', '.join(parts)} FROM {self._quoted_table()}")
             connection.register("frame", cursor.fetch_record_batch())
+        opened.callback(connection.unregister, "frame")
 
     def _known_table(self, cursor: Any) -> str:
         """Return the name of the table, or say which tables there are."""

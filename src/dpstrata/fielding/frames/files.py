@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,34 +52,40 @@ class DuckFrame(Frame):
 
     def sift(self, sift: Sift) -> Iterator[Any]:
         """Run everyone through ``sift``, batch by batch."""
-        with self._query("SELECT {id} AS id, {stratum} AS stratum FROM frame") as result:
+        people = "SELECT {id} AS id, {stratum} AS stratum FROM frame"
+        with _database() as database, self._query(database, people) as result:
             yield from sift(result.to_arrow_reader(_BATCH))
 
     def summary(self) -> FrameSummary:
         """Count people by stratum, and what is wrong: missing strata, missing ids, people listed twice."""
-        ((people, nobody),) = self._rows(
-            "SELECT count(*) FILTER (WHERE NOT ({no_id})), count(*) FILTER (WHERE {no_id}) FROM frame"
-        )
-        repeats = find_repeats(people, self._distinct, self._listed)
-        ambiguous = 0
-        if len(self.stratum) > 1:
-            parted = " OR ".join(f"contains({_text(column)}, '{BETWEEN.strip()}')" for column in self.stratum)
-            ((ambiguous,),) = self._rows(f"SELECT count(*) FROM frame WHERE {parted}")
-        counts: list[Any] = self._rows("SELECT {stratum} AS stratum, count(*) FROM frame GROUP BY 1")
+        with _database() as database:  # starting one takes longer than most questions
+            ((people, nobody),) = self._rows(
+                database,
+                "SELECT count(*) FILTER (WHERE NOT ({no_id})), count(*) FILTER (WHERE {no_id}) FROM frame",
+            )
+            repeats = find_repeats(people, partial(self._distinct, database), partial(self._listed, database))
+            ambiguous = 0
+            if len(self.stratum) > 1:
+                mark = BETWEEN.strip()
+                parted = " OR ".join(f"contains({_text(column)}, '{mark}')" for column in self.stratum)
+                ((ambiguous,),) = self._rows(database, f"SELECT count(*) FROM frame WHERE {parted}")
+            by_stratum = "SELECT {stratum} AS stratum, count(*) FROM frame GROUP BY 1"
+            counts: list[Any] = self._rows(database, by_stratum)
         return summarize(counts, without_id=nobody, repeats=repeats, ambiguous=ambiguous)
 
-    def _distinct(self, kinds: Sequence[str]) -> int:
+    def _distinct(self, database: Any, kinds: Sequence[str]) -> int:
         """Count ids, without some kinds of differences in spelling."""
         ((number,),) = self._rows(
-            "SELECT count(DISTINCT {plain_id}) FROM frame WHERE NOT ({no_id})", spellings=kinds
+            database, "SELECT count(DISTINCT {plain_id}) FROM frame WHERE NOT ({no_id})", spellings=kinds
         )
         return int(number)
 
-    def _listed(self) -> tuple[int, int]:
+    def _listed(self, database: Any) -> tuple[int, int]:
         """Count different ids, and those that are listed more than once."""
         ((different, twice),) = self._rows(
+            database,
             "SELECT count(*), count(*) FILTER (WHERE number > 1) FROM "
-            "(SELECT count(*) AS number FROM frame WHERE NOT ({no_id}) GROUP BY {id})"
+            "(SELECT count(*) AS number FROM frame WHERE NOT ({no_id}) GROUP BY {id})",
         )
         return int(different), int(twice)
 
@@ -88,33 +95,34 @@ class DuckFrame(Frame):
             f"TRY_CAST({_text(column)} || '' AS DOUBLE)"  # as it is, readers of CSV would try it themselves
         )
         value = f"CASE WHEN isfinite({number}) THEN {number} END"
-        rows = self._rows(
+        sql = (
             f"SELECT {{stratum}} AS stratum, coalesce(stddev_samp({value}), 0), "
-            f"count(*) - count({value}) FROM frame GROUP BY 1",
-            column,
+            f"count(*) - count({value}) FROM frame GROUP BY 1"
         )
+        with _database() as database:
+            rows = self._rows(database, sql, column)
         require_numbers(column, sum(number for _, _, number in rows))
         return {name: float(sd) for name, sd, _ in rows if name is not None}
 
-    def _rows(self, sql: str, *columns: str, spellings: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        with self._query(sql, *columns, spellings=spellings) as result:
+    def _rows(
+        self, database: Any, sql: str, *columns: str, spellings: Sequence[str] = ()
+    ) -> list[tuple[Any, ...]]:
+        with self._query(database, sql, *columns, spellings=spellings) as result:
             return list(result.fetchall())
 
     @contextmanager
-    def _query(self, sql: str, *columns: str, spellings: Sequence[str] = ()) -> Iterator[Any]:
+    def _query(self, database: Any, sql: str, *columns: str, spellings: Sequence[str] = ()) -> Iterator[Any]:
         """Ask about ``frame``; ``{id}``, ``{no_id}`` and ``{stratum}`` stand for its columns.
 
         ``{plain_id}`` stands for the id without some differences in spelling; a whole number has none.
         """
-        duckdb = _duckdb()
-        with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder, ExitStack() as opened:
-            connection = duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": folder})
+        needed = (self.id, *self.stratum, *columns)
+        with ExitStack() as opened:
             try:
-                self._attach(connection, (self.id, *self.stratum, *columns), opened)
-                kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE frame").fetchall()}
-                needed = (self.id, *self.stratum, *columns)
+                self._attach(database, needed, opened)
+                kinds = {row[0]: row[1] for row in database.execute("DESCRIBE frame").fetchall()}
                 if not kinds.keys() >= set(needed):
-                    first = connection.sql(f"SELECT * FROM frame LIMIT {_FIRST_ROWS}").fetchall()
+                    first = database.sql(f"SELECT * FROM frame LIMIT {_FIRST_ROWS}").fetchall()
                     there = dict(zip(kinds, zip(*first, strict=True), strict=False))
                     require_columns(self.source, there or kinds.keys(), *needed)
                 self.require_kinds(kinds, _KINDS)
@@ -127,18 +135,17 @@ class DuckFrame(Frame):
                     "plain_id": person if whole else f"plain({person})",
                 }
                 if spellings:
-                    connection.create_function(
+                    database.create_function(
                         "plain", lambda ids: plain_ids(ids, spellings), ["VARCHAR"], "VARCHAR", type="arrow"
                     )
+                    opened.callback(database.remove_function, "plain")
                 for name, expression in names.items():
                     sql = sql.replace(f"{{{name}}}", expression)
-                yield connection.sql(sql)
-            except duckdb.Error as error:
+                yield database.sql(sql)
+            except _duckdb().Error as error:
                 raise InputError(
                     f"{self.source} cannot be read as a frame: {_reason(error)}.", where=self.source
                 ) from None
-            finally:
-                connection.close()
 
     def _stratum(self) -> str:
         texts = [_text(column) for column in self.stratum]
@@ -148,7 +155,10 @@ class DuckFrame(Frame):
 
     @abstractmethod
     def _attach(self, connection: Any, columns: Sequence[str], opened: ExitStack) -> None:
-        """Make everyone known as ``frame``, with these columns at least; close in ``opened`` what is open."""
+        """Make everyone known as ``frame``, with these columns at least; close in ``opened`` what is open.
+
+        It is done again for every question: what a database sends can be read once.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +207,9 @@ class FileFrame(DuckFrame):
         if ending in TEXT_ENDINGS:
             titles = self._titles_above_single_columns()
             options = f"all_varchar = true, header = true, skip = {titles}, quote = '\"', escape = '\"'"
-            connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_csv('{path}', {options})")
+            connection.execute(f"CREATE OR REPLACE VIEW frame AS SELECT * FROM read_csv('{path}', {options})")
         elif ending == ".parquet":
-            connection.execute(f"CREATE VIEW frame AS SELECT * FROM read_parquet('{path}')")
+            connection.execute(f"CREATE OR REPLACE VIEW frame AS SELECT * FROM read_parquet('{path}')")
         elif ending in (*EXCEL_ENDINGS, *STATISTICS_ENDINGS):
             import pyarrow
 
@@ -224,7 +234,7 @@ class FileFrame(DuckFrame):
 
     def _attach_database(self, connection: Any, path: str) -> None:
         """Make a table of a database known as ``frame``, or say which tables there are."""
-        connection.execute(f"ATTACH '{path}' AS source (READ_ONLY, TYPE duckdb)")
+        connection.execute(f"ATTACH IF NOT EXISTS '{path}' AS source (READ_ONLY, TYPE duckdb)")
         tables = [
             name
             for (name,) in connection.execute(
@@ -241,7 +251,7 @@ class FileFrame(DuckFrame):
             )
         if self.table.casefold() not in map(str.casefold, tables):
             raise InputError(f"{self.path} has no table {self.table!r}; {there}.", where=str(self.path))
-        connection.execute(f"CREATE VIEW frame AS SELECT * FROM source.{quoted(self.table)}")
+        connection.execute(f"CREATE OR REPLACE VIEW frame AS SELECT * FROM source.{quoted(self.table)}")
 
     def _titles_above_single_columns(self) -> int:
         """Count title lines; refuse a column that is needed and appears twice: DuckDB would rename one."""
@@ -295,6 +305,17 @@ def _text(column: str) -> str:
 
 def _is_empty(column: str) -> str:
     return f"coalesce({_text(column)}, '') = ''"
+
+
+@contextmanager
+def _database() -> Iterator[Any]:
+    """Open a DuckDB in memory; what does not fit there goes to a folder that is removed."""
+    with tempfile.TemporaryDirectory(prefix="dpstrata-") as folder:
+        database = _duckdb().connect(":memory:", config=_SETTINGS | {"temp_directory": folder})
+        try:
+            yield database
+        finally:
+            database.close()
 
 
 def _duckdb() -> Any:
