@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from extent import FULL
+
 expect.set_options(timeout=20_000)  # machines may be busy
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -26,6 +28,16 @@ WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
   window.violations.push(`${event.violatedDirective}: ${event.blockedURI}`));
+"""
+
+# In place of Vega, which takes a third of the time of a visit: the exports of `web/src/vega.js`, with empty canvases.
+UNDRAWN = """
+const view = {data: () => view, resize: () => view, runAsync: async () => view, tooltip: () => view, finalize() {}};
+export const makeView = (spec, {container}) => {
+  container.replaceChildren(document.createElement("canvas"));
+  return view;
+};
+export const toSvg = undefined, toPng = undefined;
 """
 
 
@@ -143,12 +155,23 @@ def find_barriers(page):
 
 
 @contextmanager
-def visiting(browser, server, **options):
-    """Visit the page in a context of its own, and check the visit at its end."""
+def visiting(browser, server, *, drawn=False, **options):
+    """Visit the page in a context of its own, and check the visit at its end.
+
+    Parameters
+    ----------
+    drawn : bool
+        Whether its charts are drawn, for tests that look at them; `make slow` draws them in all tests.
+    """
     context = browser.new_context(
         **{"viewport": {"width": 1280, "height": 900}, "accept_downloads": True, **options}
     )
     context.set_default_timeout(15_000)
+    if not (drawn or FULL):
+        context.route(
+            "**/static/part-*.js",
+            lambda route: route.fulfill(content_type="text/javascript", body=UNDRAWN),
+        )
     visit = Visit(context.new_page(), server)
     try:
         yield visit

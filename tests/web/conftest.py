@@ -60,6 +60,13 @@ def visit(browser, server):
         yield made.open()
 
 
+@pytest.fixture
+def drawn_visit(browser, server):
+    """With charts that are drawn."""
+    with visiting(browser, server, drawn=True) as made:
+        yield made.open()
+
+
 @pytest.fixture(scope="session")
 def strata():
     from importlib import resources

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -136,7 +136,7 @@ def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Questionnai
     split = {question.name for question in questionnaire if _shows_causes(question, forms)}
     for name, crossed, figures in _all_figures(plan, forms):
         for answer, parts in figures:
-            rows += [replace(row, crossed=crossed) for row in combined(plan, name, answer, parts)]
+            rows += combined(plan, name, answer, parts, crossed=crossed)
         answers = figures[0][1].answers
         if name in split:
             causes[name] = _causes(plan, [parts for _, parts in figures])

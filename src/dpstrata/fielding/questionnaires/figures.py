@@ -11,7 +11,7 @@ correction on the part that is due to sampling, and the office's noise:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -253,7 +253,9 @@ def _place(plan: Design, question: Question) -> int:
     return [each.name for each in plan.inputs.questionnaire].index(question.name)
 
 
-def combined(plan: Design, question: str, answer: str, parts: Parts) -> Iterator[QuestionEstimate]:
+def combined(
+    plan: Design, question: str, answer: str, parts: Parts, *, crossed: bool = False
+) -> Iterator[QuestionEstimate]:
     """Put strata together to what is reported: the whole, the domains and themselves."""
     stand_ins = find_stand_ins(plan, parts.answers)
     for place, groups, limits in with_limits(plan, reported(plan, stand_ins), parts.limits):
@@ -267,9 +269,14 @@ def combined(plan: Design, question: str, answer: str, parts: Parts) -> Iterator
         instead = taken_from(stand_ins, parts.answers, place.codes, place.labels)
         columns = (place.labels, parts.limits.within[1] * borrowed, *figures)
         rows = zip(*(np.asarray(each).tolist() for each in columns), strict=True)
-        for i, (label, bias, *figure) in enumerate(rows):
-            row = QuestionEstimate(question, answer, place.column, label, *figure)
-            yield replace(row, taken_from=instead.get(i, ""), largest_bias=bias)
+        for i, (label, bias, estimate, error, lower, upper, answers) in enumerate(rows):
+            yield QuestionEstimate(
+                *(question, answer, place.column, label),
+                *(estimate, error, lower, upper, answers),
+                crossed,
+                instead.get(i, ""),
+                bias,
+            )
 
 
 def causes_of(plan: Design, parts: Parts) -> Causes:
