@@ -1,5 +1,6 @@
 """Property tests see the same examples in every run of `make test`; `make slow` gives them new ones, and more."""
 
+import gc
 import os
 
 import pytest
@@ -26,3 +27,14 @@ def pytest_collection_modifyitems(config, items):
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers > 1:
         items[:] = [items[place] for place in arranged([item.nodeid for item in items], workers)]
+
+
+def pytest_collection_finish():
+    """What thousands of tests are made of stays: looking through it for garbage again and again takes time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    """Let it be freed at the end as ever."""
+    gc.unfreeze()
