@@ -8,7 +8,8 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.frames import open_frame
-from dpstrata.files.tables import columns_in_words, read_table, require_columns, require_file
+from dpstrata.files.headers import columns_in_words, require_columns
+from dpstrata.files.tables import read_table, require_file
 
 
 def test_missing_columns_are_told_with_those_that_are_there():

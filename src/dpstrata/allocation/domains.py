@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstrata.errors import InputError, option
-from dpstrata.files.tables import text_of
+from dpstrata.files.cells import text_of
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import EXPECTED, Strata

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpstrata.errors import InputError
-from dpstrata.files.tables import read_table, require_columns, text_of
+from dpstrata.files.cells import text_of
+from dpstrata.files.headers import require_columns
+from dpstrata.files.tables import read_table
 from dpstrata.words.numbers import counted
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import InputError
-from dpstrata.files.tables import Table, read_table, require_columns, text_of
+from dpstrata.files.cells import text_of
+from dpstrata.files.headers import require_columns
+from dpstrata.files.tables import Table, read_table
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.classes import BETWEEN
 from dpstrata.words.numbers import has_two_readings, read_number

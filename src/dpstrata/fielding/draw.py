@@ -16,7 +16,8 @@ from dpstrata.fielding.frames.base import Frame, stratum_column
 from dpstrata.fielding.frames.files import file_digest
 from dpstrata.fielding.keys import commitment, new_key, read_key, survey_key, write_key
 from dpstrata.fielding.sample import Sample, draw_sample, require_sizes
-from dpstrata.files.tables import read_table, text_of
+from dpstrata.files.cells import text_of
+from dpstrata.files.tables import read_table
 from dpstrata.files.writing import (
     remove_unfinished,
     require_apart,

@@ -12,7 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dpstrata.errors import CellMistake, MistakesError
-from dpstrata.files.tables import Table, columns_in_words, text_of
+from dpstrata.files.cells import text_of
+from dpstrata.files.headers import columns_in_words
+from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.words.numbers import has_two_readings
 

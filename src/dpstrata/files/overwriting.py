@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import DpstrataError, InputError, MissingExtraError
-from dpstrata.files.tables import read_table, text_of
+from dpstrata.files.cells import text_of
+from dpstrata.files.tables import read_table
 from dpstrata.files.writing import write_table
 from dpstrata.words.numbers import counted
 

@@ -7,7 +7,7 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,11 +21,13 @@ from dpstrata.errors import (
     StrataError,
     option,
 )
+from dpstrata.files.cells import text_of
 from dpstrata.files.formulas import unmarked
+from dpstrata.files.headers import NO_HEADER, looks_like_data
 from dpstrata.files.labelled import STATISTICS_ENDINGS, read_labelled
 from dpstrata.files.sent import File, SentFile, source_of
 from dpstrata.files.workbooks import Workbook
-from dpstrata.words.numbers import counted, read_number
+from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
     from narwhals import DataFrame
@@ -34,12 +36,8 @@ if TYPE_CHECKING:
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
 DATA_FRAME = "the data frame"  # what messages call one
-_MOST_LISTED = 20  # columns in a message
 _MOST_PLACES = 5  # rows in a message
 _MOST_TITLES = 50  # lines at the beginning of a large file among which its header is looked for
-_NO_HEADER = "its first row looks like data, so it may lack a header"
-_YES_NO = re.compile("yes|no|true|false", re.IGNORECASE)
-_OF_SOMEBODY = re.compile(r"^\d|\d{3}|@")  # ids, dates, addresses
 # A scheme (one letter is a drive), someone at a place (unless the path starts at a folder), a password.
 _SCHEME = r"(?!file:)[a-z][\w+.-]+:"
 _ELSEWHERE = rf"(?![/.~]|[a-z]:[/\\]).*@|.*{SECRET_OPTION}"
@@ -93,15 +91,6 @@ def _places(place: Callable[[int], str], rows: Sequence[int]) -> str:
     return f"{unit}s {', '.join(shown)} and {last}"
 
 
-def text_of(cell: Any) -> str:
-    """Read a cell as text: nothing is empty, and a number made of a name loses its '.0'."""
-    if cell is None or cell != cell:
-        return ""
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
-
-
 def require_file(path: str | File, *, spark: bool = False) -> None:
     """Refuse the address of a database, which may hold a password and is no file.
 
@@ -124,106 +113,6 @@ def require_excel(path: str | File, sheet: str | None) -> None:
     name = Path(str(path)).name
     if sheet is not None and Path(name).suffix.lower() not in EXCEL_ENDINGS:
         raise InputError(f"{option('sheet')} requires an Excel file, got {name!r}.", value=sheet)
-
-
-def require_columns(
-    source: str,
-    known: Mapping[str, Sequence[Any]] | Collection[str],
-    *names: str,
-    sheets: Sequence[str] = (),
-    about_people: bool = False,
-) -> None:
-    """Require columns of a table; a message lists those that it has, and its other sheets.
-
-    ``known`` are its columns by name, or the names alone. Where rows are about people, a message shows no
-    name that is not required: it may be an answer.
-    """
-    there = list(known)
-    below = list(known.values()) if isinstance(known, Mapping) else ()
-    for name in names:
-        if name not in there:
-            if about_people and not looks_like_data(there, below):
-                listed = f"{_counted_columns(there, name, names)}{_elsewhere(sheets)}"
-            else:
-                listed = columns_in_words(there, sheets=sheets, below=below)
-            raise InputError(f"{source} has no column {name!r}; {listed}.", where=source)
-
-
-def _counted_columns(there: Sequence[str], missing: str, names: Sequence[str]) -> str:
-    """Say what columns a table has without a name that was not asked for.
-
-    Examples
-    --------
-    >>> _counted_columns(["person", "anna", "Q1 "], "q1", ["person", "q1"])
-    'column 3 differs from it in case or space only'
-    >>> _counted_columns(["person", "anna"], "q1", ["person", "q1"])
-    "it has 'person' and 1 other column"
-    """
-    for place, name in enumerate(there, start=1):
-        if name.strip().casefold() == missing.strip().casefold():
-            return f"column {place} differs from it in case or space only"
-    found = [name for name in dict.fromkeys(names) if name in there]
-    if not found:
-        return f"it has {counted(len(there), 'other column')}, and may lack a header"
-    return f"it has {', '.join(map(repr, found))} and {counted(len(there) - len(found), 'other column')}"
-
-
-def _elsewhere(sheets: Sequence[str]) -> str:
-    return f"; other sheets: {', '.join(map(repr, sheets[:_MOST_LISTED]))}" if sheets else ""
-
-
-def columns_in_words(
-    names: Sequence[str],
-    *,
-    what: str = "it",
-    sheets: Sequence[str] = (),
-    below: Sequence[Sequence[Any]] = (),
-) -> str:
-    """List the columns of a table, unless they look like a row of answers under no header.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The columns.
-    what : str
-        What has them.
-    sheets : sequence of str
-        Other sheets of the file, which may be meant.
-    below : sequence of sequence, optional
-        The cells under each name.
-
-    Examples
-    --------
-    >>> columns_in_words(["person", "region"])
-    "it has 'person', 'region'"
-    >>> columns_in_words(["anna", "north", "1"])
-    'its first row looks like data, so it may lack a header'
-    """
-    if looks_like_data(names, below):
-        return f"{_NO_HEADER}{_elsewhere(sheets)}"
-    listed = ", ".join(map(repr, names[:_MOST_LISTED])) or "none"
-    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
-    return f"{what} has {listed}{more}{_elsewhere(sheets)}"
-
-
-def looks_like_data(names: Sequence[str], below: Sequence[Sequence[Any]] = ()) -> bool:
-    """Whether names of columns may be a row about somebody, so that no message may show them.
-
-    Such are numbers, yes and no, what begins with a digit or has three in a row, like dates and ids, and what
-    is in the same column again.
-
-    Examples
-    --------
-    >>> looks_like_data(["person", "q1"]), looks_like_data(["a00017", "north"])
-    (False, True)
-    >>> looks_like_data(["anna", "north"], [["ben", "carla"], ["south", "north"]])
-    True
-    """
-    return (
-        any(read_number(name) is not None or _YES_NO.fullmatch(name) for name in names)
-        or any(_OF_SOMEBODY.search(name) for name in names[:_MOST_LISTED])  # no others are shown
-        or any(name and name in map(text_of, cells) for name, cells in zip(names, below, strict=False))
-    )
 
 
 def read_table(
@@ -470,7 +359,7 @@ def _doubles_in_words(
     """Say which columns have the same name, unless these may be a row about somebody."""
     doubles = sorted({name for name in header if header.count(name) > 1})
     if doubles and looks_like_data(header, list(itertools.zip_longest(*rows))):
-        return [f"{_NO_HEADER}."]
+        return [f"{NO_HEADER}."]
     if not about_people:
         return [f"column {name!r} appears twice in the header." for name in doubles]
     places = [[place for place, each in enumerate(header, start=1) if each == name] for name in doubles]

@@ -25,7 +25,8 @@ from typing import Any, Literal
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.files.columns import is_missing
-from dpstrata.files.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table, require_columns
+from dpstrata.files.headers import require_columns
+from dpstrata.files.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.answers.interval import Interval

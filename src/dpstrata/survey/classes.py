@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dpstrata.errors import InputError, option
-from dpstrata.files.tables import text_of
+from dpstrata.files.cells import text_of
 from dpstrata.words.estimates import REPORTED
 
 BETWEEN = " | "

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.errors import InputError, StrataError, option
-from dpstrata.files.tables import text_of
+from dpstrata.files.cells import text_of
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.answers.base import Answers, parse_answers
 from dpstrata.survey.classes import with_reported

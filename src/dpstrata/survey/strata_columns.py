@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpstrata.errors import DpstrataWarning, StrataError
+from dpstrata.files.cells import text_of
 from dpstrata.files.columns import Columns, Finding, is_missing, require_none
-from dpstrata.files.tables import Table, text_of
+from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.strata_checks import COLUMN_OF, find_large_spreads, find_mistakes

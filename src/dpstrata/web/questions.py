@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpstrata.designs.record import Design
-from dpstrata.files.tables import text_of
+from dpstrata.files.cells import text_of
 from dpstrata.survey.questionnaires.questionnaire import read_questionnaire
 from dpstrata.web.limits import LIMITS
 from dpstrata.web.replies import RefusedError

@@ -6,8 +6,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from dpstrata.files.cells import text_of
 from dpstrata.files.sent import SentFile, source_of
-from dpstrata.files.tables import EXCEL_ENDINGS, read_table, text_of
+from dpstrata.files.tables import EXCEL_ENDINGS, read_table
 from dpstrata.survey.questionnaires.questionnaire import is_xlsform
 from dpstrata.web.limits import LIMITS
 from dpstrata.web.replies import RefusedError

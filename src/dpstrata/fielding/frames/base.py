@@ -11,7 +11,7 @@ from typing import Any
 
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.spelling import warn_of_spellings
-from dpstrata.files.tables import require_columns
+from dpstrata.files.headers import require_columns
 from dpstrata.survey.classes import BETWEEN
 from dpstrata.words.numbers import counted
 

@@ -23,15 +23,10 @@ from dpstrata.fielding.frames.base import (
     summarize,
 )
 from dpstrata.fielding.frames.spelling import find_repeats, plain_ids
+from dpstrata.files.cells import text_of
+from dpstrata.files.headers import require_columns
 from dpstrata.files.labelled import STATISTICS_ENDINGS
-from dpstrata.files.tables import (
-    EXCEL_ENDINGS,
-    TEXT_ENDINGS,
-    lines_above_header,
-    read_table,
-    require_columns,
-    text_of,
-)
+from dpstrata.files.tables import EXCEL_ENDINGS, TEXT_ENDINGS, lines_above_header, read_table
 from dpstrata.survey.classes import BETWEEN
 
 DATABASE_ENDINGS = (".duckdb", ".db", ".sqlite", ".sqlite3")  # which may be DuckDB's or SQLite's

@@ -11,7 +11,9 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.draw import FORM
 from dpstrata.fielding.questionnaires.rows import form_of
-from dpstrata.files.tables import Table, read_table, require_columns, text_of
+from dpstrata.files.cells import text_of
+from dpstrata.files.headers import require_columns
+from dpstrata.files.tables import Table, read_table
 from dpstrata.survey.questionnaires.question import Question
 
 CELL = "cell"

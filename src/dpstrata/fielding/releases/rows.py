@@ -17,7 +17,9 @@ from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation, 
 from dpstrata.fielding.questionnaires.files import CELL, RawRow, Row
 from dpstrata.fielding.questionnaires.rows import answers_of, form_of, odds_in
 from dpstrata.fielding.releases.base import Fielding
-from dpstrata.files.tables import read_table, require_columns, text_of
+from dpstrata.files.cells import text_of
+from dpstrata.files.headers import require_columns
+from dpstrata.files.tables import read_table
 from dpstrata.privacy.device import cell_of, level_of, randomized_cell
 
 if TYPE_CHECKING:

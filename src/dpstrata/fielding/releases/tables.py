@@ -21,7 +21,9 @@ from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation, 
 from dpstrata.fielding.questionnaires.files import RawRow, Row
 from dpstrata.fielding.releases.rows import RowsFielding, randomized
 from dpstrata.fielding.releases.sums import COUNT, STRATUM, require_noise_for
-from dpstrata.files.tables import read_table, require_columns, text_of
+from dpstrata.files.cells import text_of
+from dpstrata.files.headers import require_columns
+from dpstrata.files.tables import read_table
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise
 from dpstrata.words.numbers import read_number

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from dpstrata.errors import QuestionnaireError
+from dpstrata.files.cells import text_of
 from dpstrata.files.columns import Columns, Finding, is_missing, require_none
-from dpstrata.files.tables import Table, text_of
+from dpstrata.files.tables import Table
 from dpstrata.privacy.answers.base import parse_answers
 from dpstrata.survey.questionnaires.kinds.base import OR_BLANK
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR

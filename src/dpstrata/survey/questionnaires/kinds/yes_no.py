@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dpstrata.files.cells import text_of
 from dpstrata.files.columns import Finding
-from dpstrata.files.tables import text_of
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.questionnaires.kinds.base import BLANK, Given, Impossible, Known, as_numbers
 from dpstrata.survey.questionnaires.kinds.category import (

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpstrata.errors import QuestionnaireError
+from dpstrata.files.cells import text_of
 from dpstrata.files.sent import File
-from dpstrata.files.tables import Table, read_sheets, text_of
+from dpstrata.files.tables import Table, read_sheets
 from dpstrata.survey.questionnaires.question_columns import KnownColumns
 
 OWN_NUMBERS = ("dp_lower", "dp_upper", "dp_importance", "dp_target")
