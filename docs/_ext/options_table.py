@@ -9,7 +9,7 @@ from md_table import table
 from dpstrata.survey.options import OPTIONS, Group, Option, written
 
 _TITLES: dict[Group, str] = {
-    "goal": "The question",
+    "goal": "The goal",
     "privacy": "The promise and the noise",
     "survey": "The survey",
     "limits": "Limits of every stratum",

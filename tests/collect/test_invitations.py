@@ -236,6 +236,13 @@ def test_an_address_is_checked_before_anything_is_written(tmp_path):
     assert not made.survey.exists()
 
 
+@pytest.mark.parametrize("address", ["http://survey.example.org", "http://10.0.0.7:8000"])
+def test_a_network_that_can_read_along_is_warned_of(tmp_path, address):
+    made = drawn(tmp_path, plan_for())
+    with pytest.warns(dps.DpstrataWarning, match="begins with http, so anyone on the network .* use https"):
+        made.invite(address=address)
+
+
 @pytest.mark.parametrize(
     ("address", "begins"),
     [

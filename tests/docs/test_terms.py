@@ -14,7 +14,7 @@ INSTEAD = {
     r"\b(?:perturb|scrambl|obfuscat|anonymi[sz])\w*": "noise, randomise",
     r"\b(?:is|are|was|were|be) randomized\b(?!\s+response)": "randomise",
     r"\bbudgets? of (?:the )?devices\b": "device budget",
-    r"\bto the world\b": "against the public",
+    r"\bto\s+the\s+(whole\s+)?world\b": "against the public",
     r"\b(?:words for respondents|consent texts?\b(?!s))": "text for respondents",
     r"\b(?:survey folder|collector's folder|folder of the collector)\b": "folder of the survey",
     r"\b(?:sampling frame|roster)\b": "frame",

@@ -414,3 +414,18 @@ def test_ratios_are_in_the_report(tmp_path):
     assert ("Estimates beyond" in ratios) == beyond
     again = "estimate design.json published.csv --ratio 'home=own|other' --over home=rent"
     assert f"{again} --ratio home=rent --over smokes=yes --report results.html" in html.unescape(page)
+
+
+def test_a_report_is_headed_and_reproduced_with_its_title_and_language(tmp_path):
+    questions = dps.Questionnaire(labelled_plan().inputs.questionnaire, language="en", title="How we live")
+    plan = small_plan(questionnaire=questions)
+    plan.save(tmp_path / "design.json")
+    rows = "".join(f'{a},{b},"{c}","{d}",{e},{f}\n' for a, b, c, d, e, f in published_tables(plan))
+    (tmp_path / "published.csv").write_text(f"stratum,form,table,entry,count,answers\n{rows}")
+    result = dps.estimate(tmp_path / "design.json", tmp_path / "published.csv")
+    page = dps.results_html(plan, result)
+    assert "<h1>How we live</h1>" in page
+    assert "published.csv --report results.html" in page
+    page = dps.results_html(plan, result, title="In 1974", language="de")
+    assert "<h1>In 1974</h1>" in page
+    assert "published.csv --title &#x27;In 1974&#x27; --language de --report results.html" in page

@@ -80,7 +80,12 @@ def invite_command(
     id: DrawnId = None,
     stratum: DrawnStratum = None,
     keep: Keep = None,
-    title: Annotated[str, typer.Option(help="What the survey is called.", show_default=False)] = "",
+    title: Annotated[
+        str,
+        typer.Option(
+            help="What the survey is called; by default the title of the questionnaire.", show_default=False
+        ),
+    ] = "",
     text: Text = None,
     batch: Annotated[
         int, typer.Option(help="How many answers of one stratum and form are counted together.")
@@ -330,9 +335,7 @@ def close_command(
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option(
-            help="Heading of the report; by default, what invite was told that the survey is called."
-        ),
+        typer.Option(help="Heading of the report; by default, what the survey is called."),
     ] = None,
     language: Language = None,
     sample: SampleFile = Path("sample.csv"),

@@ -8,7 +8,12 @@ from typing import Annotated
 import typer
 
 DesignFile = Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)]
-Title = Annotated[str, typer.Option(help="What the survey is called.", show_default=False)]
+Title = Annotated[
+    str,
+    typer.Option(
+        help="What the survey is called; by default the title of the questionnaire.", show_default=False
+    ),
+]
 Text = Annotated[
     str | None,
     typer.Option(help="The question as respondents read it, for a design with a single question."),

@@ -276,7 +276,7 @@ def _report(
     """Write the report of results, given the design and the answers of each wave, the last one first."""
     from dpstrata.designs.record import Design
     from dpstrata.present.report.report import write_results
-    from dpstrata.present.report.results import RESULTS_TITLE, find_published
+    from dpstrata.present.report.results import find_published
 
     plans = [Design.read(design) for design, _ in waves if design is not None]
     found = [
@@ -285,7 +285,7 @@ def _report(
         if answers is not None
     ]
     of_pilot = found[1] if len(found) > 1 else None
-    shown: Any = {"title": title or RESULTS_TITLE, "language": language}
+    shown: Any = {"title": title, "language": language}
     write_results(plans[0], result, path, found[0], ratios=ratios, pilot=of_pilot, **shown)
 
 

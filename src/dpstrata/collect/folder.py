@@ -146,7 +146,7 @@ def open_folder(path: str | Path, database: str | None = None) -> SurveyFolder:
     path = Path(path)
     try:
         (path / DESIGN).stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass  # which is said below
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import warnings
 from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ from dpstrata.collect.sqlite_store import SqliteTables
 from dpstrata.collect.tables import CLOSED, LostError, Tables
 from dpstrata.designs.consent import asks_everyone
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError, option, without_passwords
+from dpstrata.errors import DpstrataWarning, InputError, option, without_passwords
 from dpstrata.fielding.answer_files import read_people
 from dpstrata.fielding.draw import check_record, drawn_columns
 from dpstrata.fielding.frames.base import stratum_column
@@ -231,6 +232,7 @@ def invite(
     _require_batch(batch)
     check_code_format(code_format)
     links = links_at(address)
+    _warn_without_tls(links)
     plan = Design.read(design)
     people = invitees(plan, sample=sample, key_file=key_file, id=id, stratum=columns)
     kept = read_kept(contacts, keep, id=id, people=people)
@@ -301,6 +303,20 @@ def links_at(address: str) -> str:
         shown = without_passwords(address)
         raise InputError.must("address", "be like https://survey.example.org", shown)
     return f"{address.rstrip('/')}/#"
+
+
+def _warn_without_tls(links: str) -> None:
+    """Warn where a network between respondents and the collector could read along."""
+    parts = urlsplit(links)
+    here = parts.hostname in ("localhost", "::1") or str(parts.hostname).startswith("127.")
+    if parts.scheme == "http" and not here:
+        warnings.warn(
+            DpstrataWarning(
+                "the address begins with http, so anyone on the network between respondents and the "
+                "collector can read, and change, the page and what devices send; use https."
+            ),
+            stacklevel=3,
+        )
 
 
 def _is_site(address: str) -> bool:

@@ -139,7 +139,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
         A design with a questionnaire, or with one yes/no or category question, whose answers are randomised
         on devices.
     title : str
-        What the survey is called, a line of at most 200 characters.
+        What the survey is called, a line of at most 200 characters; by default that of the questionnaire.
     text : str, optional
         The question as respondents read it; needed for a design with a single question, which does not hold
         its words.
@@ -173,6 +173,8 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     """
     if not isinstance(plan, Design):
         raise InputError(f"a kit needs a Design, got {type(plan).__name__}.")
+    asked_for = plan.inputs.questionnaire
+    title = title or ("" if asked_for is None else asked_for.title)
     if not isinstance(title, str) or not is_plain(title) or len(title) > _LONGEST_TITLE:
         rule = f"be a line of at most {_LONGEST_TITLE} characters"
         raise InputError.must("title", rule, title if isinstance(title, str) else type(title).__name__)

@@ -58,6 +58,7 @@ class QuestionnairePart(_Part):
     """A questionnaire."""
 
     language: str = ""
+    title: str = ""
     questions: Annotated[list[QuestionPart], Field(min_length=1)]
 
 

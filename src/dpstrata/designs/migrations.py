@@ -92,6 +92,8 @@ def inputs_as_of(inputs: Inputs, version: int) -> Data:
         for name in ("blank", "no_first"):
             if not question[name]:
                 del question[name]  # as documents have it from before there were such questions
+    if data["questionnaire"] and not data["questionnaire"]["title"]:
+        del data["questionnaire"]["title"]  # nor were there titles
     for earlier in reversed(range(version, FORMULAS)):
         data = MIGRATIONS[earlier].down(data)
     meant = {name: value for options in MEANT.values() for name, value in options.items()}

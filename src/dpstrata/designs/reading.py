@@ -264,7 +264,7 @@ def _inputs(part: InputsPart, version: int) -> Inputs:
     return Inputs(**{**data, "answers": parse_answers(data["answers"])}, formulas=version)
 
 
-def _questionnaire(questions: list[dict[str, Any]], language: str) -> Questionnaire:
+def _questionnaire(questions: list[dict[str, Any]], **heading: str) -> Questionnaire:
     for question in questions:
         question["translations"] = [Translation(**each) for each in question["translations"]]
-    return Questionnaire([Question(**question) for question in questions], language=language)
+    return Questionnaire([Question(**question) for question in questions], **heading)

@@ -1,4 +1,4 @@
-"""The estimates of a survey of one question, with intervals that contain sampling and privacy."""
+"""The estimates of a survey of one question, with intervals that cover sampling error and privacy noise."""
 
 from __future__ import annotations
 

@@ -389,7 +389,7 @@ def _tidy_up(ledger: Ledger, entry: Entry, files: Files) -> None:
 def by_stratum(plan: Design, strata: Sequence[str], values: list[Any]) -> dict[str, list[Any]]:
     """Put answers together by stratum, once they can all be released."""
     if not values:
-        raise InputError("there must be at least one answer, got none, so nothing could be estimated.")
+        raise InputError("there must be at least one answer, got none; nothing was released.")
     if plan.inputs.release_form.device is None and plan.inputs.questionnaire is None:
         as_answers(plan, values)
     found: dict[str, list[Any]] = {name: [] for name in plan.strata.names}

@@ -105,8 +105,8 @@ def questions_in_words(result: QuestionnaireEstimation) -> list[str]:
     """State what the figures are, and what to be careful with."""
     whole = sum(beyond_interval(row.estimate, row.lower, row.upper) for row in result.whole)
     return [
-        "Shares are not clipped to 0 and 1, so that they add up. Intervals contain sampling and privacy, and "
-        "those of a question hold for all its answers together.",
+        "Shares are not clipped to 0 and 1, so that they add up. Intervals cover sampling error and privacy "
+        "noise, and those of a question hold for all its answers together.",
         *beyond_in_words(whole),
         *([spread_of_design(_listed(result.planned))] if result.planned else []),
         *doubts_of_questions(result),

@@ -14,7 +14,7 @@ from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.present.charts.chart import require_charts
 from dpstrata.present.report.estimates import Result
 from dpstrata.present.report.page import TITLE, Curves, make_page
-from dpstrata.present.report.results import RESULTS_TITLE, Published, make_results_page
+from dpstrata.present.report.results import Published, make_results_page
 
 _STRATA_TIMES_POINTS = 80_000
 
@@ -89,7 +89,7 @@ def results_html(
     result: Result,
     published: Published | None = None,
     *,
-    title: str = RESULTS_TITLE,
+    title: str | None = None,
     ratios: Sequence[QuestionnaireEstimation] = (),
     pilot: Published | None = None,
     language: str | None = None,
@@ -104,8 +104,8 @@ def results_html(
         What :func:`dpstrata.estimate` found.
     published : Published, optional
         The file that it comes from, as :func:`dpstrata.find_published` finds it with its entry in the ledger.
-    title : str
-        Heading of the report.
+    title : str, optional
+        Heading of the report; by default the title of the questionnaire.
     ratios : sequence of QuestionnaireEstimation
         What :meth:`QuestionnaireEstimation.ratio` found, to be shown after the other estimates.
     pilot : Published, optional
@@ -145,7 +145,7 @@ def write_results(
     path: str | Path,
     published: Published | None = None,
     *,
-    title: str = RESULTS_TITLE,
+    title: str | None = None,
     ratios: Sequence[QuestionnaireEstimation] = (),
     pilot: Published | None = None,
     language: str | None = None,

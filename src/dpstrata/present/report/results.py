@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -128,13 +128,14 @@ def make_results_page(
     result: Result,
     published: Published,
     *,
-    title: str,
+    title: str | None = None,
     ratios: Sequence[QuestionnaireEstimation] = (),
     pilot: Published | None = None,
     language: str | None = None,
 ) -> str:
     """Write the report of results as one HTML page."""
-    language = require_language(plan, language)
+    asked_for = {"--title": title, "--language": language}
+    title, language = title or _title_of(plan), require_language(plan, language)
     if isinstance(result, QuestionnaireEstimation):
         result = with_labels(plan, result, language)
         ratios = [with_labels(plan, each, language) for each in ratios]
@@ -148,7 +149,7 @@ def make_results_page(
         section("error", "Where the error comes from", error_by_cause(plan, result)),
         section("promise", "The promise that was kept", _promise(plan, releases)),
         section("method", "Method", paragraphs(method_of_results(plan, waves=len(releases)))),
-        section("again", "How to reproduce it", _again(plan, releases, ratios)),
+        section("again", "How to reproduce it", _again(plan, releases, ratios, asked_for)),
         section("signatures", "Signatures", _signatures(releases)),
         "</main>",
     ]
@@ -343,8 +344,19 @@ def _promise(plan: Design, releases: Sequence[_Release]) -> str:
     )
 
 
-def _again(plan: Design, releases: Sequence[_Release], ratios: Sequence[QuestionnaireEstimation]) -> str:
-    """List digests, and the command that finds the same estimates."""
+def _title_of(plan: Design) -> str:
+    """Return what a report is headed with where nothing else is asked for."""
+    asked = plan.inputs.questionnaire
+    return RESULTS_TITLE if asked is None or not asked.title else asked.title
+
+
+def _again(
+    plan: Design,
+    releases: Sequence[_Release],
+    ratios: Sequence[QuestionnaireEstimation],
+    asked_for: Mapping[str, str | None],
+) -> str:
+    """List digests, and the command that writes the same report."""
     versions = versions_table(plan)
     *before, last = releases
     known = [(f"SHA-256 of the design of the {each.wave}", each.plan.digest) for each in before]
@@ -357,6 +369,8 @@ def _again(plan: Design, releases: Sequence[_Release], ratios: Sequence[Question
     for ratio in ratios:
         for flag, (question, answers) in zip(("--ratio", "--over"), ratio.ratio_of, strict=True):
             words += [flag, f"{question}={answers if isinstance(answers, str) else '|'.join(answers)}"]
+    for flag, value in asked_for.items():
+        words += [flag, value] if value else []
     command = " ".join(map(quote, [*words, "--report", "results.html"]))
     return (
         table(versions._replace(rows=[*versions.rows, *known]), columns_of_text=2)

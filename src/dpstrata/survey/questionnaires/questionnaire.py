@@ -32,6 +32,8 @@ class Questionnaire(Sequence[Question]):
         At least one, with different names; questions that are kept together come in groups of two or more.
     language : str
         The language of their texts and labels, a code such as ``en`` or a name; empty if it does not matter.
+    title : str
+        What the survey is called, which respondents and reports are shown; empty if it has no title.
 
     Raises
     ------
@@ -60,8 +62,9 @@ class Questionnaire(Sequence[Question]):
 
     questions: tuple[Question, ...]
     language: str
+    title: str
 
-    def __init__(self, questions: Iterable[Question], *, language: str = "") -> None:
+    def __init__(self, questions: Iterable[Question], *, language: str = "", title: str = "") -> None:
         listed: tuple[object, ...] = tuple(questions)
         for place, question in enumerate(listed, start=1):
             if not isinstance(question, Question):
@@ -74,12 +77,11 @@ class Questionnaire(Sequence[Question]):
             raise QuestionnaireError([f"{finding.words}." for finding in found])
         object.__setattr__(self, "questions", listed)
         object.__setattr__(self, "language", self._read_language(language))
+        object.__setattr__(self, "title", _line("title", title))
 
     def _read_language(self, language: object) -> str:
         """Require a line of text, and translations in other languages."""
-        if not isinstance(language, str) or not is_plain(language):
-            raise QuestionnaireError([f"language must be a line of text, got {language!r}."])
-        language = language.strip()
+        language = _line("language", language)
         if any(each.language == language for question in self.questions for each in question.translations):
             rule = "translations must be in other languages than the questionnaire"
             raise QuestionnaireError([f"{rule}, got {language!r}."])
@@ -115,7 +117,8 @@ class Questionnaire(Sequence[Question]):
         path : path
             An Excel file with the sheets ``survey`` and, if there are choices, ``choices``. The columns
             ``dp_importance``, ``dp_target``, ``dp_lower``, ``dp_upper``, ``dp_everyone`` and ``dp_together``
-            of ``survey`` say what XLSForms cannot; other unknown columns are ignored.
+            of ``survey`` say what XLSForms cannot; other unknown columns are ignored. ``form_title`` of the
+            sheet ``settings`` is the title.
 
         Raises
         ------
@@ -197,12 +200,19 @@ class Questionnaire(Sequence[Question]):
     def without_targets(self) -> Questionnaire:
         """Return the same questions, with no precision to reach."""
         questions = (replace(each, target_se=None, target_margin=None) for each in self.questions)
-        return Questionnaire(questions, language=self.language)
+        return Questionnaire(questions, language=self.language, title=self.title)
 
     @property
     def everyone(self) -> tuple[int, ...]:
         """Positions of the questions that are on every form."""
         return tuple(place for place, question in enumerate(self.questions) if question.everyone)
+
+
+def _line(name: str, value: object) -> str:
+    """Require a line of text."""
+    if not isinstance(value, str) or not is_plain(value):
+        raise QuestionnaireError([f"{name} must be a line of text, got {value!r}."])
+    return value.strip()
 
 
 def read_questionnaire(file: File, *, sheet: str | None = None) -> Questionnaire:
@@ -237,5 +247,5 @@ def questionnaire_from_table(table: Table) -> Questionnaire:
 def _from_xlsform(file: File) -> Questionnaire:
     from dpstrata.survey.questionnaires.xlsform.read import questions_from_xlsform
 
-    language, questions = questions_from_xlsform(file)
-    return Questionnaire((Question(**fields) for fields in questions), language=language)
+    heading, questions = questions_from_xlsform(file)
+    return Questionnaire((Question(**fields) for fields in questions), **heading)

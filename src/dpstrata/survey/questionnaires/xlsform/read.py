@@ -52,11 +52,11 @@ _REQUIRED = ("yes", "true", "true()", "1")
 _LISTED = 5
 
 
-def questions_from_xlsform(path: File) -> tuple[str, list[Fields]]:
-    """Read the language and the arguments of each ``Question``, or report everything that is wrong."""
+def questions_from_xlsform(path: File) -> tuple[dict[str, str], list[Fields]]:
+    """Read language and title, and the arguments of each ``Question``, or report everything that is wrong."""
     form = Form(read_workbook(path))
     form.require_no_mistake()
-    return form.book.languages[0], form.questions
+    return {"language": form.book.languages[0], "title": form.book.title}, form.questions
 
 
 class Form:

@@ -67,11 +67,14 @@ class Workbook:
         Rows of the form, and of its lists of choices; ``None`` if there is no sheet of choices.
     languages : tuple of str
         The default language first; an empty name if it is not known.
+    title : str
+        What the settings call the form; empty if they do not.
     """
 
     survey: Sheet
     choices: Sheet | None
     languages: tuple[str, ...]
+    title: str
 
     def labels(self, sheet: Sheet, row: int) -> dict[str, str]:
         """Return the labels of a row that are not empty, by language; no language means the default one."""
@@ -92,7 +95,9 @@ def read_workbook(path: File) -> Workbook:
         choices = _sheet(
             tables["choices"], ("list_name", "name"), required=("list_name", "name"), row="choice"
         )
-    return Workbook(survey, choices, _languages(survey, choices, tables.get("settings")))
+    settings = tables.get("settings")
+    title = "" if settings is None else _setting(settings, "form_title")
+    return Workbook(survey, choices, _languages(survey, choices, settings), " ".join(title.split()))
 
 
 def language_of(name: str) -> str:
