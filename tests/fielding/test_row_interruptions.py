@@ -22,7 +22,7 @@ def killed(script, start, stride, *arguments, **environment):
         [sys.executable, Path(__file__).parents[1] / script, start, STRIDE or stride, *arguments],
         capture_output=True,
         text=True,
-        timeout=3000,
+        timeout=6000,
         env={**os.environ, **environment},
     )
     assert result.returncode == 0, result.stderr
