@@ -166,16 +166,17 @@ def test_a_block_is_pasted_from_a_spreadsheet(visit):
     expect(visit.page.locator("tbody input.name")).to_have_count(2)
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
-def test_a_file_is_dropped(visit, tmp_path, ending):
+def test_files_are_dropped(visit, tmp_path):
     import pandas as pd
 
-    frame = pd.DataFrame({"stratum": ["01", "02", "03"], "size": [5000, 6000, 700], "sd": [0.2, 0.3, 0.1]})
-    path = tmp_path / f"strata.{ending}"
-    {"csv": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[ending](path, index=False)
-    drop(visit, path.name, path.read_bytes())
-    visit.headline(headline(dps.design(dps.Strata.from_file(path), epsilon=1, total=200)))
-    expect(visit.cell(0, "stratum")).to_have_value("01")
+    for more, ending in enumerate(["csv", "parquet", "xlsx"]):  # each is another table
+        sizes, sds = [5000 + 900 * more, 6000, 700], [0.2, 0.3, 0.1]
+        frame = pd.DataFrame({"stratum": [f"0{more}", "07", "08"], "size": sizes, "sd": sds})
+        path = tmp_path / f"strata.{ending}"
+        {"csv": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[ending](path, index=False)
+        drop(visit, path.name, path.read_bytes())
+        visit.headline(headline(dps.design(dps.Strata.from_file(path), epsilon=1, total=200)))
+        expect(visit.cell(0, "stratum")).to_have_value(f"0{more}")
 
 
 def test_a_file_that_cannot_be_read_says_why(visit):
