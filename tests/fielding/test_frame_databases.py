@@ -57,3 +57,22 @@ def test_a_database_whose_first_rows_say_nothing(tmp_path, column):
     frame = dps.open_frame(tmp_path / "people.sqlite", id="id", stratum="stratum", table="people")
     with pytest.raises(dps.InputError, match=f"got 3,000 without an? {column}"):
         dps.frame_strata(frame)
+
+
+def test_whatever_ends_a_draw_in_the_middle_is_what_is_told(tmp_path):
+    """And not that the table it was reading is still open."""
+    with closing(sqlite3.connect(tmp_path / "p.sqlite")) as connection:
+        connection.execute("CREATE TABLE people (person INTEGER, region TEXT)")
+        rows = ((i, "a" if i % 3 else "b") for i in range(150_000))
+        connection.executemany("INSERT INTO people VALUES (?, ?)", rows)
+        connection.commit()
+    frame = open_frame(tmp_path / "p.sqlite", id="person", stratum="region", table="people")
+
+    def sieve(batches):
+        yield next(iter(batches))
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            list(frame.sift(sieve))
+    assert sum(frame_strata(frame).sizes) == 150_000

@@ -126,7 +126,7 @@ def invite_command(
     ] = None,
     database: Database = None,
 ) -> None:
-    """Make a secret link for everyone in the sample, and a folder for the collector that knows nobody."""
+    """Make a secret link for everyone in the sample, and a folder for the collector, without names."""
     from dpstrata.cli.screen import progress_of
     from dpstrata.collect.invitations import invite, links_at
     from dpstrata.files.writing import require_apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import warnings
 from base64 import urlsafe_b64encode
 from collections import Counter
@@ -232,7 +233,7 @@ def invite(
     _require_batch(batch)
     check_code_format(code_format)
     links = links_at(address)
-    _warn_without_tls(links)
+    warn_without_tls(links)
     plan = Design.read(design)
     people = invitees(plan, sample=sample, key_file=key_file, id=id, stratum=columns)
     kept = read_kept(contacts, keep, id=id, people=people)
@@ -305,11 +306,10 @@ def links_at(address: str) -> str:
     return f"{address.rstrip('/')}/#"
 
 
-def _warn_without_tls(links: str) -> None:
+def warn_without_tls(links: str) -> None:
     """Warn where a network between respondents and the collector could read along."""
     parts = urlsplit(links)
-    here = parts.hostname in ("localhost", "::1") or str(parts.hostname).startswith("127.")
-    if parts.scheme == "http" and not here:
+    if parts.scheme == "http" and not _is_here(str(parts.hostname)):
         warnings.warn(
             DpstrataWarning(
                 "the address begins with http, so anyone on the network between respondents and the "
@@ -317,6 +317,14 @@ def _warn_without_tls(links: str) -> None:
             ),
             stacklevel=3,
         )
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _is_site(address: str) -> bool:

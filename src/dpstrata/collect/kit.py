@@ -17,13 +17,12 @@ from dpstrata.files.writing import write_atomically
 from dpstrata.privacy.device import DENOMINATOR
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
 from dpstrata.privacy.mechanisms.randomized_response import RandomizedResponse
-from dpstrata.survey.questionnaires.kinds.base import is_plain
+from dpstrata.survey.questionnaires.kinds.base import LONGEST_TITLE, is_plain
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.words.consent import languages
 
 VERSION = 1
-_LONGEST_TITLE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +174,8 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
         raise InputError(f"a kit needs a Design, got {type(plan).__name__}.")
     asked_for = plan.inputs.questionnaire
     title = title or ("" if asked_for is None else asked_for.title)
-    if not isinstance(title, str) or not is_plain(title) or len(title) > _LONGEST_TITLE:
-        rule = f"be a line of at most {_LONGEST_TITLE} characters"
+    if not isinstance(title, str) or not is_plain(title) or len(title) > LONGEST_TITLE:
+        rule = f"be a line of at most {LONGEST_TITLE} characters"
         raise InputError.must("title", rule, title if isinstance(title, str) else type(title).__name__)
     questions, forms = _asked(plan, text)
     in_strata = _odds_of(plan)

@@ -15,6 +15,7 @@ from dpstrata.collect.invitations import (
     read_kept,
     require_invitations,
     require_outside,
+    warn_without_tls,
     write_invitations,
 )
 from dpstrata.collect.sqlite_store import SqliteTables
@@ -126,6 +127,7 @@ def remind(
     id, columns = drawn_columns(sample, id, stratum)
     require_invitations(out, id, keep)
     links = links_at(address)
+    warn_without_tls(links)
     people = invitees(folder.plan, sample=sample, key_file=key_file, id=id, stratum=columns)
     with folder.connected() as tables:
         if tables.fact("state") != "open":

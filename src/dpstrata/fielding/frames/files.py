@@ -49,7 +49,11 @@ class DuckFrame(Frame):
         """Run everyone through ``sift``, batch by batch."""
         people = "SELECT {id} AS id, {stratum} AS stratum FROM frame"
         with _database() as database, self._query(database, people) as result:
-            yield from sift(result.to_arrow_reader(_BATCH))
+            reader = result.to_arrow_reader(_BATCH)
+            try:
+                yield from sift(reader)
+            finally:
+                reader.close()  # or what it reads from could not be let go
 
     def summary(self) -> FrameSummary:
         """Count people by stratum, and what is wrong: missing strata, missing ids, people listed twice."""

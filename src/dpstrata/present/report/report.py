@@ -105,7 +105,7 @@ def results_html(
     published : Published, optional
         The file that it comes from, as :func:`dpstrata.find_published` finds it with its entry in the ledger.
     title : str, optional
-        Heading of the report; by default the title of the questionnaire.
+        Heading of the report; by default the title of the questionnaire, if it has one.
     ratios : sequence of QuestionnaireEstimation
         What :meth:`QuestionnaireEstimation.ratio` found, to be shown after the other estimates.
     pilot : Published, optional

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from dpstrata.errors import DpstrataError, QuestionnaireError
-from dpstrata.survey.questionnaires.kinds.base import is_plain
+from dpstrata.survey.questionnaires.kinds.base import LONGEST_TITLE, is_plain
 from dpstrata.survey.questionnaires.question import FIELDS, Question
 from dpstrata.survey.questionnaires.question_checks import find_among
 from dpstrata.survey.questionnaires.question_columns import question_columns, questions_from_table
@@ -33,7 +33,8 @@ class Questionnaire(Sequence[Question]):
     language : str
         The language of their texts and labels, a code such as ``en`` or a name; empty if it does not matter.
     title : str
-        What the survey is called, which respondents and reports are shown; empty if it has no title.
+        What the survey is called, which respondents and reports are shown, a line of at most 200 characters;
+        empty if it has no title.
 
     Raises
     ------
@@ -77,7 +78,7 @@ class Questionnaire(Sequence[Question]):
             raise QuestionnaireError([f"{finding.words}." for finding in found])
         object.__setattr__(self, "questions", listed)
         object.__setattr__(self, "language", self._read_language(language))
-        object.__setattr__(self, "title", _line("title", title))
+        object.__setattr__(self, "title", _line("title", title, LONGEST_TITLE))
 
     def _read_language(self, language: object) -> str:
         """Require a line of text, and translations in other languages."""
@@ -208,10 +209,12 @@ class Questionnaire(Sequence[Question]):
         return tuple(place for place, question in enumerate(self.questions) if question.everyone)
 
 
-def _line(name: str, value: object) -> str:
-    """Require a line of text."""
+def _line(name: str, value: object, most: int | None = None) -> str:
+    """Require a line of text, of at most so many characters."""
     if not isinstance(value, str) or not is_plain(value):
         raise QuestionnaireError([f"{name} must be a line of text, got {value!r}."])
+    if most is not None and len(value) > most:
+        raise QuestionnaireError([f"{name} must have at most {most} characters, got {len(value):,}."])
     return value.strip()
 
 

@@ -129,6 +129,19 @@ def test_the_title_goes_with_the_questionnaire_into_the_document_and_to_responde
     assert dps.respondent_kit(again, title="Another").title == "Another"
 
 
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [("a\x7fb", "text without control characters"), ("x" * 201, "at most 200 characters, got 201")],
+)
+def test_a_title_that_no_page_could_have_is_refused_at_its_place(tmp_path, title, words):
+    survey = [["type", "name", "label", "dp_lower", "dp_upper"], ["integer", "years", "Years?", 0, 9]]
+    path = write_form(tmp_path / "f.xlsx", survey, settings=[["form_title"], [title]])
+    with pytest.raises(
+        dps.QuestionnaireError, match=f"sheet 'settings', row 2, column 'form_title': .*{words}"
+    ):
+        dps.Questionnaire.from_xlsform(path)
+
+
 def test_without_a_title_documents_are_as_they_were(tmp_path):
     form = dps.Questionnaire([dps.Question("ill", "yes_no")])
     asked = {"epsilon": 1, "device_epsilon": 3, "release": "sums", "total": 90}

@@ -35,6 +35,7 @@ OF_KINDS = ("lower", "upper", "step", "categories")
 
 Given = Mapping[str, FloatArray]
 """What is known of the answers to a question, by the column that tells it; NaN in strata without."""
+LONGEST_TITLE = 200  # characters of what a survey is called
 
 
 class Known(NamedTuple):

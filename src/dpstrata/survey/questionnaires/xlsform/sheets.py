@@ -11,6 +11,7 @@ from dpstrata.errors import QuestionnaireError
 from dpstrata.files.cells import text_of
 from dpstrata.files.sent import File
 from dpstrata.files.tables import Table, read_sheets
+from dpstrata.survey.questionnaires.kinds.base import LONGEST_TITLE, is_plain
 from dpstrata.survey.questionnaires.question_columns import KnownColumns
 
 OWN_NUMBERS = ("dp_lower", "dp_upper", "dp_importance", "dp_target")
@@ -96,8 +97,8 @@ def read_workbook(path: File) -> Workbook:
             tables["choices"], ("list_name", "name"), required=("list_name", "name"), row="choice"
         )
     settings = tables.get("settings")
-    title = "" if settings is None else _setting(settings, "form_title")
-    return Workbook(survey, choices, _languages(survey, choices, settings), " ".join(title.split()))
+    title = "" if settings is None else _title(settings)
+    return Workbook(survey, choices, _languages(survey, choices, settings), title)
 
 
 def language_of(name: str) -> str:
@@ -159,9 +160,24 @@ def _languages(survey: Sheet, choices: Sheet | None, settings: Table | None) -> 
     if default and default not in named and named and "" not in survey.labels:
         assert settings is not None
         rule = f"default_language must be a language of the labels ({', '.join(dict.fromkeys(named))})"
-        where = f"sheet {settings.sheet!r}, {settings.place(0)}, column 'default_language'"
-        raise QuestionnaireError([f"{where}: {rule}, got {stated!r}."], source=settings.source)
+        raise _refused(settings, "default_language", f"{rule}, got {stated!r}.")
     return tuple(dict.fromkeys((default, *named)))
+
+
+def _title(settings: Table) -> str:
+    """Return the title of a form on one line."""
+    title = " ".join(_setting(settings, "form_title").split())
+    if not is_plain(title):
+        raise _refused(settings, "form_title", "form_title must be text without control characters.")
+    if len(title) > LONGEST_TITLE:
+        rule = f"form_title must have at most {LONGEST_TITLE} characters, got {len(title):,}."
+        raise _refused(settings, "form_title", rule)
+    return title
+
+
+def _refused(settings: Table, column: str, words: str) -> QuestionnaireError:
+    where = f"sheet {settings.sheet!r}, {settings.place(0)}, column {column!r}"
+    return QuestionnaireError([f"{where}: {words}"], source=settings.source)
 
 
 def _setting(settings: Table, name: str) -> str:
