@@ -62,14 +62,20 @@ def valid_mechanisms(inputs: Inputs) -> dict[str, Mechanism]:
     return valid
 
 
-def contenders(inputs: Inputs, least: float = 0.0, most: float = math.inf) -> list[str]:
+def contenders(
+    inputs: Inputs,
+    least: float = 0.0,
+    most: float = math.inf,
+    *,
+    valid: dict[str, Mechanism] | None = None,
+) -> list[str]:
     """Name the valid mechanisms that can be the best, in the registry's order.
 
     Left out is what has at least the variance of another at every local budget between ``least`` and
     ``most``. With the same sample sizes nothing is then more precise with it, whatever is asked: all else in
-    f is the same. Documents of version 1 compare all valid mechanisms.
+    f is the same. Documents of version 1 compare all valid mechanisms, ``valid`` if they are known.
     """
-    valid = valid_mechanisms(inputs)
+    valid = valid_mechanisms(inputs) if valid is None else valid
     left = list(valid)
     if inputs.release_form.noised_once and inputs.device_epsilon is None:
         return left[:1]  # names of the same noise

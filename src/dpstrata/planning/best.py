@@ -10,7 +10,7 @@ import numpy as np
 from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.variances import planned_variance
-from dpstrata.designs.choice import BEST, Choice, contenders
+from dpstrata.designs.choice import BEST, Choice, contenders, valid_mechanisms
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError
 from dpstrata.planning.forms.questionnaire import design_questionnaire
@@ -49,7 +49,8 @@ def design_with_best(strata: Strata, inputs: Inputs, posed: dict[str, Problem] |
 
 def _considered(strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> list[str]:
     """Name the mechanisms that can be the best at some budget that the limits and the goal allow."""
-    names = contenders(inputs)
+    valid = valid_mechanisms(inputs)
+    names = contenders(inputs, valid=valid)
     if len(names) == 1:
         return names
     problem = _posed(replace(inputs, mechanism=names[0]), strata, posed)
@@ -57,7 +58,7 @@ def _considered(strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> li
     most = problem.upper
     if limit is not None:
         most = np.minimum(most, problem.lower + max(limit - int(problem.lower.sum()), 0))
-    return contenders(inputs, *problem.terms.budgets_between(problem.lower, most))
+    return contenders(inputs, *problem.terms.budgets_between(problem.lower, most), valid=valid)
 
 
 def _posed(inputs: Inputs, strata: Strata, posed: dict[str, Problem]) -> Problem:
