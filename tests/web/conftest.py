@@ -55,15 +55,10 @@ def browser():
 
 
 @pytest.fixture
-def visit(browser, server):
-    with visiting(browser, server) as made:
-        yield made.open()
-
-
-@pytest.fixture
-def drawn_visit(browser, server):
-    """With charts that are drawn."""
-    with visiting(browser, server, drawn=True) as made:
+def visit(browser, server, request):
+    """The page, opened; its charts are drawn where a test is marked so."""
+    drawn = request.node.get_closest_marker("drawn") is not None
+    with visiting(browser, server, drawn=drawn) as made:
         yield made.open()
 
 

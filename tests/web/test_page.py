@@ -20,22 +20,23 @@ def test_without_a_chromium_the_tests_fail_and_say_what_to_install(monkeypatch):
 # --- loading and looking ----------------------------------------------------------------------
 
 
-def test_it_starts_with_the_papers_strata(drawn_visit, strata):
-    drawn_visit.headline(headline(dps.design(strata, epsilon=1, total=200)))
-    assert drawn_visit.page.locator("tbody input.name").evaluate_all("cells => cells.map(c => c.value)") == [
+@pytest.mark.drawn
+def test_it_starts_with_the_papers_strata(visit, strata):
+    visit.headline(headline(dps.design(strata, epsilon=1, total=200)))
+    assert visit.page.locator("tbody input.name").evaluate_all("cells => cells.map(c => c.value)") == [
         "A",
         "B",
         "C",
         "D",
     ]
-    expect(drawn_visit.page.locator("figure.chart canvas")).to_have_count(5)
-    seen = drawn_visit.page.get_by_role("figure").get_by_role("img")
+    expect(visit.page.locator("figure.chart canvas")).to_have_count(5)
+    seen = visit.page.get_by_role("figure").get_by_role("img")
     assert len(set(seen.evaluate_all("all => all.map(each => each.ariaLabel)"))) == 5
     expect(seen.first).to_have_accessible_description(
         re.compile("^People invited in every stratum. A: this design 104")
     )
-    expect(drawn_visit.page.locator("main")).not_to_match_aria_snapshot('- img "Vega visualization"')
-    expect(drawn_visit.page).to_have_title(
+    expect(visit.page.locator("main")).not_to_match_aria_snapshot('- img "Vega visualization"')
+    expect(visit.page).to_have_title(
         "The paper's four strata: 200 people in 4 strata, ε 1 – dpstrata planner"
     )
 
@@ -74,15 +75,16 @@ def test_a_cell_is_edited(visit):
     expect(visit.page.locator("tfoot")).to_contain_text("97,000")
 
 
-def test_epsilon_is_moved(drawn_visit, strata):
-    slider = drawn_visit.slider("epsilon")
+@pytest.mark.drawn
+def test_epsilon_is_moved(visit, strata):
+    slider = visit.slider("epsilon")
     slider.focus()
     for _ in range(10):
         slider.press("ArrowLeft")
-    expect(drawn_visit.control("epsilon")).not_to_have_value("1")
-    moved = float(drawn_visit.control("epsilon").input_value())
+    expect(visit.control("epsilon")).not_to_have_value("1")
+    moved = float(visit.control("epsilon").input_value())
     assert moved < 1
-    drawn_visit.headline(headline(dps.design(strata, epsilon=moved, total=200)))
+    visit.headline(headline(dps.design(strata, epsilon=moved, total=200)))
 
 
 def test_the_newest_of_many_moves_wins(visit, strata):
@@ -254,20 +256,21 @@ def test_a_wrong_control_is_shown_at_its_place(visit):
     visit.headline(FIRST)
 
 
-def test_hostile_names_stay_text(drawn_visit):
+@pytest.mark.drawn
+def test_hostile_names_stay_text(visit):
     names = ["<img src=x onerror=alert(1)>", '=HYPERLINK("http://evil.example")', "<script>alert(1)</script>"]
     for row, name in enumerate(names):
-        drawn_visit.cell(row, "stratum").fill(name)
-    drawn_visit.settle()
-    drawn_visit.headline(FIRST)
-    drawn_visit.button("Hold this plan").click()
-    drawn_visit.page.locator("figure.chart summary").first.click()
-    shown = drawn_visit.page.locator("figure.chart").first.locator("tbody td:first-child").all_inner_texts()
+        visit.cell(row, "stratum").fill(name)
+    visit.settle()
+    visit.headline(FIRST)
+    visit.button("Hold this plan").click()
+    visit.page.locator("figure.chart summary").first.click()
+    shown = visit.page.locator("figure.chart").first.locator("tbody td:first-child").all_inner_texts()
     assert set(names) <= set(shown)
-    assert drawn_visit.page.locator("img[src=x], #app script").count() == 0
-    link = drawn_visit.page.url
-    drawn_visit.page.goto("about:blank")
-    drawn_visit.page.goto(link)
-    drawn_visit.settle()
+    assert visit.page.locator("img[src=x], #app script").count() == 0
+    link = visit.page.url
+    visit.page.goto("about:blank")
+    visit.page.goto(link)
+    visit.settle()
     for row, name in enumerate(names):
-        expect(drawn_visit.cell(row, "stratum")).to_have_value(name)
+        expect(visit.cell(row, "stratum")).to_have_value(name)

@@ -9,6 +9,7 @@ import sys
 import xml.etree.ElementTree as ET
 from html import unescape
 
+import pytest
 from browser import FIRST, drop, visiting
 from playwright.sync_api import expect
 
@@ -87,16 +88,17 @@ def test_two_hundred_strata_fit_the_address_and_more_go_to_a_file(browser, serve
         visit.headline("5,000 interviews in 201 strata")
 
 
-def test_ten_thousand_strata_stay_usable(drawn_visit):
+@pytest.mark.drawn
+def test_ten_thousand_strata_stay_usable(visit):
     rows = [f"s{i},{500 + i},{0.01 + (i % 40) / 100:.2f}" for i in range(10_000)]
-    drawn_visit.control("total").fill("100000")
-    drop(drawn_visit, "s.csv", "\n".join(["stratum,size,sd", *rows]).encode())
-    drawn_visit.headline("100,000 interviews in 10,000 strata")
-    assert drawn_visit.page.locator("tbody input.name").count() == 15
-    drawn_visit.control("epsilon").fill("2")
-    drawn_visit.settle()
-    drawn_visit.headline("100,000 interviews in 10,000 strata")
-    figure = drawn_visit.page.locator("figure.chart").first
+    visit.control("total").fill("100000")
+    drop(visit, "s.csv", "\n".join(["stratum,size,sd", *rows]).encode())
+    visit.headline("100,000 interviews in 10,000 strata")
+    assert visit.page.locator("tbody input.name").count() == 15
+    visit.control("epsilon").fill("2")
+    visit.settle()
+    visit.headline("100,000 interviews in 10,000 strata")
+    figure = visit.page.locator("figure.chart").first
     figure.locator("summary").click()
     expect(figure.locator("tbody tr").first).to_be_visible()
     assert figure.locator("tbody tr").count() <= 100
@@ -105,27 +107,28 @@ def test_ten_thousand_strata_stay_usable(drawn_visit):
 # --- comparing --------------------------------------------------------------------------------
 
 
-def test_two_plans_are_compared(drawn_visit, strata):
-    drawn_visit.button("Hold this plan").click()
-    drawn_visit.control("epsilon").fill("0.5")
-    drawn_visit.control("total").fill("400")
+@pytest.mark.drawn
+def test_two_plans_are_compared(visit, strata):
+    visit.button("Hold this plan").click()
+    visit.control("epsilon").fill("0.5")
+    visit.control("total").fill("400")
     held, current = dps.design(strata, epsilon=1, total=200), dps.design(strata, epsilon=0.5, total=400)
-    figures = drawn_visit.page.locator('[data-figure="total"] td')
+    figures = visit.page.locator('[data-figure="total"] td')
     expect(figures).to_have_text(["200", "400", "+200"])
     errors = [f"{plan.standard_error:.4g}" for plan in (held, current)]
-    expect(drawn_visit.page.locator('[data-figure="standard_error"] td').nth(0)).to_have_text(errors[0])
-    expect(drawn_visit.page.locator('[data-figure="standard_error"] td').nth(1)).to_have_text(errors[1])
-    drawn_visit.page.get_by_text("People invited, stratum by stratum").click()
-    rows = drawn_visit.page.locator("section.compare details tbody tr").all_inner_texts()
+    expect(visit.page.locator('[data-figure="standard_error"] td').nth(0)).to_have_text(errors[0])
+    expect(visit.page.locator('[data-figure="standard_error"] td').nth(1)).to_have_text(errors[1])
+    visit.page.get_by_text("People invited, stratum by stratum").click()
+    rows = visit.page.locator("section.compare details tbody tr").all_inner_texts()
     assert [re.split(r"\s+", row)[1:3] for row in rows] == [
         [str(a), str(b)] for a, b in zip(held.sample_sizes, current.sample_sizes, strict=True)
     ]
-    expect(drawn_visit.page.locator("section.compare canvas")).to_be_visible()
-    drawn_visit.check()
-    drawn_visit.button("Swap the two").click()
-    drawn_visit.headline(FIRST)
+    expect(visit.page.locator("section.compare canvas")).to_be_visible()
+    visit.check()
+    visit.button("Swap the two").click()
+    visit.headline(FIRST)
     expect(figures).to_have_text(["400", "200", "−200"])
-    drawn_visit.button("Drop held plan").click()
+    visit.button("Drop held plan").click()
     expect(figures).to_have_count(0)
 
 
@@ -188,20 +191,21 @@ def words_of(svg):
     )
 
 
-def test_every_chart_is_saved_as_the_library_draws_it(drawn_visit, strata):
+@pytest.mark.drawn
+def test_every_chart_is_saved_as_the_library_draws_it(visit, strata):
     from dpstrata.present.charts.plan import budgets_chart, parts_chart
 
     plan = dps.design(strata, epsilon=1, total=200)
     known = {"allocation": dps.plot(plan), "parts": parts_chart(plan), "budgets": budgets_chart(plan)}
     names = []
-    for figure in drawn_visit.page.locator("figure.chart").all():
-        name, svg = drawn_visit.download(figure.get_by_role("button", name="Save chart as SVG"))
+    for figure in visit.page.locator("figure.chart").all():
+        name, svg = visit.download(figure.get_by_role("button", name="Save chart as SVG"))
         names.append(name)
         if (chart := known.get(name.removesuffix(".svg"))) is not None:
             assert words_of(svg.decode()) == words_of(chart.svg())
         else:
             assert len(words_of(svg.decode())) > 10
-        name, png = drawn_visit.download(figure.get_by_role("button", name="Save chart as PNG"))
+        name, png = visit.download(figure.get_by_role("button", name="Save chart as PNG"))
         assert png[:8] == b"\x89PNG\r\n\x1a\n"
         width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
         assert width > 1000
@@ -285,11 +289,12 @@ def test_a_server_that_is_gone_is_told(browser, server):
         visit.faults = [fault for fault in visit.faults if not any(each in fault for each in staged)]
 
 
-def test_tooltips_work_under_the_policy(drawn_visit):
-    canvas = drawn_visit.page.locator("figure.chart canvas").first
+@pytest.mark.drawn
+def test_tooltips_work_under_the_policy(visit):
+    canvas = visit.page.locator("figure.chart canvas").first
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     for share in (0.15, 0.2, 0.25, 0.3):
-        drawn_visit.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.8)
-    expect(drawn_visit.page.locator("#tooltip")).to_be_visible()
-    expect(drawn_visit.page.locator("#tooltip")).to_contain_text("people")
+        visit.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.8)
+    expect(visit.page.locator("#tooltip")).to_be_visible()
+    expect(visit.page.locator("#tooltip")).to_contain_text("people")

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from browser import FIRST, PASTE, open_file, visiting
 from playwright.sync_api import expect
 
@@ -413,20 +414,21 @@ def test_the_ticker_never_covers_the_focus(browser, server):
             assert box["y"] + box["height"] <= ticker["y"]
 
 
-def test_cells_like_formulas_and_names_like_numbers(drawn_visit):
-    drawn_visit.cell(0, "stratum").fill("-cmd|x")
-    drawn_visit.settle()
-    _, table = drawn_visit.download(drawn_visit.page.locator("button.file", has_text="Strata file"))
+@pytest.mark.drawn
+def test_cells_like_formulas_and_names_like_numbers(visit):
+    visit.cell(0, "stratum").fill("-cmd|x")
+    visit.settle()
+    _, table = visit.download(visit.page.locator("button.file", has_text="Strata file"))
     assert b"\n'-cmd|x,7000," in table
-    open_file(drawn_visit, "s.csv", b"stratum,size,sd,note\n007,5000,0.2,-5\n008,6000,0.3,@SUM(A1)\n")
-    expect(drawn_visit.cell(0, "stratum")).to_have_value("007")
-    drawn_visit.settle()
-    canvas = drawn_visit.page.locator("figure.chart canvas").first
+    open_file(visit, "s.csv", b"stratum,size,sd,note\n007,5000,0.2,-5\n008,6000,0.3,@SUM(A1)\n")
+    expect(visit.cell(0, "stratum")).to_have_value("007")
+    visit.settle()
+    canvas = visit.page.locator("figure.chart canvas").first
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     for share in (0.15, 0.2, 0.25, 0.3):
-        drawn_visit.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.8)
-    expect(drawn_visit.page.locator("#tooltip")).to_contain_text("stratum: 007")
+        visit.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.8)
+    expect(visit.page.locator("#tooltip")).to_contain_text("stratum: 007")
 
 
 def test_a_long_plan_is_kept_out_of_the_address(visit):

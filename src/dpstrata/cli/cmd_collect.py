@@ -11,7 +11,7 @@ import typer
 import typer.core
 
 from dpstrata.cli.cmd_release import AcceptResponse, Again, DrawnId, DrawnStratum
-from dpstrata.cli.cmd_respond import Text
+from dpstrata.cli.cmd_respond import Text, Title
 from dpstrata.cli.cmd_survey import Language, draw_command, estimate_command, require_report
 from dpstrata.cli.options import DesignFile
 from dpstrata.words.numbers import counted
@@ -80,12 +80,7 @@ def invite_command(
     id: DrawnId = None,
     stratum: DrawnStratum = None,
     keep: Keep = None,
-    title: Annotated[
-        str,
-        typer.Option(
-            help="What the survey is called; by default the title of the questionnaire.", show_default=False
-        ),
-    ] = "",
+    title: Title = "",
     text: Text = None,
     batch: Annotated[
         int, typer.Option(help="How many answers of one stratum and form are counted together.")
