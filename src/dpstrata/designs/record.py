@@ -16,11 +16,9 @@ from dpstrata.allocation.figures import Figure, figures_of
 from dpstrata.allocation.minimums import DefaultMinimum, describe_default
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.bound import Bound, certify_budget, certify_targets
-from dpstrata.allocation.proof.certificate import Certificate, certify
+from dpstrata.allocation.proof.bound import Bound
+from dpstrata.allocation.proof.certificate import Certificate
 from dpstrata.allocation.proof.forms import FormsBound
-from dpstrata.allocation.proof.noised_once import certify_figures
-from dpstrata.allocation.proof.questions import certify_questions
 from dpstrata.allocation.turnout import (
     chance_of_empty_stratum,
     chance_of_no_answer,
@@ -39,12 +37,12 @@ from dpstrata.designs.consent import consent_of
 from dpstrata.designs.document import design_digest, design_document
 from dpstrata.designs.expected import expected_mean, precision_if_some_answer
 from dpstrata.designs.outcome import Outcome
+from dpstrata.designs.proving import prove
 from dpstrata.designs.questions import (
     DesignedForm,
     DesignedQuestion,
     forms_of,
     questions_of,
-    variance_targets,
 )
 from dpstrata.designs.tables import FrameLibrary, design_columns, design_frame, design_table
 from dpstrata.designs.waves import Waves
@@ -52,7 +50,6 @@ from dpstrata.numerics.arrays import ALL, BoolArray, FloatArray, IntArray, Rows,
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.survey.costs import total_cost
-from dpstrata.survey.goals import Budget
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
 from dpstrata.words.consent import Consent
@@ -123,33 +120,7 @@ class Design:
     ) -> Design:
         """Build a design and check its proof: the exchanges, or the bound that ``prices`` give."""
         sizes = read_only(np.asarray(sample_sizes, dtype=np.int64))
-        proof: Certificate | Bound
-        correct = inputs.finite_population
-        if problem.forms is not None and inputs.asks_by_question:
-            targets = variance_targets(inputs)
-            proof = certify_questions(problem, targets, sizes, prices or (), finite_population=correct)
-        elif problem.families:
-            proof = certify_figures(problem, sizes, prices or (0.0,), finite_population=correct)
-        elif prices is None:
-            proof = certify(problem, sizes)
-        elif isinstance(goal := inputs.goal, Budget):
-            assert strata.costs is not None
-            proof = certify_budget(
-                problem,
-                strata.costs,
-                goal.budget,
-                sizes,
-                prices[0],
-                finite_population=correct,
-                searched=searched,
-                partitions=find_partitions(strata, inputs) if goal.targets else (),
-                target_prices=prices[1:],
-            )
-        else:
-            parts = find_partitions(strata, inputs)
-            proof = certify_targets(
-                problem, strata.costs, parts, sizes, prices, finite_population=correct, searched=searched
-            )
+        proof = prove(strata, inputs, problem, sizes, prices=prices, searched=searched)
         return cls(strata, inputs, problem, sizes, read_only(relaxed_sizes), proof, outcome)
 
     # --- what was designed --------------------------------------------------------------------
