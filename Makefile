@@ -4,9 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.docs-installed
-INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e
 
-.PHONY: help demo test tests check docs slow interop figures web web-check load screenshots release bench clean
+.PHONY: help demo test tests system check docs slow interop figures web web-check load screenshots release bench clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,12 +16,12 @@ $(BIN)/python:
 
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing dpstrata and its tools into $(VENV) ..."
-	@$(INSTALL) '.[all,spark,dev]'
+	@scripts/install.sh all,spark,dev
 	@touch $@
 
 $(DOCS_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing dpstrata, its tools and those of the site into $(VENV) ..."
-	@$(INSTALL) '.[all,spark,dev,docs]'
+	@scripts/install.sh all,spark,dev,docs
 	@touch $(STAMP) $@
 
 demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a real one, and collect one from devices
@@ -30,9 +29,12 @@ demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a rea
 	$(BIN)/python examples/fair1978.py
 	$(BIN)/python examples/collect.py
 
-test: $(DOCS_STAMP) ## Install everything, check the code and run the tests
-	@scripts/system.sh
+test: ## Install everything, check the code and run the tests
+	@$(MAKE) --no-print-directory -j 2 $(DOCS_STAMP) system
 	@$(MAKE) --no-print-directory -j 2 check tests # side by side: tests often wait
+
+system: | $(BIN)/python
+	@scripts/system.sh
 
 tests: $(DOCS_STAMP)
 	@# with bytecode, or every command that a test starts would compile dpstrata again; threads of BLAS would wait for each other
@@ -80,8 +82,7 @@ load: $(STAMP) ## Measure the planner while 50 clients move sliders, and the col
 	$(BIN)/python benchmarks/web_load.py
 	$(BIN)/python benchmarks/collect_load.py
 
-screenshots: $(STAMP) ## Retake the screenshots of the planner and of the respondents' page
-	@scripts/system.sh
+screenshots: $(STAMP) system ## Retake the screenshots of the planner and of the respondents' page
 	$(BIN)/python docs/screenshots.py
 	$(BIN)/python docs/screenshots_respond.py
 	$(BIN)/python docs/screenshots_collect.py
@@ -92,7 +93,7 @@ release: $(STAMP) ## Build the wheel and the sdist, and test every command from 
 	$(BIN)/python scripts/smoke.py dist/*.whl constraints.txt
 
 bench: $(STAMP) ## Measure speed, as ratios within one run (several minutes)
-	@$(INSTALL) '.[all,spark,dev,bench]'
+	@scripts/install.sh all,spark,dev,bench
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the environment, caches and builds

@@ -10,8 +10,10 @@ has_browser() {
   return 1
 }
 
-has_pango() {
-  "${1:-.venv/bin/python}" -c 'import weasyprint' >/dev/null 2>&1
+has_pango() { # what WeasyPrint loads, which may not be installed yet
+  for name in libpango-1.0.so.0 libpangoft2-1.0.so.0 libharfbuzz-subset.so.0; do
+    .venv/bin/python -c "import ctypes; ctypes.CDLL('$name')" >/dev/null 2>&1 || return 1
+  done
 }
 
 install() {
@@ -26,4 +28,3 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
   has_pango || install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 || true
 fi
 has_browser || echo "There is no Chromium; the tests of the page will fail and say what to install."
-has_pango || echo "There is no Pango; the tests of reports as PDF will fail and say what to install."
