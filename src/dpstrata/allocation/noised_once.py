@@ -26,7 +26,7 @@ from dpstrata.allocation.figures import Family
 from dpstrata.allocation.neighbours import nearest_with_answers
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
-from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, read_only
+from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, blocks, read_only
 from dpstrata.privacy.mechanisms.silent import Silent
 
 # Rounding of a room, with a margin: a strength is taken down by it, so that the promise is never exceeded.
@@ -190,7 +190,7 @@ class NoisedOnce:
         room = self.room(n, rows)
         return np.divide(room, needed, out=np.full_like(room, np.inf), where=needed > 0)
 
-    def real_sizes(self, needed: FloatArray, start: FloatArray) -> FloatArray:
+    def real_sizes(self, needed: FloatArray, start: FloatArray, rows: Rows = ALL) -> FloatArray:
         """Return the real sizes whose room is ``needed``, to about eight digits: Newton's method, from below.
 
         Parameters
@@ -199,10 +199,12 @@ class NoisedOnce:
             At most the room of the whole stratum; strata that need nothing get nearly nobody.
         start : array
             Sizes nearby, > 0.
+        rows : slice or array of int
+            The strata that they are of; of many, a block at a time stays in cache.
         """
         x = start
         for _ in range(_MOST_STEPS):
-            room, slope = self.room_and_slope(x)
+            room, slope = self.room_and_slope(x, rows)
             following = np.maximum(x + (needed - room) / slope, 0.125 * x)
             done = np.abs(following - x) <= 1e-4 * x  # the next error is nearly its square
             x = following
@@ -215,12 +217,18 @@ class NoisedOnce:
 
         The maximum where even that has less. What a room is, is decided by :meth:`room` at whole numbers.
         """
-        lower, upper = self.problem.lower, self.problem.upper
-        x = self.real_sizes(np.minimum(needed, self.room(upper.astype(float))), guess)
+        sizes = np.empty(len(needed), dtype=np.int64)
+        for rows in blocks(len(needed)):
+            sizes[rows] = self._least_sizes(needed[rows], guess[rows], rows)
+        return sizes
+
+    def _least_sizes(self, needed: FloatArray, guess: FloatArray, rows: slice) -> IntArray:
+        lower, upper = self.problem.lower[rows], self.problem.upper[rows]
+        x = self.real_sizes(np.minimum(needed, self.room(upper.astype(float), rows)), guess, rows)
         n = np.clip(np.ceil(x), lower, upper).astype(np.int64)
-        while (short := (self.room(n.astype(float)) < needed) & (n < upper)).any():
+        while (short := (self.room(n.astype(float), rows) < needed) & (n < upper)).any():
             n += short
-        while (spare := (n > lower) & (self.room(np.maximum(n - 1.0, 1.0)) >= needed)).any():
+        while (spare := (n > lower) & (self.room(np.maximum(n - 1.0, 1.0), rows) >= needed)).any():
             n -= spare
         return n
 

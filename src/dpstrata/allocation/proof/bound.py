@@ -28,7 +28,7 @@ from dpstrata.allocation.domains import Partition
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
 from dpstrata.allocation.variances import mean_variances
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
 from dpstrata.survey.costs import total_cost
 from dpstrata.words.proofs import bound_in_words
 
@@ -257,18 +257,33 @@ def first_not_worth(
     lower, upper, guess : array of int
         The bounds, and where to look first.
     """
-    low, high = lower.copy(), upper.copy()
-    rows = np.arange(len(lower))
-    probe, step = np.clip(guess, lower, upper), 1
+    found = np.empty_like(lower)
+    for part in blocks(len(lower)):
+        found[part] = _first_not_worth(gain, worth, lower, upper, guess, np.arange(part.start, part.stop))
+    return found
+
+
+def _first_not_worth(
+    gain: Callable[[FloatArray, IntArray], FloatArray],
+    worth: FloatArray,
+    lower: IntArray,
+    upper: IntArray,
+    guess: IntArray,
+    strata: IntArray,
+) -> IntArray:
+    """Find it in some strata: from the guess, which is nearly right, in steps that double, then by halves."""
+    least, most, worth = lower[strata], upper[strata], worth[strata]
+    low, high = least.copy(), most.copy()
+    rows = np.arange(len(strata))
+    probe, step = np.clip(guess[strata], least, most), 1
     while rows.size:
-        wanted = (gain(probe.astype(float), rows) > worth[rows]) & (probe < upper[rows])
+        wanted = (gain(probe.astype(float), strata[rows]) > worth[rows]) & (probe < most[rows])
         low[rows] = np.where(wanted, probe + 1, low[rows])
         high[rows] = np.where(wanted, high[rows], probe)
         rows = rows[low[rows] < high[rows]]
-        # The guess is mostly right, or nearly: from it outwards in steps that double, then by halves.
         a, b = low[rows], high[rows]
-        probe = np.where(a == lower[rows], np.maximum(b - step, a), (a + b) // 2)
-        probe = np.where(b == upper[rows], np.minimum(a + (step - 1), b - 1), probe)
+        probe = np.where(a == least[rows], np.maximum(b - step, a), (a + b) // 2)
+        probe = np.where(b == most[rows], np.minimum(a + (step - 1), b - 1), probe)
         step = min(2 * step, 1 << 60)
     return low
 

@@ -40,7 +40,7 @@ import numpy as np
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, best_at_prices, first_not_worth
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
 
 # Rounding of a sum of so many terms, relative to what is added up.
 _ROUNDING = 1e-12
@@ -171,8 +171,11 @@ class Walk:
         """Find the points of the tangents: the real sizes that the strengths need."""
         problem, inner = self.problem, self.problem.problem
         lower = inner.lower.astype(float)
-        needed = np.minimum(problem.use([strengths]), problem.room(inner.upper.astype(float)))
-        x = problem.real_sizes(needed, self.sizes.astype(float))
+        needed = problem.use([strengths])
+        x = np.empty_like(needed)
+        for rows in blocks(len(x)):
+            least = np.minimum(needed[rows], problem.room(inner.upper[rows].astype(float), rows))
+            x[rows] = problem.real_sizes(least, self.sizes[rows].astype(float), rows)
         self._binds = (x > lower) & (self.family.coefficients > 0)
         self._x = np.where(self._binds, np.minimum(x, inner.upper), lower)
         self._near = np.where(self._binds, np.ceil(self._x).astype(np.int64), self.sizes)

@@ -21,7 +21,7 @@ from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.noised_once import Minimisers, Walk, stated_bound
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.solution import NoisedOnceSolution
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
 
 _CLOSE = 1e-6  # relative gap at which the search ends
 _MOST_TRIES = 12
@@ -70,7 +70,7 @@ class _Relaxation:
         self.widest = self.family.smallest(problem.levels(self.upper, self.family))
         self.strengths = self.family.smallest(problem.levels(self._shares(), self.family))
         self.x = self._shares()
-        self.needed = self.x
+        self.needed = self.x.copy()
 
     def _shares(self) -> FloatArray:
         """Sizes between the bounds."""
@@ -119,16 +119,17 @@ class _Relaxation:
 
     def _slope(self, price: float, s: FloatArray) -> tuple[FloatArray, FloatArray]:
         r"""s³·Σ(λ + f')·x'(s)/(2W), and nearly how steep it is in log s."""
-        needed = self.per_strength * s[self.family.codes]
-        x = self.problem.real_sizes(needed, np.maximum(self.needed, 1e-6))
-        self.needed = x
-        _, slope = self.problem.room_and_slope(x)
-        loss = price - self.squares / (x * x)
-        binds = (loss > 0) & (x > self.lower)
-        use = np.where(binds, self.per_strength / slope, 0.0)
-        cost = self.family.sums(loss * use)
-        # x ∝ s nearly, so λ + f' rises with 2·(A/x²) for a unit of log s
-        rise = self.family.sums(2.0 * (price - loss) * use)
+        loss, rise = np.empty_like(self.x), np.empty_like(self.x)
+        for rows in blocks(len(loss)):
+            needed = self.per_strength[rows] * s[self.family.codes[rows]]
+            x = self.problem.real_sizes(needed, np.maximum(self.needed[rows], 1e-6), rows)
+            _, slope = self.problem.room_and_slope(x, rows)
+            gain = self.squares[rows] / (x * x)
+            binds = (gain < price) & (x > self.lower[rows])
+            use = np.where(binds, self.per_strength[rows] / slope, 0.0)
+            self.needed[rows], loss[rows] = x, (price - gain) * use
+            rise[rows] = 2.0 * gain * use  # x ∝ s nearly, so λ + f' rises with 2·(A/x²) for a unit of log s
+        cost, rise = self.family.sums(loss), self.family.sums(rise)
         steepness = 3.0 + np.divide(rise, cost, out=np.zeros_like(cost), where=cost > 0)
         return s**3 * cost / (2.0 * self.weights), steepness
 
