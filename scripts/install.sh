@@ -11,7 +11,7 @@ with_uv() {
   $python -m pip install $quietly uv 2>/dev/null || return 1
   # uv does not read pip's settings: the index that pip was told to use is the one to use here
   index=$($python -m pip config get global.index-url 2>/dev/null) && export UV_DEFAULT_INDEX="$index"
-  VIRTUAL_ENV=.venv .venv/bin/uv pip install -q --compile-bytecode -c constraints.txt -e ".[$1]" 2>/dev/null
+  VIRTUAL_ENV=.venv .venv/bin/uv pip install -q -c constraints.txt -e ".[$1]" 2>/dev/null
 }
 
 with_uv "$1" || $python -m pip install $quietly -e ".[$1]"
