@@ -38,7 +38,7 @@ system: | $(BIN)/python
 
 tests: $(DOCS_STAMP)
 	@# with bytecode, or every command that a test starts would compile dpstrata again; threads of BLAS would wait for each other
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 scripts/in_memory.sh $(BIN)/python -m pytest -n 3 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 scripts/in_memory.sh $(BIN)/python -m pytest -n 4 --dist worksteal
 
 check: $(STAMP) ## Check formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
