@@ -7,7 +7,8 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 import uvicorn
-from browser import WATCH, find_barriers
+from barriers import find_barriers
+from browser import WATCH
 from playwright.sync_api import expect
 
 from dpstrata.collect.contract import LENGTH, make_page_app

@@ -4,7 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from browser import Visit, find_barriers, open_file, visiting
+from barriers import find_barriers
+from browser import Visit, open_file, visiting
 from playwright.sync_api import expect
 
 import dpstrata as dps

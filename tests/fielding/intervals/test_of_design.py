@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.fielding.intervals import tilt
+from dpstrata.fielding.intervals.means import Means
+from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.questionnaires.counts import (
@@ -161,3 +164,23 @@ def test_a_question_on_two_forms_is_one_sample():
     replaced = 4 / (y + 4)
     expected = limits(6.0, plan.sample_sizes, replaced / 2, 1 - replaced)
     assert (row.lower, row.upper) == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("entries", [1, 3, 7, 1000])
+def test_intervals_do_not_depend_on_how_many_are_found_together(entries, monkeypatch):
+    rng = np.random.default_rng(12)
+    answers, spreads = rng.integers(2, 30, 20).astype(float), rng.uniform(0, 0.2, 20)
+    parts = Means(rng.random(20), answers, np.ones(20), spreads, np.full(20, 0.01))
+    codes = np.concatenate([np.zeros(20, int), rng.permutation(20) + 1, rng.permutation(20) % 5 + 21])
+    weights = rng.random(60)
+    weights /= np.bincount(codes, weights=weights)[codes]
+    groups = Groups(codes, 26, weights, np.tile(np.arange(20), 3))
+    find = PartLimits(parts, 0.05, (-1.0, 2.0), noise_of_groups=rng.uniform(0, 0.01, 26))
+    whole = find(groups)
+    monkeypatch.setattr(tilt, "_ENTRIES", entries)
+    runs = [run for run, _ in groups.in_blocks()]
+    assert [run.start for run in runs] == [0, *(run.stop for run in runs[:-1])]
+    assert runs[-1].stop == 26
+    assert len(runs) > 1 or entries == 1000
+    for one, other in zip(find(groups), whole, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)

@@ -41,13 +41,16 @@ class PartLimits:
     def __call__(self, groups: Groups) -> Limits:
         """Find the intervals of groups of strata, in the units of the answers."""
         entries = groups.divided(self.shares) if self.shares else groups
-        found = (
-            share_limits(self.parts, entries, self.alpha)
-            if isinstance(self.parts, Reports)
-            else mean_limits(self.parts, entries, self.alpha, self.noise_of_groups)
-        )
+        noise = np.broadcast_to(self.noise_of_groups, groups.number)
+        found = [self._limits(run, noise[places]) for places, run in entries.in_blocks()]
         lower, reach = self.within
-        return Limits(*(lower + reach * ends for ends in found))
+        return Limits(*(lower + reach * np.concatenate(ends) for ends in zip(*found, strict=True)))
+
+    def _limits(self, entries: Groups, noise: FloatArray) -> Limits:
+        """Find those of some groups, where answers lie between 0 and 1."""
+        if isinstance(self.parts, Reports):
+            return share_limits(self.parts, entries, self.alpha)
+        return mean_limits(self.parts, entries, self.alpha, noise)
 
 
 def limits_over_waves(each: Sequence[PartLimits], shares: Sequence[FloatArray]) -> PartLimits:

@@ -7,7 +7,8 @@ logistic scale: :math:`\mathrm{logit}\,p_h + \delta`. So they never leave 0 to 1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows
 from dpstrata.numerics.tails import find_roots
 
 _REACH = 45.0  # from any share to any other, on the logistic scale
+_ENTRIES = 1 << 13  # of groups that are looked at together, so that what is computed of them stays in cache
 _NONE = 1e-300  # a chance that is none
 _FROM_OTHERS = 5.0  # answers of the whole group that count towards each stratum; with 2, intervals fell short
 
@@ -84,6 +86,20 @@ class Groups(NamedTuple):
             np.concatenate([groups.weights for groups in each]),
             np.concatenate([np.arange(parts)[groups.at] for groups in each]),
         )
+
+    def in_blocks(self) -> Iterator[tuple[slice, Groups]]:
+        """Yield runs of groups whose entries stay in cache, as groups of their own, with their places."""
+        if len(self.codes) <= _ENTRIES:
+            yield slice(0, self.number), self
+            return
+        order = np.argsort(self.codes, kind="stable")
+        first = np.searchsorted(self.codes[order], np.arange(self.number + 1))  # entry of each group
+        cuts = np.flatnonzero(np.diff(first[:-1] // _ENTRIES, prepend=-1))
+        parts = np.arange(len(order)) if isinstance(self.at, slice) else self.at
+        for start, stop in pairwise([*cuts.tolist(), self.number]):
+            some = order[first[start] : first[stop]]
+            run = Groups(self.codes[some] - start, stop - start, self.weights[some], parts[some])
+            yield slice(start, stop), run
 
     def add(self, values: FloatArray | IntArray) -> FloatArray:
         """Add up within each group, a value for every entry."""
