@@ -10,8 +10,8 @@ has_browser() {
   return 1
 }
 
-has_pango() { # what WeasyPrint loads, which may not be installed yet
-  for name in libpango-1.0.so.0 libpangoft2-1.0.so.0 libharfbuzz-subset.so.0; do
+has_pango() { # what WeasyPrint cannot do without; it may not be installed yet itself
+  for name in libpango-1.0.so.0 libpangoft2-1.0.so.0; do
     .venv/bin/python -c "import ctypes; ctypes.CDLL('$name')" >/dev/null 2>&1 || return 1
   done
 }

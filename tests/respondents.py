@@ -7,8 +7,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 import uvicorn
-from barriers import find_barriers
-from browser import WATCH
+from browser import WATCH, find_barriers
 from playwright.sync_api import expect
 
 from dpstrata.collect.contract import LENGTH, make_page_app

@@ -4,8 +4,7 @@ import json
 import re
 
 import pytest
-from barriers import find_barriers
-from browser import ARGUMENTS, find_chromium
+from browser import ARGUMENTS, find_barriers, find_chromium
 from playwright.sync_api import expect
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, Response

@@ -6,7 +6,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from barriers import find_barriers
 from playwright.sync_api import expect, sync_playwright
 
 from extent import FULL
@@ -24,6 +23,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -138,6 +138,20 @@ class Visit:
     def find_barriers(self):
         """Return what axe calls serious or critical."""
         return find_barriers(self.page)
+
+
+def find_barriers(page):
+    """Return what axe calls serious or critical on a page."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE)
+    found = page.evaluate(
+        "() => axe.run(document, {resultTypes: ['violations']}).then((run) => run.violations)"
+    )
+    return [
+        f"{rule['id']}: {rule['help']}: {[node['html'][:120] for node in rule['nodes'][:3]]}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    ]
 
 
 @contextmanager

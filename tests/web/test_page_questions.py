@@ -4,8 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from barriers import find_barriers
-from browser import Visit, open_file, visiting
+from browser import Visit, find_barriers, open_file, visiting
 from playwright.sync_api import expect
 
 import dpstrata as dps

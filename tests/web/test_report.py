@@ -1,6 +1,6 @@
 """The report in a real browser: nothing serious in the way of anyone, and no page that is too wide."""
 
-from barriers import AXE
+from browser import AXE
 
 import dpstrata as dps
 

@@ -200,7 +200,7 @@ class NoisedOnce:
         start : array
             Sizes nearby, > 0.
         rows : slice or array of int
-            The strata that they are of; of many, a block at a time stays in cache.
+            The strata concerned; with many, pass one block at a time, so that it stays in cache.
         """
         x = start
         for _ in range(_MOST_STEPS):

@@ -17,7 +17,7 @@ from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows
 from dpstrata.numerics.tails import find_roots
 
 _REACH = 45.0  # from any share to any other, on the logistic scale
-_ENTRIES = 1 << 13  # of groups that are looked at together, so that what is computed of them stays in cache
+_ENTRIES = 1 << 13  # in one block of groups, so that what is computed of them stays in cache
 _NONE = 1e-300  # a chance that is none
 _FROM_OTHERS = 5.0  # answers of the whole group that count towards each stratum; with 2, intervals fell short
 
