@@ -1,9 +1,14 @@
 """Taking a port, and the address that follows."""
 
+import asyncio
+import logging
+import socket
+
 import pytest
 
 import dpstrata as dps
 from certificates import self_signed
+from dpstrata.servers import running
 from dpstrata.servers.running import address_of, encryption_of, open_socket
 
 
@@ -74,3 +79,27 @@ def test_what_no_server_could_encrypt_with_is_told_in_a_sentence(tmp_path, break
         encryption_of(*break_it(*self_signed(tmp_path)))
     assert "BEGIN" not in str(caught.value)
     assert str(caught.value).count(". ") == 0
+
+
+def test_a_server_that_stopped_before_it_takes_waiting_connections_fills_no_log(caplog):
+    """asyncio tries again after a second, and logs that its socket is gone; other faults are logged as ever."""
+    closed = socket.socket()
+    closed.close()
+
+    async def stop_meanwhile():
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop._start_serving, asyncio.Protocol, closed)
+        loop.call_soon(divmod, 1, 0)
+        await asyncio.sleep(0.01)
+
+    logger = logging.getLogger("asyncio")
+    asyncio.run(stop_meanwhile())
+    assert [("_start_serving(" in line) for line in caplog.messages] == [True, False]
+    caplog.clear()
+    logger.addFilter(running._is_news)
+    try:
+        asyncio.run(stop_meanwhile())
+    finally:
+        logger.removeFilter(running._is_news)
+    assert len(caplog.messages) == 1
+    assert "divmod" in caplog.text

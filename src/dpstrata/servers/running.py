@@ -146,8 +146,16 @@ def _make_room() -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft != hard:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    # asyncio logs a traceback for each of them
-    logging.getLogger("asyncio").addFilter(lambda record: "out of system resource" not in record.getMessage())
+    logging.getLogger("asyncio").addFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a line of asyncio's log is not about a connection that waits for room.
+
+    It logs a traceback for each of them, and another one if the server has stopped before it tries again.
+    """
+    line = record.getMessage()
+    return "out of system resource" not in line and "_start_serving(" not in line
 
 
 def serve_until_stopped(
