@@ -257,8 +257,8 @@ def test_a_server_that_is_gone_is_told(browser, server):
         expect(visit.page.locator(".failure-title")).to_have_text("The planner is not connected")
         visit.page.route("**/api/health", lambda route: route.abort())
         visit.button("Try again").click()
-        visit.control("epsilon").fill("1000")  # what the server says of this, trying again cannot change
         visit.page.unroute("**/api/design")
+        visit.control("epsilon").fill("1000")  # what the server says of this, trying again cannot change
         expect(visit.page.locator(".failure")).to_contain_text("Epsilon must lie")
         expect(visit.button("Try again")).to_have_count(0)
         visit.page.route("**/api/design", lambda route: route.abort())
