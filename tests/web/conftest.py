@@ -6,17 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from browser import chromium, visiting
+from browser import FOUR, chromium, visiting
 from starlette.testclient import TestClient
 
 import dpstrata as dps
 from dpstrata.web.app import make_app
-
-FOUR = {
-    "stratum": ["A", "B", "C", "D"],
-    "size": [7000, 8000, 9000, 10000],
-    "sd": [0.283, 0.08, 0.0226, 0.0064],
-}
 
 
 @pytest.fixture(scope="session")

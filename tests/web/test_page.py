@@ -205,6 +205,7 @@ def test_shipped_examples_are_offered(visit):
     expect(visit.cell(15, "stratum")).to_be_visible()
     visit.page.locator("select.example").select_option("occupations")
     visit.headline("interviews give a standard error")
+    visit.check()
 
 
 def test_an_empty_table_says_what_to_do(visit):

@@ -131,6 +131,7 @@ def test_several_questions_of_0_1_0_are_refused_with_a_sentence(visit):
     )
     expect(visit.control("total")).to_have_value("94")
     expect(notice).to_contain_text(said)
+    visit.check()
 
 
 # --- numbers ----------------------------------------------------------------------------------

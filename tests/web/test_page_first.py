@@ -110,6 +110,7 @@ def test_columns_of_a_foreign_file_are_asked_about(visit, tmp_path):
     visit.page.goto("about:blank")
     visit.page.goto(link)
     expect(visit.page.get_by_label("Target for every group of Site")).to_have_value("0.03")
+    visit.check()
 
 
 FOREIGN = [

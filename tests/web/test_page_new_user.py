@@ -73,6 +73,7 @@ def test_a_spreadsheet_in_another_language_is_guessed_right(visit, tmp_path):
     expect(visit.cell(2, "proportion")).to_have_value("12%")
     expect(visit.page.locator("pre")).to_contain_text('extra={"Responsável": ["Ana", "Rui", "Zé", "Eva"]}')
     visit.settle()
+    visit.check()
 
 
 def test_on_a_phone_an_example_is_called_one_before_anything_else(browser, server):

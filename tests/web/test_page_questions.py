@@ -101,6 +101,7 @@ def test_what_is_wrong_with_a_question_stands_at_its_cell_in_the_words_of_the_pa
     field(visit, 0, "categories").fill("|".join(f"category {i}" for i in range(300)))
     expect(wrong).to_have_text(["a cell must have at most 1000 characters."])
     expect(visit.page.locator(".strata .error-text, .controls [aria-invalid=true]")).to_have_count(0)
+    visit.check()
 
 
 def test_a_margin_out_of_reach_is_said_as_a_margin_and_the_nearest_can_be_taken(visit):
@@ -117,6 +118,7 @@ def test_a_margin_out_of_reach_is_said_as_a_margin_and_the_nearest_can_be_taken(
     expect(failure).to_have_count(0)
     visit.settle()
     assert float(field(visit, 0, "target_margin").input_value()) > 0.001
+    visit.check()
 
 
 def test_spreads_of_the_strata_are_kept_but_said_to_be_unused(visit):
@@ -172,6 +174,7 @@ def test_an_xlsform_is_opened_or_dropped(visit, tmp_path):
     expect(notice).to_be_in_viewport()
     assert "\n" in notice.inner_text()  # a line for each question
     visit.settle()
+    visit.check()
 
 
 def test_raw_answers_of_a_questionnaire_never_reach_the_office(visit):
@@ -303,3 +306,4 @@ def test_it_fits_a_phone(browser, server):
         field(visit, 0, "importance").focus()
         name, importance = (field(visit, 0, each).bounding_box() for each in ("question", "importance"))
         assert 0 <= name["x"] < name["x"] + name["width"] <= importance["x"] < 390
+        visit.check()

@@ -36,6 +36,7 @@ def test_a_link_reopens_the_plan(browser, server):
         expect(other.cell(0, "stratum")).to_have_value("Ünder, ;&=+ 50%")
         expect(other.control("local_epsilon_cap")).to_have_value("4")
         expect(other.page.locator('[data-figure="total"]')).to_contain_text("321")
+        other.check()
 
 
 def test_the_back_button_undoes(visit):
@@ -86,6 +87,7 @@ def test_two_hundred_strata_fit_the_address_and_more_go_to_a_file(browser, serve
         (tmp_path / "plan.json").write_bytes(plan)
         visit.page.locator(".strata input[type=file]").set_input_files(tmp_path / "plan.json")
         visit.headline("5,000 interviews in 201 strata")
+        visit.check()
 
 
 @pytest.mark.drawn
@@ -102,6 +104,7 @@ def test_ten_thousand_strata_stay_usable(visit):
     figure.locator("summary").click()
     expect(figure.locator("tbody tr").first).to_be_visible()
     assert figure.locator("tbody tr").count() <= 100
+    visit.check()
 
 
 # --- comparing --------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ def test_figures_stand_beside_their_own_strata_alone(visit):
     expect(visit.page.locator("table.edit tfoot")).to_contain_text("19,000")
 
 
+@pytest.mark.drawn
 def test_a_curve_of_the_plan_before_says_so(visit):
     held = []
     visit.page.route("**/api/precision", lambda route: held.append(route))
@@ -241,6 +242,7 @@ def test_what_was_shown_before_can_be_read_while_the_next_is_worked_out(browser,
         release(visit, "**/api/**", held)
         visit.settle()
         assert visit.page.locator("#headline").evaluate(COLOUR) != grey  # which says that it is old
+        visit.check()
 
 
 # --- pasting and dropping ---------------------------------------------------------------------
@@ -267,6 +269,7 @@ def test_blocks_are_pasted_whole_or_not_at_all(visit):
     visit.cell(1, "size").evaluate(PASTE, "7000\t0.1\t\n\t\n\n")
     expect(visit.cell(1, "size")).to_have_value("7000")
     expect(names).to_have_count(2)
+    visit.check()
 
 
 def test_a_private_spread_can_say_what_it_cost(visit):
@@ -318,6 +321,7 @@ def test_refusals_are_marked_at_their_control(visit):
     visit.control("objective").select_option("custom")
     expect(visit.control("objective")).to_have_attribute("aria-invalid", "true")
     expect(visit.page.locator(".failure")).to_contain_text("Custom coefficients need the column coefficient")
+    visit.check()
 
 
 def test_refusals_of_other_options_are_marked_at_their_control(visit):
@@ -346,6 +350,7 @@ def test_a_note_about_a_silent_server_does_not_outlive_its_silence(visit):
     visit.page.unroute("**/api/health")
     expect(visit.page.locator(".notice")).to_have_text(re.compile("The server answers again"))
     visit.faults.clear()  # the browser's own lines about the requests
+    visit.check()
 
 
 def test_refusals_name_options_as_the_page_does(visit):
@@ -355,6 +360,7 @@ def test_refusals_name_options_as_the_page_does(visit):
     expect(visit.page.locator(".failure")).to_contain_text(
         "The mechanism “Gaussian (needs delta)” needs delta above 0."
     )
+    visit.check()
 
 
 # --- charts and narrow screens ----------------------------------------------------------------
@@ -402,6 +408,7 @@ def test_no_word_of_a_chart_is_cut_or_like_another(browser, server):
         written = visit.page.evaluate("window.written")
         assert any(re.fullmatch(r"0\.000\d{3}", each["text"]) for each in written)
         assert [each for each in written if each["left"] < -1 or each["right"] > each["most"] + 1] == []
+        visit.check()
 
 
 def test_the_ticker_never_covers_the_focus(browser, server):
@@ -429,6 +436,7 @@ def test_cells_like_formulas_and_names_like_numbers(visit):
     for share in (0.15, 0.2, 0.25, 0.3):
         visit.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.8)
     expect(visit.page.locator("#tooltip")).to_contain_text("stratum: 007")
+    visit.check()
 
 
 def test_a_long_plan_is_kept_out_of_the_address(visit):

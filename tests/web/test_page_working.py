@@ -139,6 +139,7 @@ def test_the_invitations_are_in_sight_on_a_phone(browser, server):
             visit.page.locator("td.invite").first.bounding_box(),
         )
         assert cell["x"] + cell["width"] <= invite["x"] + 1 or invite["x"] + invite["width"] <= cell["x"] + 1
+        visit.check()
 
 
 def test_columns_may_be_called_anything(visit):

@@ -123,3 +123,4 @@ def test_what_a_choice_means_is_told_in_odds_and_to_respondents(visit):
     meaning.locator("select").select_option("ar")
     expect(meaning.locator(".consent")).to_have_attribute("dir", "rtl")
     visit.settle()
+    visit.check()
