@@ -26,9 +26,9 @@ def test_made_up_requests_are_answered_as_documented(server, tmp_path):
     command += ["--url", server.rstrip("/"), "--checks", ",".join(CHECKS)]
     command += [
         "--phases",
-        "examples,coverage,fuzzing",
+        few("examples,fuzzing", of="examples,coverage,fuzzing"),
         "--max-examples",
-        str(few(3, of=8)),
+        str(few(6, of=8)),
         "--generation-deterministic",
     ]
     command += ["--suppress-health-check", "all"]
@@ -37,4 +37,4 @@ def test_made_up_requests_are_answered_as_documented(server, tmp_path):
     operations = sum(len(METHODS & set(methods)) for methods in document["paths"].values())
     assert re.search(r"Tested: (\d+)", ended.stdout)[1] == str(operations)
     generated, passed = map(int, re.search(r"(\d+) generated, (\d+) passed", ended.stdout).groups())
-    assert generated == passed > 1000
+    assert generated == passed > few(100, of=1000)
