@@ -4,28 +4,13 @@ It reads a line of JSON for each command from standard input, and answers with i
 so that forking is safe, and a command still has a process of its own.
 """
 
-import encodings.utf_8_sig  # noqa: F401 - what most commands import
-import functools
-import gc
 import json
 import os
 import signal
 import sys
 
-import mpmath  # noqa: F401
-import numpy  # noqa: F401
-import pydantic.type_adapter  # noqa: F401
-import rich._emoji_codes
-import rich.console
-import rich.table  # noqa: F401
-import scipy.special  # noqa: F401
-import typer._adapters
-import typer.main
-
 from dpstrata import cli
-from dpstrata.designs import reading  # noqa: F401
-from dpstrata.planning import design  # noqa: F401
-from dpstrata.words import designs  # noqa: F401
+from forking import prepare
 
 SURVEY = {"frame", "draw", "privatize", "publish", "estimate", "main-design"}
 
@@ -54,9 +39,7 @@ def carry_out(request):
 
 def main():
     """Answer until standard input ends."""
-    typer.main.get_command = functools.cache(typer.main.get_command)  # made once, before the children
-    typer.main.get_command(cli.app)
-    gc.freeze()  # collecting garbage in a child would copy all of it
+    prepare()
     for line in sys.stdin:
         request = json.loads(line)
         if SURVEY & set(request["arguments"][:1]):

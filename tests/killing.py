@@ -16,6 +16,7 @@ import opendp.prelude  # noqa: F401 - loaded once, before the children
 
 import dpstrata.cli
 import survey_imports  # noqa: F401
+from forking import prepare
 
 WATCHED = tuple(f"{name}.py" for name in ("writing", "overwriting", "keys", "ledger", "draw", "privatize"))
 
@@ -83,6 +84,7 @@ def main():
     start, arguments = Path(sys.argv[1]), sys.argv[3:]
     step = int(sys.argv[2])
     kills = 0
+    prepare()
     while True:
         folder = start.with_name("killed")
         shutil.rmtree(folder, ignore_errors=True)
