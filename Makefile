@@ -39,7 +39,7 @@ system: | $(BIN)/python
 
 $(COMPILED): $(DOCS_STAMP)
 	@# what tests import, once: four workers would each compile all of it
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only >$(VENV)/collected.txt || { tail $(VENV)/collected.txt; exit 1; }
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only >$(VENV)/collected.txt || { tail -n 60 $(VENV)/collected.txt; exit 1; }
 	@touch $@
 
 tests: $(COMPILED)

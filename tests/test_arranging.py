@@ -61,3 +61,13 @@ def test_a_few_tests_are_all_run(count):
 
 def test_what_takes_long_is_there():
     assert [name for name in SECONDS if not (ROOT / name).exists()] == []
+
+
+def test_a_module_that_is_named_is_not_taken_for_its_folder():
+    names = [
+        "tests/web/test_page.py::test_a",
+        "tests/web/test_api.py::test_b",
+        "tests/web/test_page.py::test_c",
+    ]
+    order = arranged(names, 3)
+    assert order.index(0) + 1 == order.index(2)

@@ -12,7 +12,7 @@ import segno
 from typer.testing import CliRunner
 
 import dpstrata as dps
-from collecting import drawn, invited, plan_for
+from collecting import QUESTIONS, drawn, invited, plan_for
 from dpstrata.cli import app
 from dpstrata.collect.folder import open_folder
 from dpstrata.collect.invitations import links_at
@@ -441,3 +441,41 @@ def test_another_title_is_refused_with_what_to_do(tmp_path):
     made = invited(tmp_path)
     with pytest.raises(dps.InputError, match=r"got another kit\.json\. Keep title and text as they were"):
         made.invite(title="Something else")
+
+
+def command(*words):
+    """Run a command in the folder of the test, and return what it says."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    return str(result.exception) if result.exception else result.output
+
+
+def test_a_column_that_is_not_there_is_told_before_anyone_is_drawn(tmp_path, monkeypatch):
+    made = drawn(tmp_path / "other", plan_for(180))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "design.json").write_bytes(made.design.read_bytes())
+    frame = made.base / "frame.csv"
+    given = ["invite", "design.json", frame, "--address", "https://survey.example.org"]
+    assert "has no column 'email'" in command(*given, "--keep", "email")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["design.json", "other"]
+    for keep in ([], ["--keep", "stratum"], []):  # invitations are replaced by others of the same people
+        assert "180 people invited" in command(*given, *keep)
+        columns = (tmp_path / "invitations.csv").read_text().partition("\n")[0].split(",")
+        assert columns == ["id", *keep[1:], "link"]
+
+
+def test_the_status_says_how_many_answers_the_design_expects(tmp_path):
+    strata = dps.Strata([300, 700], names=["north", "south"], response_rates=[0.6, 0.6])
+    plan = dps.design(
+        strata, questionnaire=QUESTIONS, epsilon=1.0, release="sums", device_epsilon=4.0, total=200
+    )
+    made = invited(tmp_path, plan)
+    assert survey_status(made.survey).expected == pytest.approx(plan.expected_answers)
+    assert command("collect", "status", made.survey).startswith(
+        f"The survey is open: 0 of 200 people answered; the design expects about {plan.expected_answers:.0f}.\n"
+    )
+
+
+def test_a_survey_is_closed_where_the_files_of_the_office_are(made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = command("collect", "close", made.survey)
+    assert said.startswith("design.json does not exist: close a survey where the office keeps its files")

@@ -116,7 +116,10 @@ def test_two_collectors_do_not_share_a_file(tmp_path):
 def test_a_folder_that_is_none_is_refused(tmp_path):
     drawn(tmp_path, plan_for(180))
     result = CliRunner().invoke(app, ["collect", str(tmp_path)])
-    assert "must be a folder that invite made, got none with kit.json" in str(result.exception)
+    assert "must be a folder that invite made, got one without kit.json" in str(result.exception)
+    for path, got in ((tmp_path / "survy", "nothing there"), (tmp_path / "design.json", "a file")):
+        result = CliRunner().invoke(app, ["collect", str(path)])
+        assert str(result.exception) == f"{path} must be a folder that invite made, got {got}."
 
 
 def test_a_collector_encrypts_by_itself(tmp_path):

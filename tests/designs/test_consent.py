@@ -211,7 +211,7 @@ def test_rows_of_a_questionnaire(release):
     told = plan.consent()
     assert numbers(told, 0) == [ceiling(sure(max(budgets))), math.floor(100 * min(changed))]
     assert "completed questionnaires at random, all answers of a questionnaire together" in str(told)
-    counts = "Only counts of answers are published."
+    counts = "Only counts and sums of answers are published."
     assert (counts in str(told)) is ("device_epsilon" in release)
 
 
@@ -243,7 +243,7 @@ def test_rows_that_the_office_gets_raw():
     )
     told = plan.consent(noised_at="office")
     assert told.parts[0][1][0].startswith("The survey office sees your answers as you give them")
-    assert told.parts[1][1][0] == "Only counts of answers are published."
+    assert told.parts[1][1][0] == "Only counts and sums of answers are published."
     assert numbers(told, 1) == numbers(plan.consent(), 1) == [ceiling(sure(1.0))]
 
 

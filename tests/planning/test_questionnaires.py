@@ -301,7 +301,7 @@ def test_forms_need_more_people_where_not_everyone_answers():
         ({"device_epsilon": None}, "so release='sums' requires device_epsilon."),
         ({"release": "microdata"}, "remove device_epsilon, or use release='sums'."),
         ({"answers": (0, 1)}, "answers is for a single question and cannot be used with questionnaire"),
-        ({"target_se": 0.1}, "give each question its own target_se."),
+        ({"target_se": 0.1}, "give each question its own target_se (in an XLSForm: dp_target)."),
         ({"local_epsilon_cap": 3.0}, "local_epsilon_cap is for a single question"),
         ({"objective": "trace"}, "objective is for a single question"),
         ({"mechanism": "laplace"}, "always uses randomized response on whole rows; remove mechanism."),

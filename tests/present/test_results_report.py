@@ -122,8 +122,12 @@ def test_a_file_that_no_ledger_lists_is_said(tmp_path):
     assert published.entry is None
     for given in (published, None):
         page = dps.results_html(plan, result, given)
-        assert "No ledger lists the file of these results" in page
+        assert "No ledger here lists " in page
         assert "No ledger beside" in page
+    for folder, listed in ((tmp_path, True), (tmp_path / "elsewhere", False)):
+        plan.save(folder / "same.json")
+        done = run(folder, "estimate", "same.json", "out.csv")
+        assert (done.returncode, "No ledger here lists out.csv" in done.stderr) == (0, not listed)
 
 
 def test_wide_intervals_of_groups_are_counted(tmp_path):
@@ -303,7 +307,7 @@ def test_notes_explain_estimates_beyond_and_errors_of_the_design(tmp_path):
         beyond = sum(not row.lower <= row.estimate <= row.upper for row in rows)
         assert (f"In {beyond} row" in part) == (beyond > 0)
         assert ("is what holds." in part or "are what holds." in part) == (beyond > 0)
-        assert ("unless --spreads stated a smaller one." in part) == (question in result.planned)
+        assert ("or a smaller one that was stated." in part) == (question in result.planned)
     header = page[: page.index("<main>")]
     assert "--spreads" not in header
     assert "the standard errors of trust use the spread that the design assumed" in repr(result)
@@ -367,7 +371,7 @@ def test_answers_are_shown_as_respondents_read_them(tmp_path):
     asked = {row["question"]: row["answers"] for row in Reader(page).table("What was asked")}
     assert asked["smokes"] == "I do, Never, or blank"
     assert asked["home"] == "I rent, I own, or blank"
-    assert asked["votes"] == "Yes, always, No, never"
+    assert asked["votes"] == "Yes, always; No, never"
     assert "rent" not in shown
     german = dps.results_html(plan, result, ratios=[ratio], language="de")
     ratios = "zur Miete / zur Miete + im Eigentum"

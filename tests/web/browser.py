@@ -51,7 +51,7 @@ export const toSvg = undefined, toPng = undefined;
 
 @cache
 def curves():
-    """Replies of the server with curves of the paper's strata, by their address; any others take it eighty designs."""
+    """Replies of the server with curves of the paper's strata, by their address: each takes it forty designs."""
     asked = json.dumps({"strata": FOUR, "options": {"epsilon": 1.0, "total": 200}}).encode()
     return {
         "**/api/precision": ("application/json", reply_precision(asked, {}).content),
@@ -59,7 +59,7 @@ def curves():
     }
 
 
-def undraw(context):
+def leave_out_charts(context):
     """Let pages work without curves of their own and without drawing any."""
     for address, (kind, body) in {"**/static/part-*.js": ("text/javascript", UNDRAWN), **curves()}.items():
         context.route(address, answering(kind, body))
@@ -203,7 +203,7 @@ def visiting(browser, server, *, drawn=False, **options):
     )
     context.set_default_timeout(15_000)
     if not (drawn or FULL):
-        undraw(context)
+        leave_out_charts(context)
     visit = Visit(context.new_page(), server)
     try:
         yield visit

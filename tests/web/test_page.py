@@ -56,6 +56,7 @@ def test_it_fits_every_screen_in_light_and_dark(browser, server, scheme):
             assert visit.find_barriers() == []
 
 
+@pytest.mark.drawn
 def test_every_chart_has_a_table(visit):
     for figure in visit.page.locator("figure.chart").all():
         figure.locator("summary").click()
@@ -63,6 +64,7 @@ def test_every_chart_has_a_table(visit):
     allocation = visit.page.locator("figure.chart").first
     first = allocation.locator("tbody tr").first.locator("td").all_inner_texts()
     assert first[:3] == ["A", "this design", "104"]
+    visit.check()
 
 
 # --- changing ---------------------------------------------------------------------------------

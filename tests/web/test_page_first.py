@@ -110,6 +110,7 @@ def test_columns_of_a_foreign_file_are_asked_about(visit, tmp_path):
     visit.page.goto("about:blank")
     visit.page.goto(link)
     expect(visit.page.get_by_label("Target for every group of Site")).to_have_value("0.03")
+    visit.settle()
     visit.check()
 
 
@@ -247,6 +248,7 @@ def test_an_infeasible_wish_offers_the_nearest_that_is_feasible(visit):
         if then is not None:
             expect(visit.control(question)).to_have_value(then)
         visit.settle()
+    visit.check()
 
 
 def test_a_better_mechanism_or_release_is_one_click_with_its_figure(visit, strata):

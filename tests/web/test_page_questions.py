@@ -236,6 +236,7 @@ def test_a_design_document_with_a_questionnaire_is_taken_up(visit):
     first, again = json.loads(document), json.loads(content)
     assert again["inputs"]["questionnaire"] == first["inputs"]["questionnaire"]
     assert again["forms"] == first["forms"]
+    visit.check()
 
 
 def test_a_design_document_with_known_spreads_is_refused_by_their_name(visit):

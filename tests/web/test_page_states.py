@@ -280,6 +280,7 @@ def test_a_private_spread_can_say_what_it_cost(visit):
     visit.page.get_by_label("ε spent on a private sd").check()
     visit.cell(0, "sd_epsilon").fill("0.1")
     visit.headline(FIRST)
+    visit.check()
 
 
 def test_a_file_may_be_dropped_anywhere_and_is_told_while_it_is_read(visit):

@@ -21,10 +21,12 @@ def test_what_cannot_be_told_from_zero_is_named_by_question_and_answer():
 
 def test_few_answers_are_said_with_their_stratum_and_form():
     enough = np.array([10, 30])
-    assert few_answers(["north", "south"], [enough, enough]) == []
-    (said,) = few_answers(["north", "south"], [enough, np.array([9, 12])])
-    assert said == ("Fewer than 10 answers, too few for a reliable standard error, came from north (form 2).")
-    (said,) = few_answers([f"s{i}" for i in range(7)], [np.zeros(7, dtype=int)])
+    assert few_answers(["north", "south"], [enough, enough], [["a"], ["b"]]) == []
+    (said,) = few_answers(["north", "south"], [enough, np.array([9, 12])], [["a"], ["b", "c"]])
+    assert said == (
+        "Fewer than 10 answers, too few for a reliable standard error, came from north (form 2: b, c)."
+    )
+    (said,) = few_answers([f"s{i}" for i in range(7)], [np.zeros(7, dtype=int)], [["a"]])
     assert said.endswith(
-        "came from s0 (form 1), s1 (form 1), s2 (form 1), s3 (form 1), s4 (form 1) and 2 more."
+        "came from s0 (form 1: a); s1 (form 1: a); s2 (form 1: a); s3 (form 1: a); s4 (form 1: a) and 2 more."
     )

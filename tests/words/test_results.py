@@ -5,7 +5,8 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.words.numbers import factor_up, round_up
-from dpstrata.words.results import promise_in_words
+from dpstrata.words.results import headline_of_results, method_of_results, promise_in_words
+from small_questionnaire import small_plan
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +36,20 @@ def test_raw_answers_leave_the_promise_about_what_is_published(waves):
     assert promise_in_words([plan], raw=False) == plan.privacy["in_words"]
     assert "device" not in promise_in_words([plan], raw=True)
     assert promise_in_words([plan], raw=True).startswith(plan.privacy["sentences"][0])
+
+
+def test_people_who_did_not_answer_are_in_no_interval(waves):
+    plan = waves[0]
+    said = "4 of 90 invited people did not answer."
+    assert method_of_results(plan, (86, 90))[-1].startswith(said)
+    assert not any("did not answer" in each for each in method_of_results(plan, (90, 90)))
+
+
+def test_a_questionnaire_says_how_many_forms_it_has_and_what_intervals_hold_for():
+    plan = small_plan()
+    forms = f"{len(plan.questions)} questions on {len(plan.forms)} forms, one for each person; "
+    assert headline_of_results(plan, [], (50, 60), "95% interval").startswith(
+        f"{forms}50 answers from 60 invitations."
+    )
+    together = "Those of a question hold for all its answers together."
+    assert any(together in each for each in method_of_results(plan, (50, 60)))

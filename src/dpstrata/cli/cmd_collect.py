@@ -123,15 +123,18 @@ def invite_command(
 ) -> None:
     """Make a secret link for everyone in the sample, and a folder for the collector, without names."""
     from dpstrata.cli.screen import progress_of
+    from dpstrata.collect.contacts import require_contacts
     from dpstrata.collect.invitations import invite, links_at
     from dpstrata.files.writing import require_apart
 
     links_at(address)  # before anyone is drawn
+    contacts = _contacts(addresses, frame, named=bool(address_line or keep))
     if frame is not None:
         require_apart(Path(frame), office_key, out)
         id, stratum = id or "id", stratum or ["stratum"]
+        if contacts is not None and keep:
+            require_contacts(contacts, id=id, columns=keep)
         draw_command(design, frame, id, stratum, sample, key_file, verify=sample.exists())
-    contacts = _contacts(addresses, frame, named=bool(address_line or keep))
     with progress_of("codes and letters") as progress:
         made = invite(
             design,
@@ -345,8 +348,14 @@ def close_command(
     from dpstrata.cli.refusals import in_flags
     from dpstrata.collect.closing import close_survey
     from dpstrata.collect.folder import title_of
+    from dpstrata.errors import InputError, option
     from dpstrata.words.released import collected_sentences
 
+    if not design.exists():
+        raise InputError(
+            f"{design} does not exist: close a survey where the office keeps its files, or say where they "
+            f"are ({option('design')} and the other options)."
+        )
     if report is not None:
         require_report(report, design=design, language=language)
     released = close_survey(

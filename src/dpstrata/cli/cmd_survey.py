@@ -206,6 +206,7 @@ def estimate_command(
     if pilot is not None or pilot_answers is not None:
         result = _with_pilot(result, design, pilot, pilot_answers, reading)
     ratios = _ratios(result, ratio or [], over or [])
+    _warn_unlisted(design, Path(noised))
     if report is not None:
         waves = [(design, Path(noised)), (pilot, pilot_answers)]
         _report(waves, result, ratios, report, title, language)
@@ -213,6 +214,18 @@ def estimate_command(
         _show_questions(result, ratios, (out, covariance, plot), json=json)
         return
     _show_means(result, (out, covariance, plot), json=json)
+
+
+def _warn_unlisted(design: Path, noised: Path) -> None:
+    """Say that a file may be that of another design, where no ledger tells."""
+    from dpstrata.designs.record import Design
+    from dpstrata.fielding.ledger import find_release
+    from dpstrata.words.results import unlisted_in_words
+
+    if noised.is_file():
+        found = find_release(Design.read(design), noised, design)
+        if found.entry is None and not found.others:  # of which it was said before
+            typer.echo(f"Warning: {unlisted_in_words(noised.name)}", err=True)
 
 
 def _show_means(result: Estimation | ShareEstimation, files: _Files, *, json: bool) -> None:

@@ -8,8 +8,20 @@ from pathlib import Path
 from dpstrata.errors import InputError
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
-from dpstrata.files.tables import read_table
+from dpstrata.files.tables import Table, read_table
 from dpstrata.words.numbers import counted
+
+
+def require_contacts(table: str | Path, *, id: str, columns: Sequence[str]) -> None:
+    """Require that a table has these columns."""
+    _with_columns(table, id, columns)
+
+
+def _with_columns(table: str | Path, id: str, columns: Sequence[str]) -> tuple[Table, tuple[str, ...]]:
+    read = read_table(Path(table), about_people=True)
+    needed = tuple(dict.fromkeys((id, *columns)))
+    require_columns(read.source, read.columns, *needed, sheets=read.sheets, about_people=True)
+    return read, needed
 
 
 def read_contacts(
@@ -22,9 +34,7 @@ def read_contacts(
     InputError
         If a column or someone is missing, or someone is there twice; nobody is named.
     """
-    read = read_table(Path(table), about_people=True)
-    needed = tuple(dict.fromkeys((id, *columns)))
-    require_columns(read.source, read.columns, *needed, sheets=read.sheets, about_people=True)
+    read, needed = _with_columns(table, id, columns)
     ids = [text_of(cell) for cell in read.columns[id]]
     place = {person: row for row, person in enumerate(ids)}
     missing = sum(person not in place for person in people)

@@ -34,6 +34,8 @@ class Progress:
         ``open`` or ``closed``.
     invited, answered : int
         How many people.
+    expected : float
+        How many of them the design expects to answer in all.
     batch : int
         How many answers are counted together.
     strata : tuple
@@ -44,6 +46,7 @@ class Progress:
     state: str
     invited: int
     answered: int
+    expected: float
     batch: int
     strata: tuple[tuple[str, int, int | None], ...]
 
@@ -77,7 +80,8 @@ def survey_status(survey: str | Path, *, database: str | None = None) -> Progres
     invited = plan.sample_sizes.tolist()
     shown = _shown([answered[i] for i in range(len(invited))], invited, batch)
     strata = tuple(zip(plan.strata.names, invited, shown, strict=True))
-    return Progress(state, plan.total, answered.total(), batch, strata)
+    expected = plan.total if plan.expected_answers is None else plan.expected_answers
+    return Progress(state, plan.total, answered.total(), expected, batch, strata)
 
 
 def _shown(numbers: Sequence[int], invited: Sequence[int], batch: int) -> list[int | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpstrata.errors import Sentence, option
 from dpstrata.words.estimates import (
     REPORTED,
     beyond_in_words,
@@ -57,7 +56,9 @@ def _places_without_answers(result: QuestionnaireEstimation) -> list[str]:
     return said
 
 
-def few_answers(strata: Sequence[str], forms: Sequence[IntArray]) -> list[str]:
+def few_answers(
+    strata: Sequence[str], forms: Sequence[IntArray], questions: Sequence[Sequence[str]]
+) -> list[str]:
     """Say where standard errors are not to be relied on: few answers on a form in a stratum.
 
     Parameters
@@ -66,17 +67,19 @@ def few_answers(strata: Sequence[str], forms: Sequence[IntArray]) -> list[str]:
         Names of the strata.
     forms : sequence of array
         For each form, how many people of each stratum answered it.
+    questions : sequence of sequence of str
+        For each form, what it asks.
     """
     few = [
-        f"{name} (form {number})"
-        for number, answers in enumerate(forms, start=1)
+        f"{name} (form {number}: {_listed(asked)})"
+        for number, (answers, asked) in enumerate(zip(forms, questions, strict=True), start=1)
         for name, came in zip(strata, answers.tolist(), strict=True)
         if came < _FEW
     ]
     if not few:
         return []
     more = f" and {len(few) - _LISTED:,} more" if len(few) > _LISTED else ""
-    listed = ", ".join(few[:_LISTED])
+    listed = "; ".join(few[:_LISTED])
     return [f"Fewer than {_FEW} answers, too few for a reliable standard error, came from {listed}{more}."]
 
 
@@ -113,12 +116,12 @@ def questions_in_words(result: QuestionnaireEstimation) -> list[str]:
     ]
 
 
-def spread_of_design(questions: str = "") -> Sentence:
+def spread_of_design(questions: str = "") -> str:
     """Say that standard errors, here or of some questions, come from the design and not from the answers."""
     errors = f"the standard errors of {questions}" if questions else "these standard errors"
-    return Sentence(
+    return (
         f"Published sums show no spread of the answers, so {errors} use the spread that the design assumed: "
-        f"the largest possible, unless {option('spreads')} stated a smaller one."
+        "the largest possible, or a smaller one that was stated."
     )
 
 

@@ -23,9 +23,10 @@ def headline_of_results(
     came = f"{counted(people[0], 'answer')} from {counted(people[1], 'invitation')}"
     came = f"{came} in two waves" if waves > 1 else came
     if plan.forms:
+        forms = f" on {len(plan.forms)} forms, one for each person" if len(plan.forms) > 1 else ""
         return (
-            f"{counted(len(plan.questions), 'question')}, {came}. Intervals contain the error of sampling "
-            "and that of privacy."
+            f"{counted(len(plan.questions), 'question')}{forms}; {came}. Intervals contain the error of "
+            "sampling and that of privacy."
         )
     if len(whole) > 1:
         return f"Shares of {counted(len(whole), 'category')}, from {came}."
@@ -84,6 +85,14 @@ def cautions_of_results(
     return found
 
 
+def unlisted_in_words(name: str) -> str:
+    """Warn of a file that no ledger lists."""
+    return (
+        f"No ledger here lists {name}, so nothing shows that it was released with this design, nor what was "
+        "spent."
+    )
+
+
 def cautions_of_ledger(
     plan: Design, name: str, spent: Spent | None, released: Sequence[str], *, listed: bool
 ) -> list[str]:
@@ -92,7 +101,7 @@ def cautions_of_ledger(
     if released:
         found.append(altered_in_words(name, released))
     elif not listed:
-        found.append("No ledger lists the file of these results, so what was spent is not known here.")
+        found.append(unlisted_in_words(name))
     promised = _promised(plan)
     if spent is not None and _exceeds(spent, promised):
         who = "this design promises" if plan.waves is None else "both waves promise together"
@@ -196,8 +205,11 @@ def _promise_of_waves(designs: Sequence[Design]) -> Iterator[str]:
     yield f"These figures are of both waves together, which spend epsilon = {spent}."
 
 
-def method_of_results(plan: Design, *, waves: int = 1) -> list[str]:
-    """State how estimates and intervals were found, in a sentence each."""
+def method_of_results(plan: Design, people: tuple[int, int], *, waves: int = 1) -> list[str]:
+    """State how estimates and intervals were found, and what they do not contain, in a paragraph each.
+
+    ``people`` are those who answered and those who were invited.
+    """
     how = (
         "Rows of answers were randomised as a whole; a share is the reported one, less what random rows "
         "add, stretched to its own scale."
@@ -205,11 +217,21 @@ def method_of_results(plan: Design, *, waves: int = 1) -> list[str]:
         else "The noise has mean zero, so noised answers and sums are added up as if they were exact."
     )
     both = "Each stratum has the weighted mean of what its two waves gave. " if waves > 1 else ""
+    together = " Those of a question hold for all its answers together." if plan.forms else ""
+    silent = people[1] - people[0]
     return [
         f"{how} {both}Strata are weighted by their numbers of people, which are known. The estimates have no "
         "bias from sampling or privacy. They are not cut at the ends of what is possible, so that they add "
         "up; noise may take one beyond.",
         "Intervals are tilted score intervals: the values of the share, or mean, that would not be unlikely "
         "to give what was published. They contain sampling, the noise of devices and that of the office, and "
-        "never leave the range of the answers.",
+        f"never leave the range of the answers.{together}",
+        *([] if silent <= 0 else [_not_answered(silent, people[1])]),
     ]
+
+
+def _not_answered(silent: int, invited: int) -> str:
+    return (
+        f"{silent:,} of {invited:,} invited people did not answer. Within a stratum they are taken to be "
+        "like those who did; if they are not, the estimates are off by what no interval here contains."
+    )

@@ -147,7 +147,9 @@ def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Questionnai
     said = None if response is None else response.in_words
     notes = [
         *([] if said is None else [said]),
-        *few_answers(plan.strata.names, [form.answers for form in forms]),
+        *few_answers(
+            plan.strata.names, [form.answers for form in forms], [form.questions for form in plan.forms]
+        ),
     ]
     return QuestionnaireEstimation(
         tuple(rows),

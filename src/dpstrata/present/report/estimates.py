@@ -114,7 +114,7 @@ def _from_design(rows: Sequence[EstimateRow], result: Result) -> list[str]:
     """Say that standard errors come from the design and not from the answers, where they do."""
     if isinstance(result, QuestionnaireEstimation):
         planned = rows[0].of in result.planned
-        return [spread_of_design().worded(lambda mention: f"--{mention.name}")] if planned else []
+        return [spread_of_design()] if planned else []
     if result.causes is not None or isinstance(result, ShareEstimation):
         return []
     return [

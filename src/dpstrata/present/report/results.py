@@ -148,7 +148,11 @@ def make_results_page(
         section("ratios", "Ratios", *_ratios(plan, ratios, language)) if ratios else "",
         section("error", "Where the error comes from", error_by_cause(plan, result)),
         section("promise", "The promise that was kept", _promise(plan, releases)),
-        section("method", "Method", paragraphs(method_of_results(plan, waves=len(releases)))),
+        section(
+            "method",
+            "Method",
+            paragraphs(method_of_results(plan, _people(result, releases), waves=len(releases))),
+        ),
         section("again", "How to reproduce it", _again(plan, releases, ratios, asked_for)),
         section("signatures", "Signatures", _signatures(releases)),
         "</main>",
@@ -191,7 +195,7 @@ def _header(
         )
     ]
     cautions = cautions_of_results(plan, doubts, _wide(plan, rows), len(rows), ledger)
-    numbers = sum(_answered(result)), sum(each.plan.total for each in releases)
+    numbers = _people(result, releases)
     headline = headline_of_results(plan, whole, numbers, level_in_words(result), waves=len(releases))
     yield f"<header><h1>{text(title)}</h1>"
     yield f'<p class="under">{long_text(under)}</p>'
@@ -199,6 +203,11 @@ def _header(
     summary = summary_table(plan, rows, level_in_words(result))
     yield "" if summary is None else table(summary)
     yield f"{paragraphs(cautions, kind='caution')}</header>"
+
+
+def _people(result: Result, releases: Sequence[_Release]) -> tuple[int, int]:
+    """Return how many people answered, and how many were invited."""
+    return sum(_answered(result)), sum(each.plan.total for each in releases)
 
 
 def _answered(result: Result) -> list[int]:
@@ -263,7 +272,10 @@ def _wide(plan: Design, rows: Sequence[EstimateRow]) -> list[str]:
     ranges = {each.name: each.range for each in plan.inputs.questionnaire or ()}
     reach = plan.inputs.answers.range
     return [
-        ", ".join(filter(None, (row.of, row.answer, "" if row.whole else row.place))) or row.place
+        " in ".join(
+            filter(None, (" = ".join(filter(None, (row.of, row.answer))), "" if row.whole else row.place))
+        )
+        or row.place
         for row in sorted(rows, key=lambda row: not row.whole)
         if row.figures.upper - row.figures.lower > _WIDE * ranges.get(row.of, reach)
     ]

@@ -37,7 +37,7 @@ _OF_ONE_QUESTION: dict[str, Any] = {
 }
 _INSTEAD = {
     "answers": "each question says what can be answered",
-    "target_se": "give each question its own target_se",
+    "target_se": "give each question its own target_se (in an XLSForm: dp_target)",
     "target_margin": "give each question its own target_margin",
 }
 

@@ -155,15 +155,18 @@ class CategoryOrBlank(Category):
 
 
 def listed(names: Sequence[str]) -> str:
-    """List the first few of several answers.
+    """List the first few of several answers, by semicolons where one has a comma.
 
     Examples
     --------
     >>> listed("abcdefg")
     'a, b, c, d, e and 2 more'
+    >>> listed(["no", "yes, alone"])
+    'no; yes, alone'
     """
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"{', '.join(names[:_LISTED])}{more}"
+    between = "; " if any("," in name for name in names) else ", "
+    return f"{between.join(names[:_LISTED])}{more}"
 
 
 def completed(shares: FloatArray) -> FloatArray:
