@@ -158,6 +158,10 @@ def test_few_people_are_kept_on_the_way(survey):
             lambda rows: [(p, "east" if r == "west" else r) for p, r in rows],
             "'west' has a size of 0 in the frame and 37",
         ),
+        (
+            lambda rows: [(p, f"to the {r}") for p, r in rows],
+            "the frame has nobody in any stratum of the design",
+        ),
     ],
 )
 def test_other_counts_are_refused_by_stratum(survey, change, words):

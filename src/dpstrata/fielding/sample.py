@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.fielding.frames.base import Frame
 from dpstrata.fielding.keys import LENGTH
 from dpstrata.fielding.sieve import NO_ID, NO_STRATUM, Sieve, is_whole, numbers_of
@@ -188,7 +188,15 @@ def _thresholds(sizes: IntArray, wanted: IntArray) -> FloatArray:
 
 
 def require_sizes(counts: IntArray, names: tuple[str, ...], sizes: IntArray, unknown: dict[str, int]) -> None:
-    """Require that a frame has the design's strata with their sizes, naming those that differ."""
+    """Require that a frame has the design's strata with their sizes, naming those that differ.
+
+    Where none is there, the column is another one, and what it holds may be known of one person alone.
+    """
+    if not counts.any() and not are_cells(unknown, names):
+        raise InputError(
+            "the frame has nobody in any stratum of the design; name the column of the strata with "
+            f"{option('stratum')}."
+        )
     wrong = [
         f"{names[i]!r} has a size of {counts[i]:,} in the frame and {sizes[i]:,} in the design"
         for i in np.flatnonzero(counts != sizes).tolist()
