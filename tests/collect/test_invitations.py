@@ -457,10 +457,11 @@ def test_a_column_that_is_not_there_is_told_before_anyone_is_drawn(tmp_path, mon
     given = ["invite", "design.json", frame, "--address", "https://survey.example.org"]
     assert "has no column 'email'" in command(*given, "--keep", "email")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["design.json", "other"]
-    for keep in ([], ["--keep", "stratum"], []):  # invitations are replaced by others of the same people
-        assert "180 people invited" in command(*given, *keep)
-        columns = (tmp_path / "invitations.csv").read_text().partition("\n")[0].split(",")
-        assert columns == ["id", *keep[1:], "link"]
+    assert "must name other columns than 'id'" in command(*given, "--keep", "id")
+    (tmp_path / "panel.csv").write_text("id,note\nA,precious\n")
+    assert "holds something else" in command(*given, "--out", "panel.csv")
+    assert not (tmp_path / "draw.key").exists()
+    assert "180 people invited" in command(*given, "--keep", "stratum")
 
 
 def test_the_status_says_how_many_answers_the_design_expects(tmp_path):

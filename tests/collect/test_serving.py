@@ -117,9 +117,12 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
     drawn(tmp_path, plan_for(180))
     result = CliRunner().invoke(app, ["collect", str(tmp_path)])
     assert "must be a folder that invite made, got one without kit.json" in str(result.exception)
-    for path, got in ((tmp_path / "survy", "nothing there"), (tmp_path / "design.json", "a file")):
-        result = CliRunner().invoke(app, ["collect", str(path)])
-        assert str(result.exception) == f"{path} must be a folder that invite made, got {got}."
+    for name, said in (
+        ("survy", "does not exist; give a folder that invite made."),
+        ("design.json", "must be a folder that invite made, got a file."),
+    ):
+        result = CliRunner().invoke(app, ["collect", str(tmp_path / name)])
+        assert str(result.exception) == f"{tmp_path / name} {said}"
 
 
 def test_a_collector_encrypts_by_itself(tmp_path):

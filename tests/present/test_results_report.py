@@ -100,6 +100,7 @@ def test_every_estimate_is_in_the_report(tmp_path, kind):
         assert float(errors[1]["standard error"]) == pytest.approx(got, rel=0.06)
     assert "as released under this design; it added epsilon = 2 to what was spent." in page
     assert "Nothing else was released" in page
+    assert ("hold for all its answers together." in page) == (kind == "categories")
     raw = plan.inputs.release == "microdata"  # devices could have noised them, and did not
     assert published.entry.raw is raw
     assert ("randomised them itself, so nothing protects them against the office." in page) == raw
@@ -124,9 +125,15 @@ def test_a_file_that_no_ledger_lists_is_said(tmp_path):
         page = dps.results_html(plan, result, given)
         assert "No ledger here lists " in page
         assert "No ledger beside" in page
+
+
+def test_sums_that_no_ledger_lists_are_said_on_the_terminal(tmp_path):
+    fielded(tmp_path, KINDS["yes/no"])
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("design.json", "out.csv"):
+        (tmp_path / "elsewhere" / name).write_bytes((tmp_path / name).read_bytes())
     for folder, listed in ((tmp_path, True), (tmp_path / "elsewhere", False)):
-        plan.save(folder / "same.json")
-        done = run(folder, "estimate", "same.json", "out.csv")
+        done = run(folder, "estimate", "design.json", "out.csv")
         assert (done.returncode, "No ledger here lists out.csv" in done.stderr) == (0, not listed)
 
 

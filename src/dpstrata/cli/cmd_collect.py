@@ -123,7 +123,6 @@ def invite_command(
 ) -> None:
     """Make a secret link for everyone in the sample, and a folder for the collector, without names."""
     from dpstrata.cli.screen import progress_of
-    from dpstrata.collect.contacts import require_contacts
     from dpstrata.collect.invitations import invite, links_at
     from dpstrata.files.writing import require_apart
 
@@ -132,8 +131,7 @@ def invite_command(
     if frame is not None:
         require_apart(Path(frame), office_key, out)
         id, stratum = id or "id", stratum or ["stratum"]
-        if contacts is not None and keep:
-            require_contacts(contacts, id=id, columns=keep)
+        _require_kept(contacts, id, keep or [], out)
         draw_command(design, frame, id, stratum, sample, key_file, verify=sample.exists())
     with progress_of("codes and letters") as progress:
         made = invite(
@@ -162,6 +160,16 @@ def invite_command(
         typer.echo(f"Letters: {letters}, a page for each person. Whoever has one can answer in their place.")
     typer.echo("Digest of the kit, for the letters of invitation:")
     typer.echo(made.digest)
+
+
+def _require_kept(contacts: Path | None, id: str, keep: list[str], out: Path) -> None:
+    """Check what would be refused after the draw: a file that is there already, and columns to keep."""
+    from dpstrata.collect.contacts import require_contacts
+    from dpstrata.collect.invitations import require_invitations
+
+    require_invitations(out, id, keep)
+    if contacts is not None and keep:
+        require_contacts(contacts, id=id, columns=keep)
 
 
 def _say_invited(made: Invited, survey: Path, office_key: Path, out: Path, batch: int) -> None:

@@ -217,14 +217,15 @@ def estimate_command(
 
 
 def _warn_unlisted(design: Path, noised: Path) -> None:
-    """Say that a file may be that of another design, where no ledger tells."""
+    """Warn of sums that may have been released with another design; answers from devices are on no ledger."""
     from dpstrata.designs.record import Design
     from dpstrata.fielding.ledger import find_release
     from dpstrata.words.results import unlisted_in_words
 
-    if noised.is_file():
-        found = find_release(Design.read(design), noised, design)
-        if found.entry is None and not found.others:  # of which it was said before
+    plan = Design.read(design)
+    if noised.is_file() and plan.inputs.release != "microdata":
+        found = find_release(plan, noised, design)
+        if found.entry is None and not found.others:  # others have been warned of
             typer.echo(f"Warning: {unlisted_in_words(noised.name)}", err=True)
 
 

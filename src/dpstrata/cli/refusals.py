@@ -67,7 +67,7 @@ def usage_in_words(error: Any) -> str:
 
 
 def _sentence(error: Any) -> str:
-    said: str = error.format_message() or "missing command"
+    said: str = error.format_message() or "missing survey or command"
     parameter, cause = getattr(error, "param", None), error.__cause__
     if parameter is None or not hasattr(cause, "errors"):
         return said[:1].lower() + said[1:]

@@ -153,7 +153,9 @@ def open_folder(path: str | Path, database: str | None = None) -> SurveyFolder:
     require_database(path, database)
     missing = [name for name in (DESIGN, KIT, PUBLIC_KEY) if not (path / name).is_file()]
     if missing:
-        got = f"one without {missing[0]}" if path.is_dir() else "a file" if path.exists() else "nothing there"
+        if not path.exists():
+            raise InputError(f"{path} does not exist; give a folder that invite made.", where=str(path))
+        got = f"one without {missing[0]}" if path.is_dir() else "a file"
         raise InputError(f"{path} must be a folder that invite made, got {got}.", where=str(path))
     plan = Design.read(path / DESIGN)
     kit = read_kit(path / KIT, plan)

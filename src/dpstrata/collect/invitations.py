@@ -290,7 +290,7 @@ def require_invitations(out: Path, id: str, keep: Sequence[str]) -> None:
             "keep", f"name other columns than {id!r} and {_link(id)!r}, each once", ", ".join(keep)
         )
     require_table_path(out)
-    require_same_kind(out, columns, inner=False)
+    require_same_kind(out, columns)
 
 
 def _link(id: str) -> str:

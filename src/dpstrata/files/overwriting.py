@@ -17,7 +17,7 @@ _OURS = "dpstrata."  # how the format of every document begins
 _TABLE = "a table of"
 
 
-def require_same_kind(path: Path, columns: Iterable[str] = (), *, inner: bool = True) -> None:
+def require_same_kind(path: Path, columns: Iterable[str] = ()) -> None:
     """Refuse to write a result (a table or a chart) over a file of another kind.
 
     Parameters
@@ -27,8 +27,6 @@ def require_same_kind(path: Path, columns: Iterable[str] = (), *, inner: bool = 
         dpstrata; a file that cannot be read is of another kind. Pictures are always replaced.
     columns : iterable of str
         Columns of the new table.
-    inner : bool
-        Whether those between the first and the last must be the same too.
     """
     ending = path.suffix.lower()
     if ending not in (".json", ".csv", ".parquet", ".xlsx") or not is_filled(path):
@@ -44,8 +42,7 @@ def require_same_kind(path: Path, columns: Iterable[str] = (), *, inner: bool = 
         raise
     except DpstrataError:
         raise something_else(path) from None
-    new = list(columns)
-    if (there if inner else [*there[:1], *there[-1:]]) != (new if inner else [new[0], new[-1]]):
+    if there != list(columns):
         # how they are called is not said: without a header that would be what is known of somebody
         raise something_else(path, f"{_TABLE} {counted(len(there), 'column')}")
 

@@ -155,9 +155,10 @@ def collecting_in_words(*, promised: float, within: float, batch: int, delta: fl
 def progress_in_words(progress: Progress) -> list[str]:
     """Say how far a survey is: in all, and by stratum."""
     about = "" if progress.expected == progress.invited else "about "
+    expects = "expects" if progress.state == "open" else "expected"
     lines = [
         f"The survey is {progress.state}: {progress.answered:,} of {progress.invited:,} people answered; the "
-        f"design expects {about}{progress.expected:,.0f}."
+        f"design {expects} {about}{progress.expected:,.0f}."
     ]
     for name, invited, answered in progress.strata:
         number = "not shown," if answered is None else f"{answered:,} of"

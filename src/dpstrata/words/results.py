@@ -205,10 +205,10 @@ def _promise_of_waves(designs: Sequence[Design]) -> Iterator[str]:
     yield f"These figures are of both waves together, which spend epsilon = {spent}."
 
 
-def method_of_results(plan: Design, people: tuple[int, int], *, waves: int = 1) -> list[str]:
+def method_of_results(plan: Design, people: tuple[int, int], *, shares: bool, waves: int = 1) -> list[str]:
     """State how estimates and intervals were found, and what they do not contain, in a paragraph each.
 
-    ``people`` are those who answered and those who were invited.
+    ``people`` are those who answered and those who were invited; ``shares``, whether a question has several.
     """
     how = (
         "Rows of answers were randomised as a whole; a share is the reported one, less what random rows "
@@ -217,7 +217,7 @@ def method_of_results(plan: Design, people: tuple[int, int], *, waves: int = 1) 
         else "The noise has mean zero, so noised answers and sums are added up as if they were exact."
     )
     both = "Each stratum has the weighted mean of what its two waves gave. " if waves > 1 else ""
-    together = " Those of a question hold for all its answers together." if plan.forms else ""
+    together = " Those of a question hold for all its answers together." if shares else ""
     silent = people[1] - people[0]
     return [
         f"{how} {both}Strata are weighted by their numbers of people, which are known. The estimates have no "
@@ -232,6 +232,6 @@ def method_of_results(plan: Design, people: tuple[int, int], *, waves: int = 1) 
 
 def _not_answered(silent: int, invited: int) -> str:
     return (
-        f"{silent:,} of {invited:,} invited people did not answer. Within a stratum they are taken to be "
-        "like those who did; if they are not, the estimates are off by what no interval here contains."
+        f"{silent:,} of {counted(invited, 'invitation')} were not answered. The estimates take those people "
+        "to be like those who answered; the intervals do not cover what changes if they are not."
     )

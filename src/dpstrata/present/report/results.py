@@ -151,7 +151,7 @@ def make_results_page(
         section(
             "method",
             "Method",
-            paragraphs(method_of_results(plan, _people(result, releases), waves=len(releases))),
+            paragraphs(_method(plan, result, releases)),
         ),
         section("again", "How to reproduce it", _again(plan, releases, ratios, asked_for)),
         section("signatures", "Signatures", _signatures(releases)),
@@ -203,6 +203,11 @@ def _header(
     summary = summary_table(plan, rows, level_in_words(result))
     yield "" if summary is None else table(summary)
     yield f"{paragraphs(cautions, kind='caution')}</header>"
+
+
+def _method(plan: Design, result: Result, releases: Sequence[_Release]) -> list[str]:
+    shares = isinstance(result, QuestionnaireEstimation | ShareEstimation)
+    return method_of_results(plan, _people(result, releases), shares=shares, waves=len(releases))
 
 
 def _people(result: Result, releases: Sequence[_Release]) -> tuple[int, int]:
