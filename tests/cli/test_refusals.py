@@ -388,3 +388,12 @@ def test_sentences_on_the_screen_name_flags(capsys):
         "Design again with --answers 0:100:1 or --clip.",
         "Text of others stays: total=9.",
     ]
+
+
+def test_a_group_of_commands_alone_says_what_is_missing(tmp_path):
+    done = commands.run(tmp_path, "collect")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "Error: missing survey or command. See dpstrata collect --help.\n",
+    )
+    assert "close" in done.stdout
