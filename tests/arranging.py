@@ -14,7 +14,7 @@ SECONDS = {
     "tests/docs/test_site.py": 35,
     "tests/fielding/test_interruptions.py": 20,
     "tests/fielding/test_sample.py": 15,
-    "tests/fielding/test_repeated_rows.py": 15,
+    "tests/fielding/test_repeated_rows.py": 40,
     "tests/fielding/test_privatize.py": 15,
     "tests/fielding/test_end_to_end.py": 10,
     "tests/pilots/test_pilot.py": 10,

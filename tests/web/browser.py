@@ -190,8 +190,8 @@ def find_barriers(page):
 def visiting(browser, server, *, drawn=False, **options):
     """Visit the page in a context of its own, and check the visit at its end.
 
-    `make slow` looks for barriers after every visit; `make test` where a test calls `Visit.check`: the tests that do so
-    show every kind of element.
+    `make slow` looks for barriers after every visit; `make test` where a test calls `Visit.check`: between them, these
+    tests show nearly every kind of element.
 
     Parameters
     ----------

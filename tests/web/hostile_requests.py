@@ -1,12 +1,8 @@
 """Requests that are to be refused, and what every refusal must be like."""
 
 import pytest
+from browser import FOUR
 
-FOUR = {
-    "stratum": ["A", "B", "C", "D"],
-    "size": [7000, 8000, 9000, 10000],
-    "sd": [0.283, 0.08, 0.0226, 0.0064],
-}
 JSON = {"content-type": "application/json"}
 
 

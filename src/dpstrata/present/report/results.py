@@ -148,11 +148,7 @@ def make_results_page(
         section("ratios", "Ratios", *_ratios(plan, ratios, language)) if ratios else "",
         section("error", "Where the error comes from", error_by_cause(plan, result)),
         section("promise", "The promise that was kept", _promise(plan, releases)),
-        section(
-            "method",
-            "Method",
-            paragraphs(_method(plan, result, releases)),
-        ),
+        section("method", "Method", paragraphs(_method(plan, result, releases))),
         section("again", "How to reproduce it", _again(plan, releases, ratios, asked_for)),
         section("signatures", "Signatures", _signatures(releases)),
         "</main>",
@@ -277,13 +273,16 @@ def _wide(plan: Design, rows: Sequence[EstimateRow]) -> list[str]:
     ranges = {each.name: each.range for each in plan.inputs.questionnaire or ()}
     reach = plan.inputs.answers.range
     return [
-        " in ".join(
-            filter(None, (" = ".join(filter(None, (row.of, row.answer))), "" if row.whole else row.place))
-        )
-        or row.place
+        _named(row)
         for row in sorted(rows, key=lambda row: not row.whole)
         if row.figures.upper - row.figures.lower > _WIDE * ranges.get(row.of, reach)
     ]
+
+
+def _named(row: EstimateRow) -> str:
+    """Name an estimate by its question, its answer and its place, as far as it has them."""
+    figure = " = ".join(filter(None, (row.of, row.answer)))
+    return figure if figure and row.whole else " in ".join(filter(None, (figure, row.place)))
 
 
 def _results(plan: Design, rows: Sequence[EstimateRow], result: Result, language: str) -> Iterator[str]:
