@@ -75,6 +75,25 @@ def test_the_gap_is_small_from_a_thousand_interviews_on(domains, device, epsilon
         assert plan.certificate.relative_gap < 1e-4
 
 
+@pytest.mark.parametrize(
+    ("strata", "groups", "asked"), [(100_000, 1, 0.0015), (3000, 1500, 0.02), (80, 30, 0.999)]
+)
+def test_the_stated_gap_is_small_for_many_strata_many_groups_and_nearly_everyone(strata, groups, asked):
+    rng = np.random.default_rng(strata)
+    sizes = np.floor(10 ** rng.uniform(1.7, 4, strata)).astype(int)
+    people = dps.Strata(
+        sizes, rng.uniform(0.01, 0.5, strata), extra={"g": [str(i % groups) for i in range(strata)]}
+    )
+    plan = dps.design(
+        people,
+        epsilon=0.3,
+        total=int(asked * sizes.sum()),
+        release="mean",
+        domains=["g"] if groups > 1 else None,
+    )
+    assert plan.certificate.relative_gap < 1e-4
+
+
 @pytest.mark.parametrize("rates", [None, 0.6])
 @pytest.mark.parametrize("device", [None, 3.0])
 @pytest.mark.parametrize("domains", DOMAINS)

@@ -166,6 +166,43 @@ def test_the_gap_is_small_from_a_thousand_interviews_on(groups: bool) -> None:
         assert solution.bound.relative_gap < (1e-4 if groups else 1.1e-6)
 
 
+def grouped(seed: int) -> NoisedOnce:
+    """A thousand interviews or more in up to two thousand strata, with two groups up to one for every stratum."""
+    rng = np.random.default_rng([81, seed])
+    k = int(10 ** rng.uniform(0.7, 3.3))
+    groups = int(np.clip(k ** rng.uniform(0.2, 1), 2, k))
+    smallest, largest = rng.uniform(0.7, 3), rng.uniform(3.1, 6)
+    sizes = np.floor(10 ** rng.uniform(smallest, largest, k)).astype(np.int64) + 1 + 2000 // k
+    if rng.random() < 0.3:
+        sizes[:] = sizes.max()
+    codes = rng.permutation(np.arange(k) % groups)
+    if rng.random() < 0.3:  # one large group and many small ones
+        codes = np.unique(np.minimum(rng.geometric(0.1, k), groups), return_inverse=True)[1]
+    sds = np.where(rng.random(k) < rng.choice([0, 0.3]), 0.0, 10 ** rng.uniform(-2.5, -0.31, k))
+    lower = np.minimum(sizes, rng.integers(1, 6, k)) if rng.random() < 0.3 else np.ones(k, dtype=np.int64)
+    return noised_once(
+        sizes,
+        sds,
+        codes,
+        epsilon=float(10 ** rng.uniform(-2, 0.7)),
+        total=min(int(max(1000, lower.sum()) * 10 ** rng.uniform(0, 1.5)), int(sizes.sum())),
+        lower=lower,
+        response_rates=rng.uniform(0.3, 1, k) if rng.random() < 0.3 else None,
+    )
+
+
+# These were left with gaps of 0.03% to 53% when what lies outside of the windows was bounded by tangents alone.
+WORST = (69, 84, 88, 116, 142, 153, 155, 213)
+
+
+@pytest.mark.parametrize("seed", sorted(range(300), key=lambda seed: seed not in WORST)[: few(8, of=300)])
+def test_the_gap_is_small_however_many_groups_there_are(seed: int) -> None:
+    problem = grouped(seed)
+    solution = solve_noised_once(problem)
+    check(problem, solution)
+    assert solution.bound.relative_gap < 1e-4
+
+
 def random_overlapping(rng: np.random.Generator) -> NoisedOnce:
     """A tiny problem with two or three families, in half of the cases with coefficients of no proportion."""
     k = int(rng.integers(2, 5))

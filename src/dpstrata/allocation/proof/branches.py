@@ -24,7 +24,7 @@ import numpy as np
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.proof.cell_prices import Prices, climb
 from dpstrata.allocation.proof.cells import Bounds, Boxes, Cells, strengths_within
-from dpstrata.allocation.proof.noised_once import correction
+from dpstrata.allocation.proof.noised_once import below
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _CLOSE = 8.5e-5  # relative gap at which the search ends
@@ -45,8 +45,8 @@ _Box = tuple[float, int, IntArray, IntArray, float, FloatArray]  # bound, number
 
 
 def close_to(problem: NoisedOnce, value: float) -> float:
-    """Return a bound close enough to a value, also once the finite population correction is taken off."""
-    return value - _CLOSE * (value - correction(problem.problem))
+    """Return a bound close enough to a value."""
+    return below(problem, value, _CLOSE)
 
 
 class _Cuts(NamedTuple):

@@ -17,7 +17,8 @@ exactly by walking the sorted levels of a window. Outside the window a tangent i
 and it nearly touches with :math:`\mu_i = (\lambda + f_i'(x))_+ / \mathrm{room}_i'(x)` at the real sizes x
 that s needs.
 
-If there is a single figure, every level may be bounded at a price of its own, and the gap can close.
+If there is a single figure, every level may be bounded at a price of its own, and the gap can close. Several
+are bounded at all prices together, with people that add up to the total (``sharing``).
 
 With several families figures meet in every stratum. Then each stratum's room has a price :math:`\mu_i` too:
 
@@ -40,7 +41,10 @@ import numpy as np
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, best_at_prices, first_not_worth
+from dpstrata.allocation.proof.sharing import Shared, share_people
 from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
+
+ENOUGH = 1e-5  # relative gap below which a price alone will do, where several figures share the people
 
 # Rounding of a sum of so many terms, relative to what is added up.
 _ROUNDING = 1e-12
@@ -48,6 +52,10 @@ _SPACING = float(np.finfo(float).eps)
 _CLOSED = 1e-11
 _LEAST_LEVELS = 20_000
 _NEWTON = 8
+_WIDENINGS = 24
+_WIDER = 1.25
+_NEARBY = 1.05
+_MOST_LEVELS = 400_000
 
 
 def certify_noised_once(
@@ -124,6 +132,11 @@ def correction(problem: Problem) -> float:
     return float((terms.coefficients**2 * terms.sds**2 / terms.sizes).sum())
 
 
+def below(problem: NoisedOnce, value: float, share: float) -> float:
+    """Return what is a share below a value, also once the finite population correction is taken off."""
+    return value - share * max(value - correction(problem.problem), 0.0)
+
+
 def stated_bound(
     problem: NoisedOnce,
     sizes: IntArray,
@@ -164,6 +177,7 @@ class Walk:
         self._touch(strengths)
         self._choose_window(strengths, price)
         self._list_levels()
+        self._widen(price)
 
     # --- the window ---------------------------------------------------------------------------
 
@@ -199,6 +213,7 @@ class Walk:
         n = self.sizes.astype(float)
         terms = self.problem.problem.terms
         reached = self.family.sums(terms.values(n)) + self.weights / strengths**2
+        self.value = float(reached.sum())
         alpha, beta = self._tangent(price)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             centre = np.where(beta > 0, np.cbrt(2.0 * self.weights / beta), np.inf)
@@ -212,15 +227,35 @@ class Walk:
         self._widest = self._allowed()
         self._high = np.minimum(np.maximum(high, strengths), self._widest)
         self._low = np.minimum(low, np.minimum(strengths, self._high))
+        most = _LEAST_LEVELS + len(n) // 4
         for _ in range(4):
-            self._base = self._people(self._low)
-            self._top = np.maximum(self._people(self._high), self._base)
-            listed = int((self._top - self._base).sum())
-            if listed <= (most := _LEAST_LEVELS + len(n) // 4):
-                return
+            self._find_ends()
+            if (listed := int((self._top - self._base).sum())) <= most:
+                break
             share = 0.5 * most / listed
             self._low = strengths - share * (strengths - self._low)
             self._high = strengths + share * (self._high - strengths)
+
+    def _find_ends(self) -> None:
+        """Find the people that both ends of the window need."""
+        self._base = self._people(self._low)
+        self._top = np.maximum(self._people(self._high), self._base)
+
+    def _widen(self, price: float) -> None:
+        """Widen windows while something outside might be better; of several figures also at prices nearby."""
+        dearer, cheaper = (price * _NEARBY, price / _NEARBY) if len(self.family) > 1 else (price, price)
+        for _ in range(_WIDENINGS):
+            cost, (left, right) = self._costs(dearer)
+            below = left < np.minimum.reduceat(cost, self._first)
+            if cheaper < dearer:
+                cost, (_, right) = self._costs(cheaper)
+            above = right < np.minimum.reduceat(cost, self._first)
+            if not np.any(below | above) or len(self.level) > _MOST_LEVELS:
+                break
+            self._low = np.where(below, self._low / _WIDER, self._low)
+            self._high = np.where(above, np.minimum(self._high * _WIDER, self._widest), self._high)
+            self._find_ends()
+            self._list_levels()
 
     def _allowed(self) -> FloatArray:
         """Largest strengths that the maximums and the total allow each figure."""
@@ -236,6 +271,7 @@ class Walk:
 
     def _list_levels(self) -> None:
         """Sort the levels in the window, figure by figure; each window ends with its upper end."""
+        self._known: dict[float, tuple[FloatArray, tuple[FloatArray, FloatArray]]] = {}
         entries = self._top - self._base
         rows = np.repeat(np.arange(len(entries)), entries)
         m = self._base[rows] + (np.arange(len(rows)) - np.repeat(np.cumsum(entries) - entries, entries))
@@ -255,7 +291,8 @@ class Walk:
         needed = self.family.sums(self._base.astype(float)) - self._first
         too_many = np.arange(len(self.level)) + needed[self.figure] > left[self.figure]
         self._noise[too_many] = np.inf
-        self._beyond = (self._high >= self._widest) | too_many[self._first + np.bincount(self.figure) - 1]
+        self._listed = np.bincount(self.figure)
+        self._beyond = (self._high >= self._widest) | too_many[self._first + self._listed - 1]
 
     def costs(self, price: float) -> tuple[FloatArray, FloatArray]:
         """F at every level, and the least that a figure costs outside of its window.
@@ -263,35 +300,82 @@ class Walk:
         People are paid for beyond those of the design, which add up to the total; what rounding may have
         added is taken off.
         """
-        inner = self.problem.problem
-        n = _best(self.problem, price, self._base, self.sizes)
-        paid = price * (n - self.sizes)
-        base = self.family.sums(inner.terms.values(n.astype(float)) + paid)
+        cost, ends = self._costs(price)
+        return cost, np.minimum(*ends)
+
+    def _costs(self, price: float) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        """F at every level, and bounds of what a figure costs below and above its window."""
+        if price not in self._known:
+            self._known[price] = self._worked_out(price)
+        return self._known[price]
+
+    def _worked_out(self, price: float) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        base, paid = self._people_cost(price, self._base)
         rise = np.maximum(price - self._gain, 0.0)
         before = np.cumsum(rise) - rise
         before -= before[self._first][self.figure]
         cost = base[self.figure] + before
         share = _ROUNDING + _SPACING * len(rise)
-        cost -= share * (np.abs(cost) + 2.0 * self.family.sums(np.abs(paid))[self.figure])
-        return cost + self._noise * (1.0 - share), self._outside(price)
+        cost -= share * (np.abs(cost) + 2.0 * paid[self.figure])
+        last = cost[self._first + self._listed - 1]
+        return cost + self._noise * (1.0 - share), self._outside(price, last)
 
-    def _outside(self, price: float) -> FloatArray:
+    def _people_cost(self, price: float, lower: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Cost of every figure's best sizes from ``lower`` on, and how much is paid or saved in it."""
+        n = _best(self.problem, price, lower, self.sizes)
+        paid = price * (n - self.sizes)
+        values = self.problem.problem.terms.values(n.astype(float))
+        return self.family.sums(values + paid), self.family.sums(np.abs(paid))
+
+    def _outside(self, price: float, last: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bound strengths below and above the windows, by tangents and by their ends.
+
+        Below a window noise is at least that of its end, and above it people cost at least as much as there.
+        """
         alpha, beta = self._tangent(price)
         with np.errstate(divide="ignore"):
             centre = np.where(beta > 0, np.cbrt(2.0 * self.weights / beta), np.inf)
         below = np.minimum(centre, self._low)
         above = np.where(np.isfinite(centre), np.maximum(centre, self._high), self._high)
-        left, right = (
-            (beta * s + self.weights / s**2) * (1.0 - 2.0 * _ROUNDING) + alpha for s in (below, above)
-        )
+        safe = 1.0 - 2.0 * _ROUNDING
+        left, right = ((beta * s + self.weights / s**2) * safe + alpha for s in (below, above))
         right = np.where(np.isfinite(centre), right, alpha)
-        return np.asarray(np.minimum(left, np.where(self._beyond, np.inf, right)))
+        free, paid = self._people_cost(price, self.problem.problem.lower)
+        free -= _ROUNDING * (np.abs(free) + 2.0 * paid)
+        left = np.maximum(left, free + self.weights / self._low**2 * safe)
+        right = np.maximum(right, last)
+        return left, np.where(self._beyond, np.inf, right)
 
     def bound(self, prices: Sequence[float]) -> float:
         """Return what no design can beat."""
-        if len(self.family) == 1:
-            return float(self.envelope(prices).min())
-        return max(self.minimisers(price).bound for price in prices)
+        return (
+            float(self.envelope(prices).min())
+            if len(self.family) == 1
+            else self.shared(prices, self.value).bound
+        )
+
+    def shared(self, prices: Sequence[float], value: float) -> Shared:
+        """Bound several figures that share the people, by all prices together; the first should be the best.
+
+        Only what is below ``value`` is bounded: that of the best design known.
+        """
+        inner = self.problem.problem
+        costs = np.stack([np.concatenate(self.costs(price)) for price in prices])
+        figure = np.concatenate([self.figure, np.arange(len(self.family))])
+        least, base, own, most = (
+            self.family.sums(n.astype(float)) for n in (inner.lower, self._base, self.sizes, inner.upper)
+        )
+        needed = base[self.figure] + np.arange(len(self.figure)) - self._first[self.figure]
+        fewest = np.concatenate([needed, least]) - own[figure]
+        return share_people(
+            costs,
+            figure,
+            fewest,
+            (most - own)[figure],
+            np.asarray(prices),
+            value,
+            below(self.problem, value, ENOUGH),
+        )
 
     def envelope(self, prices: Sequence[float]) -> FloatArray:
         """Bounds of a single figure for each level, the last one for all strengths outside the window."""
@@ -299,11 +383,6 @@ class Walk:
         for price in prices:
             np.maximum(best, np.append(*self.costs(price)), out=best)
         return best
-
-    def regrets(self, price: float) -> FloatArray:
-        """Return how much more each level costs at a price than the best of its figure."""
-        cost, _ = self.costs(price)
-        return np.asarray(cost - np.minimum.reduceat(cost, self._first)[self.figure])
 
     def minimisers(self, price: float) -> Minimisers:
         """Find the best strengths of all figures at a price."""

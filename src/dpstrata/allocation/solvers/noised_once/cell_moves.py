@@ -18,6 +18,7 @@ from dpstrata.numerics.arrays import FloatArray
 
 _STARTS = 64
 _ROUNDS = 4
+_LEAST_STARTS = 4  # of one round, where there is no time for more
 _SWEEPS = 4
 _TRIED = 4
 _SHIFT = 0.06
@@ -63,22 +64,23 @@ class _CellMoves:
     def shake(self, strengths: FloatArray, price: float) -> None:
         """Try strengths near the given ones and near the best found."""
         rng = np.random.default_rng(0)  # always the same: a design must come out the same again
-        for _ in range(_ROUNDS):
+        rounds, starts = (_ROUNDS, self._starts) if self._starts else (1, _LEAST_STARTS)
+        for _ in range(rounds):
             near = np.stack([strengths, self.best.strengths])
-            shift = np.exp(_SHIFT * rng.standard_normal((self._starts, len(strengths))))
-            self._try(np.concatenate([near, near[np.arange(self._starts) % 2] * shift]), price, _TRIED)
+            shift = np.exp(_SHIFT * rng.standard_normal((starts, len(strengths))))
+            moved = self._moved(np.concatenate([near, near[np.arange(starts) % 2] * shift]), price)
+            self._try(moved[:_TRIED])
 
     def improve(self, strengths: FloatArray, price: float) -> float:
         """Try strengths of which each row is the best of a box; return the best value so far."""
-        if len(strengths) == 1:  # they may be the best as they are
-            self.best.try_strengths(strengths[0], self.best.sizes.astype(float), anew=True)
-        self._try(strengths, price, 1)
+        if len(strengths) == 1 or not self._starts:  # they may be the best as they are
+            self._try(strengths[:1])
+        if self._starts:
+            self._try(self._moved(strengths[: 2 + self._starts], price)[:1])
         return self.best.value
 
-    def _try(self, strengths: FloatArray, price: float, most: int) -> None:
-        if self._starts:
-            strengths = self._moved(strengths[: 2 + self._starts], price)
-        for each in strengths[:most]:
+    def _try(self, strengths: FloatArray) -> None:
+        for each in strengths:
             self.best.try_strengths(each, self.best.sizes.astype(float), anew=True)
 
     def _moved(self, strengths: FloatArray, price: float) -> FloatArray:

@@ -5,7 +5,8 @@ r"""Figures that do not overlap, with one draw of noise each: sizes and strength
 2. Round: at given strengths the problem is that of the sampling variance with higher minimums, which the
    exact solver solves. The strengths are then raised to what those sizes allow.
 3. Improve: the proof (``proof.noised_once``) bounds each strength; try the one with the lowest bound, and
-   add the price that belongs to it, until no bound is left below what was found.
+   add the price that belongs to it, until no bound is left below what was found. Of several figures it bounds
+   how they share the people (``proof.sharing``), and the same is done with all strengths together.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ import numpy as np
 
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.noised_once import Minimisers, Walk, stated_bound
+from dpstrata.allocation.proof.noised_once import ENOUGH, Minimisers, Walk, below, stated_bound
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.solution import NoisedOnceSolution
 from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
 
 _CLOSE = 1e-6  # relative gap at which the search ends
 _MOST_TRIES = 12
-_MOST_STEPS = 40
-_PASSES = 2
+_PASSES = 4
+_BESIDE = (0.9, 0.98, 1.02, 1.1)  # prices that limit how many people a figure may have
 _PRICE_STEPS = 60
 _STRENGTH_STEPS = 60
 _PRICE_TOLERANCE = 3e-4  # what is lost is of the order of its square
@@ -180,9 +181,20 @@ class _BestSoFar:
         if len(self.family) == 1:
             self._one_figure(self._walk())
             return
+        before = (0.0, 0.0)
         for _ in range(_PASSES):  # from better sizes and a better price the windows are sharper
-            if self.lower_bound < self.value * (1.0 - _CLOSE):
-                self._several_figures(self._walk())
+            walk = self._walk()
+            self.lower_bound = walk.bound(self.prices)  # as the certificate will find it
+            if self.lower_bound >= self._enough or before == (self.value, self.lower_bound):
+                break
+            before = (self.value, self.lower_bound)
+            self._several_figures(walk)
+        else:
+            self.lower_bound = self._walk().bound(self.prices)
+
+    @property
+    def _enough(self) -> float:
+        return below(self.problem, self.value, _CLOSE)
 
     def _walk(self) -> Walk:
         return Walk(self.problem, self.sizes, self.strengths, self.prices[0])
@@ -208,7 +220,7 @@ class _BestSoFar:
         for _ in range(_MOST_TRIES):
             at = int(np.argmin(bounds))
             self.lower_bound = float(bounds[at])
-            if bounds[at] >= self.value * (1.0 - _CLOSE):
+            if bounds[at] >= self._enough:
                 return
             price = None
             if at < len(walk.level) and at not in tried:
@@ -226,8 +238,9 @@ class _BestSoFar:
         total = self.problem.problem.total
         few: Minimisers | None = None  # at the lowest price known to be too high, and
         many: Minimisers | None = None  # at the highest known to be too low
-        price, best = self.prices[0], walk.minimisers(self.prices[0])
+        price, best, tried = self.prices[0], walk.minimisers(self.prices[0]), set[float]()
         for tries in range(_MOST_TRIES):
+            tried.add(price)
             found = walk.minimisers(price)
             best = max(best, found, key=lambda each: each.bound)
             self.lower_bound = max(self.lower_bound, best.bound)
@@ -236,26 +249,29 @@ class _BestSoFar:
             self.try_strengths(found.strengths)
             if few is not None and many is not None:
                 self.try_strengths(_mixed(few, many, total))
-            if best.bound >= self.value * (1.0 - _CLOSE):
+            if best.bound >= self._enough:
                 break
             price = _next_price(few, many, total, 1.0 + 0.01 * 4**tries)
-            if price in self.prices:
+            if price in tried:
                 break
-            self.prices.append(price)
-        self.prices.sort(key=lambda each: each != best.price)  # the best one first
-        self._one_by_one(walk, best)
+        self.prices = [best.price]
+        if best.bound < below(self.problem, self.value, ENOUGH):
+            self._share(walk)
 
-    def _one_by_one(self, walk: Walk, best: Minimisers) -> None:
-        """Change one figure at a time to another level, first those that cost the least more at the price.
-
-        Whatever costs more than the gap cannot be part of a better design.
-        """
-        regrets = walk.regrets(best.price)
-        promising = np.argsort(regrets, kind="stable")[:_MOST_STEPS]
-        for at in promising[regrets[promising] < self.value - best.bound].tolist():
-            strengths = self.strengths.copy()
-            strengths[walk.figure[at]] = walk.level[at]
-            self.try_strengths(strengths)
+    def _share(self, walk: Walk) -> None:
+        """Try how figures share the people with the lowest bound, and add the price that belongs to it."""
+        self.prices += [self.prices[0] * beside for beside in _BESIDE]
+        for _ in range(_MOST_TRIES):
+            shared = walk.shared(self.prices, self.value)
+            self.lower_bound = max(self.lower_bound, shared.bound)
+            if shared.levels is None or self.lower_bound >= self._enough:
+                return
+            inside = shared.levels < len(walk.level)
+            levels = walk.level[np.where(inside, shared.levels, 0)]
+            found = self.try_strengths(np.where(inside, levels, self.strengths))
+            if found is None or found in self.prices:
+                return
+            self.prices.append(found)
 
 
 def _next_price(few: Minimisers | None, many: Minimisers | None, total: int, step: float) -> float:

@@ -1,0 +1,71 @@
+"""How figures share the people, against trying every way to do it."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpstrata.allocation.proof.sharing import share_people
+from extent import few
+
+
+def least_by_trying(costs, figure, fewest, most, prices):
+    """The least over all levels and numbers of people that add up to zero, and the levels with it."""
+    levels = [np.flatnonzero(figure == g) for g in range(figure.max() + 1)]
+    least, best = np.inf, None
+    for chosen in product(*levels):
+        ranges = [range(int(fewest[j]), int(most[j]) + 1) for j in chosen]
+        for d in product(*ranges):
+            if sum(d) == 0:
+                pairs = zip(chosen, d, strict=True)
+                cost = sum(max(F - p * n for F, p in zip(costs[:, j], prices, strict=True)) for j, n in pairs)
+                if cost < least:
+                    least, best = cost, chosen
+    return least, best
+
+
+def random_figures(rng):
+    """Two or three figures with a few levels each, at three or four prices."""
+    figures, prices = int(rng.integers(2, 4)), np.append(1.0, rng.uniform(0.5, 1.6, int(rng.integers(2, 4))))
+    figure = np.sort(np.append(np.arange(figures), rng.integers(0, figures, int(rng.integers(1, 5)))))
+    people = rng.integers(-4, 5, len(figure))
+    # F is the least of cost + price·people over some numbers of people, as it is of strata
+    around = people[:, None] + np.arange(-1, 2)
+    own = rng.uniform(2, 9, len(figure))[:, None] + rng.uniform(0, 2, around.shape)
+    costs = np.min(own[None] + prices[:, None, None] * around[None], axis=2)
+    fewest = people - rng.integers(0, 3, len(figure))
+    return (
+        costs,
+        figure,
+        fewest.astype(float),
+        (people + rng.integers(0, 4, len(figure))).astype(float),
+        prices,
+    )
+
+
+@pytest.mark.parametrize("seed", range(few(40, of=400)))
+def test_the_bound_is_the_least_of_all_ways(seed: int) -> None:
+    costs, figure, fewest, most, prices = random_figures(np.random.default_rng([1, seed]))
+    least, best = least_by_trying(costs, figure, fewest, most, prices)
+    above = min(least, 100.0) + 1.0
+    found = share_people(costs, figure, fewest, most, prices, above, above)
+    if prices.min() < 1.0 < prices.max():
+        assert found.bound == pytest.approx(min(least, above), rel=1e-9)
+        assert (found.levels is None) == (best is None)
+        if best is not None:
+            assert tuple(found.levels) == best
+    else:  # one price alone
+        assert found.bound <= least * (1 + 1e-12)
+        assert found.levels is None
+
+
+def test_what_costs_more_than_the_value_is_left_out() -> None:
+    costs, figure, fewest, most, prices = random_figures(np.random.default_rng([1, 3]))
+    least, _ = least_by_trying(costs, figure, fewest, most, prices)
+    assert prices.min() < 1.0 < prices.max()
+    value = least * 0.999
+    assert share_people(costs, figure, fewest, most, prices, value, value).bound == pytest.approx(
+        value, rel=1e-9
+    )
