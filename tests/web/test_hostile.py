@@ -3,6 +3,10 @@
 import asyncio
 import csv
 import json
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hostile_requests import FOUR, JSON, post, refused, still_well  # noqa: F401 - after every test
@@ -381,6 +385,17 @@ def test_small_files_that_unpack_to_huge_tables_are_refused(client, tmp_path):
         content = (tmp_path / name).read_bytes()
         assert len(content) < LIMITS.body_bytes
         refused(client.post("/api/table", params={"name": name}, content=content, headers=BYTES), 413, words)
+
+
+def test_a_file_that_was_read_is_left_nowhere(client):
+    name = f"stratum-{uuid4().hex}"
+    file = f"stratum,size,sd\n{name},900,0.3\n".encode()
+    reply = client.post("/api/table", params={"name": "s.csv"}, content=file, headers=BYTES)
+    assert name in reply.text
+    temporary = Path(tempfile.gettempdir())
+    for path in filter(Path.is_file, [*temporary.glob("*"), *temporary.glob("dpstrata-*/*")]):
+        with suppress(OSError):  # what other tests have there comes and goes
+            assert name.encode() not in path.read_bytes()
 
 
 def test_a_file_needs_a_name(client):
