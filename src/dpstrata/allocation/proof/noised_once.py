@@ -55,7 +55,10 @@ _NEWTON = 8
 _WIDENINGS = 24
 _WIDER = 1.25
 _NEARBY = 1.05
-_MOST_LEVELS = 400_000
+_LEAST_STEP = 1.005
+_PER_STRATUM = 4  # levels beside those of which each figure has a share
+_LEVELS = 60_000
+_NEGLIGIBLE = 1e-7  # of the value, for all figures together
 
 
 def certify_noised_once(
@@ -243,18 +246,31 @@ class Walk:
 
     def _widen(self, price: float) -> None:
         """Widen windows while something outside might be better; of several figures also at prices nearby."""
-        dearer, cheaper = (price * _NEARBY, price / _NEARBY) if len(self.family) > 1 else (price, price)
+        figures = len(self.family)
+        dearer, cheaper = (price * _NEARBY, price / _NEARBY) if figures > 1 else (price, price)
+        strata = np.bincount(self.family.codes)
+        most = np.maximum(
+            _PER_STRATUM * strata + _LEVELS / figures, 2 * self._listed
+        )  # where all are too many
+        step, worth = np.full(figures, _WIDER), _NEGLIGIBLE * self.value / figures
         for _ in range(_WIDENINGS):
             cost, (left, right) = self._costs(dearer)
-            below = left < np.minimum.reduceat(cost, self._first)
+            below = (left < np.minimum.reduceat(cost, self._first) - worth) & (step > _LEAST_STEP)
             if cheaper < dearer:
                 cost, (_, right) = self._costs(cheaper)
-            above = right < np.minimum.reduceat(cost, self._first)
-            if not np.any(below | above) or len(self.level) > _MOST_LEVELS:
+            above = (right < np.minimum.reduceat(cost, self._first) - worth) & (step > _LEAST_STEP)
+            if not np.any(below | above):
                 break
-            self._low = np.where(below, self._low / _WIDER, self._low)
-            self._high = np.where(above, np.minimum(self._high * _WIDER, self._widest), self._high)
+            low, high = self._low, self._high
+            self._low = np.where(below, low / step, low)
+            self._high = np.where(above, np.minimum(high * step, self._widest), high)
             self._find_ends()
+            listed = self.family.sums((self._top - self._base).astype(float))
+            if listed.sum() > most.sum():
+                far = listed > most  # a little strength is a lot of people there
+                self._low, self._high = np.where(far, low, self._low), np.where(far, high, self._high)
+                step = np.where(far, np.sqrt(step), step)
+                self._find_ends()
             self._list_levels()
 
     def _allowed(self) -> FloatArray:

@@ -181,13 +181,13 @@ class _BestSoFar:
         if len(self.family) == 1:
             self._one_figure(self._walk())
             return
-        before = (0.0, 0.0)
+        gap = np.inf
         for _ in range(_PASSES):  # from better sizes and a better price the windows are sharper
             walk = self._walk()
             self.lower_bound = walk.bound(self.prices)  # as the certificate will find it
-            if self.lower_bound >= self._enough or before == (self.value, self.lower_bound):
+            if self.lower_bound >= self._enough or self.value - self.lower_bound > 0.7 * gap:
                 break
-            before = (self.value, self.lower_bound)
+            gap = self.value - self.lower_bound
             self._several_figures(walk)
         else:
             self.lower_bound = self._walk().bound(self.prices)
