@@ -42,7 +42,7 @@ from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, best_at_prices, first_not_worth
 from dpstrata.allocation.proof.sharing import Shared, share_people
-from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
+from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, blocks
 
 ENOUGH = 1e-5  # relative gap below which a price alone will do, where several figures share the people
 
@@ -53,11 +53,9 @@ _CLOSED = 1e-11
 _LEAST_LEVELS = 20_000
 _NEWTON = 8
 _WIDENINGS = 24
-_WIDER = 1.25
 _NEARBY = 1.05
-_LEAST_STEP = 1.005
-_PER_STRATUM = 4  # levels beside those of which each figure has a share
-_LEVELS = 60_000
+_MOST_LEVELS = 60_000
+_PER_STRATUM = 4
 _NEGLIGIBLE = 1e-7  # of the value, for all figures together
 
 
@@ -176,40 +174,12 @@ class Walk:
         self.problem, self.sizes = problem, sizes
         (self.family,) = problem.families
         (self.weights,) = problem.noise_weights
-        self._tangents: dict[float, tuple[FloatArray, FloatArray]] = {}
-        self._touch(strengths)
+        self._lines = _Lines(problem, sizes, strengths)
         self._choose_window(strengths, price)
         self._list_levels()
         self._widen(price)
 
     # --- the window ---------------------------------------------------------------------------
-
-    def _touch(self, strengths: FloatArray) -> None:
-        """Find the points of the tangents: the real sizes that the strengths need."""
-        problem, inner = self.problem, self.problem.problem
-        lower = inner.lower.astype(float)
-        needed = problem.use([strengths])
-        x = np.empty_like(needed)
-        for rows in blocks(len(x)):
-            least = np.minimum(needed[rows], problem.room(inner.upper[rows].astype(float), rows))
-            x[rows] = problem.real_sizes(least, self.sizes[rows].astype(float), rows)
-        self._binds = (x > lower) & (self.family.coefficients > 0)
-        self._x = np.where(self._binds, np.minimum(x, inner.upper), lower)
-        self._near = np.where(self._binds, np.ceil(self._x).astype(np.int64), self.sizes)
-        _, self._slope = problem.room_and_slope(self._x)
-        self._marginal = inner.terms.marginal(self._x) - inner.terms.origin
-
-    def _tangent(self, price: float) -> tuple[FloatArray, FloatArray]:
-        """α and β of every figure, with α + βs below the cost of its strata at any strength s."""
-        if price in self._tangents:
-            return self._tangents[price]
-        excess = np.where(self._binds, np.maximum(price - self._marginal, 0.0), 0.0)
-        room_prices = excess / self._slope
-        near = np.where(excess > 0, self._near, self.sizes)
-        cost = _priced_costs(self.problem, price, room_prices, near, self.sizes)
-        slope = room_prices * self.family.coefficients * self.problem.answer_range
-        self._tangents[price] = self.family.sums(cost), self.family.sums(slope)
-        return self._tangents[price]
 
     def _choose_window(self, strengths: FloatArray, price: float) -> None:
         """Find strengths outside of which the tangent says that a figure costs more than it does."""
@@ -217,7 +187,7 @@ class Walk:
         terms = self.problem.problem.terms
         reached = self.family.sums(terms.values(n)) + self.weights / strengths**2
         self.value = float(reached.sum())
-        alpha, beta = self._tangent(price)
+        alpha, beta = self._lines.at(price)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             centre = np.where(beta > 0, np.cbrt(2.0 * self.weights / beta), np.inf)
             unit = self.weights / centre**2
@@ -240,38 +210,41 @@ class Walk:
             self._high = strengths + share * (self._high - strengths)
 
     def _find_ends(self) -> None:
-        """Find the people that both ends of the window need."""
+        """Find the people that both ends of the window need, and the tangents there, of several figures."""
         self._base = self._people(self._low)
         self._top = np.maximum(self._people(self._high), self._base)
+        ends = (self._low, self._high)
+        several = len(self.family) > 1
+        self._end_lines = [_Lines(self.problem, self.sizes, s) if several else self._lines for s in ends]
 
     def _widen(self, price: float) -> None:
         """Widen windows while something outside might be better; of several figures also at prices nearby."""
-        figures = len(self.family)
-        dearer, cheaper = (price * _NEARBY, price / _NEARBY) if figures > 1 else (price, price)
-        strata = np.bincount(self.family.codes)
-        most = np.maximum(
-            _PER_STRATUM * strata + _LEVELS / figures, 2 * self._listed
-        )  # where all are too many
-        step, worth = np.full(figures, _WIDER), _NEGLIGIBLE * self.value / figures
+        several = len(self.family) > 1
+        dearer, cheaper = (price * _NEARBY, price / _NEARBY) if several else (price, price)
+        worth = _NEGLIGIBLE * self.value / len(self.family)
         for _ in range(_WIDENINGS):
             cost, (left, right) = self._costs(dearer)
-            below = (left < np.minimum.reduceat(cost, self._first) - worth) & (step > _LEAST_STEP)
-            if cheaper < dearer:
+            below = left < np.minimum.reduceat(cost, self._first) - worth
+            if several:
                 cost, (_, right) = self._costs(cheaper)
-            above = (right < np.minimum.reduceat(cost, self._first) - worth) & (step > _LEAST_STEP)
-            if not np.any(below | above):
+            above = right < np.minimum.reduceat(cost, self._first) - worth
+            if not np.any(below | above) or len(self.level) > _MOST_LEVELS + _PER_STRATUM * len(self.sizes):
                 break
-            low, high = self._low, self._high
-            self._low = np.where(below, low / step, low)
-            self._high = np.where(above, np.minimum(high * step, self._widest), high)
+            self._move_ends(below, above)
             self._find_ends()
-            listed = self.family.sums((self._top - self._base).astype(float))
-            if listed.sum() > most.sum():
-                far = listed > most  # a little strength is a lot of people there
-                self._low, self._high = np.where(far, low, self._low), np.where(far, high, self._high)
-                step = np.where(far, np.sqrt(step), step)
-                self._find_ends()
             self._list_levels()
+
+    def _move_ends(self, below: BoolArray, above: BoolArray) -> None:
+        """Let some windows begin at fewer people, or end at more, by about half of those between their ends."""
+        inner = self.problem.problem
+        step = (self._top - self._base) // 2 + 2
+        fewer, more = np.maximum(self._base - step, inner.lower), np.minimum(self._top + step, inner.upper)
+        low, high = (
+            self.family.smallest(self.problem.levels(n.astype(float), self.family)) for n in (fewer, more)
+        )
+        low = np.where(low < self._low, low, 0.8 * self._low)  # all may be at their minimums
+        self._low = np.where(below, low, self._low)
+        self._high = np.where(above, np.clip(high, self._high, self._widest), self._high)
 
     def _allowed(self) -> FloatArray:
         """Largest strengths that the maximums and the total allow each figure."""
@@ -281,7 +254,7 @@ class Walk:
         return self.family.smallest(self.problem.levels(most, self.family))
 
     def _people(self, strengths: FloatArray) -> IntArray:
-        return self.problem.sizes_for([strengths], self._x)
+        return self.problem.sizes_for([strengths], self._lines.x)
 
     # --- the levels ---------------------------------------------------------------------------
 
@@ -344,23 +317,22 @@ class Walk:
         return self.family.sums(values + paid), self.family.sums(np.abs(paid))
 
     def _outside(self, price: float, last: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bound strengths below and above the windows, by tangents and by their ends.
+        """Bound strengths below and above the windows by tangents, and above by what people cost there."""
+        left, right = (
+            self._on_line(line, price, end, side)
+            for line, end, side in zip(self._end_lines, (self._low, self._high), (-1, 1), strict=True)
+        )
+        return left, np.where(self._beyond, np.inf, np.maximum(right, last))
 
-        Below a window noise is at least that of its end, and above it people cost at least as much as there.
-        """
-        alpha, beta = self._tangent(price)
+    def _on_line(self, line: _Lines, price: float, end: FloatArray, side: int) -> FloatArray:
+        """Minimise α + βs + W/s² over the strengths below or above an end."""
+        alpha, beta = line.at(price)
         with np.errstate(divide="ignore"):
             centre = np.where(beta > 0, np.cbrt(2.0 * self.weights / beta), np.inf)
-        below = np.minimum(centre, self._low)
-        above = np.where(np.isfinite(centre), np.maximum(centre, self._high), self._high)
-        safe = 1.0 - 2.0 * _ROUNDING
-        left, right = ((beta * s + self.weights / s**2) * safe + alpha for s in (below, above))
-        right = np.where(np.isfinite(centre), right, alpha)
-        free, paid = self._people_cost(price, self.problem.problem.lower)
-        free -= _ROUNDING * (np.abs(free) + 2.0 * paid)
-        left = np.maximum(left, free + self.weights / self._low**2 * safe)
-        right = np.maximum(right, last)
-        return left, np.where(self._beyond, np.inf, right)
+        s = np.minimum(centre, end) if side < 0 else np.maximum(centre, end)
+        finite = np.where(np.isfinite(s), s, end)
+        value = (beta * finite + self.weights / finite**2) * (1.0 - 2.0 * _ROUNDING) + alpha
+        return np.where(np.isfinite(s), value, alpha)
 
     def bound(self, prices: Sequence[float]) -> float:
         """Return what no design can beat."""
@@ -410,6 +382,40 @@ class Walk:
         lower = np.maximum(self._people(strengths), self.problem.problem.lower)
         people = self.family.sums(_best(self.problem, price, lower, self.sizes).astype(float))
         return Minimisers(price, strengths, people, float(np.minimum(least, outside).sum()))
+
+
+class _Lines:
+    """Tangents of what the strata of one family cost, at given strengths: valid below all of its curve."""
+
+    def __init__(self, problem: NoisedOnce, sizes: IntArray, strengths: FloatArray) -> None:
+        self.problem, self.sizes = problem, sizes
+        (self.family,) = problem.families
+        self._known: dict[float, tuple[FloatArray, FloatArray]] = {}
+        inner = problem.problem
+        lower = inner.lower.astype(float)
+        needed = problem.use([strengths])
+        x = np.empty_like(needed)
+        for rows in blocks(len(x)):
+            least = np.minimum(needed[rows], problem.room(inner.upper[rows].astype(float), rows))
+            x[rows] = problem.real_sizes(least, sizes[rows].astype(float), rows)
+        self._binds = (x > lower) & (self.family.coefficients > 0)
+        self.x = np.where(
+            self._binds, np.minimum(x, inner.upper), lower
+        )  # real sizes that the strengths need
+        self._near = np.where(self._binds, np.ceil(self.x).astype(np.int64), sizes)
+        _, self._slope = problem.room_and_slope(self.x)
+        self._marginal = inner.terms.marginal(self.x) - inner.terms.origin
+
+    def at(self, price: float) -> tuple[FloatArray, FloatArray]:
+        """α and β of every figure, with α + βs below the cost of its strata at any strength s."""
+        if price not in self._known:
+            excess = np.where(self._binds, np.maximum(price - self._marginal, 0.0), 0.0)
+            room_prices = excess / self._slope
+            near = np.where(excess > 0, self._near, self.sizes)
+            cost = _priced_costs(self.problem, price, room_prices, near, self.sizes)
+            slope = room_prices * self.family.coefficients * self.problem.answer_range
+            self._known[price] = self.family.sums(cost), self.family.sums(slope)
+        return self._known[price]
 
 
 class Minimisers(NamedTuple):

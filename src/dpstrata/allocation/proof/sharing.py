@@ -20,6 +20,7 @@ import numpy as np
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _MOST_PAIRS = 2_000_000  # levels with a number of people that are looked at
+_MOST_NUMBERS = 20_000  # numbers of people of all figures; adding up takes the square of it
 _ROUNDING = 1e-12
 
 
@@ -80,6 +81,8 @@ def share_people(
     for each, by in zip(regret[1:], change[1:], strict=True):
         np.maximum(more, each[rows] - by * d, out=more)
     tables = _tables(figure[level[rows]], d.astype(np.int64), more, level[rows], len(least))
+    if sum(len(table.more) for table in tables) > _MOST_NUMBERS:
+        return Shared(bound, None)
     extra, chosen = _added_up(tables, slack)
     bound = bound + min(extra, slack) - _ROUNDING * value
     return Shared(bound, chosen)
