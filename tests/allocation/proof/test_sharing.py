@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -51,20 +51,27 @@ def test_the_bound_is_the_least_of_all_ways(seed: int) -> None:
     least, best = least_by_trying(costs, figure, fewest, most, prices)
     above = min(least, 100.0) + 1.0
     found = share_people(costs, figure, fewest, most, prices, above, above)
-    if prices.min() < 1.0 < prices.max():
-        assert found.bound == pytest.approx(min(least, above), rel=1e-9)
-        assert (found.levels is None) == (best is None)
-        if best is not None:
-            assert tuple(found.levels) == best
-    else:  # one price alone
-        assert found.bound <= least * (1 + 1e-12)
-        assert found.levels is None
+    assert found.bound == pytest.approx(min(least, above), rel=1e-9)
+    assert (found.levels is None) == (best is None)
+    if best is not None:
+        assert tuple(found.levels) == best
+    alone = share_people(costs[:1], figure, fewest, most, prices[:1], above, above)
+    assert alone.bound <= found.bound * (1 + 1e-12)
+    assert alone.levels is None
+
+
+def test_the_order_of_prices_changes_nothing() -> None:
+    costs, figure, fewest, most, prices = random_figures(np.random.default_rng([1, 3]))
+    least, _ = least_by_trying(costs, figure, fewest, most, prices)
+    for order in permutations(range(len(prices))):
+        place = list(order)
+        found = share_people(costs[place], figure, fewest, most, prices[place], least + 1.0, least + 1.0)
+        assert found.bound == pytest.approx(least, rel=1e-9)
 
 
 def test_what_costs_more_than_the_value_is_left_out() -> None:
     costs, figure, fewest, most, prices = random_figures(np.random.default_rng([1, 3]))
     least, _ = least_by_trying(costs, figure, fewest, most, prices)
-    assert prices.min() < 1.0 < prices.max()
     value = least * 0.999
     assert share_people(costs, figure, fewest, most, prices, value, value).bound == pytest.approx(
         value, rel=1e-9

@@ -32,6 +32,7 @@ This module imports no solver.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
@@ -52,11 +53,14 @@ _SPACING = float(np.finfo(float).eps)
 _CLOSED = 1e-11
 _LEAST_LEVELS = 20_000
 _NEWTON = 8
+# Windows: how often they widen, up to how many levels, for which prices, and what is too little for it
 _WIDENINGS = 24
-_NEARBY = 1.05
 _MOST_LEVELS = 60_000
 _PER_STRATUM = 4
+_NEARBY = 0.05
+_FEW_PEOPLE = 50  # in a figure, up to which prices may be so far away
 _NEGLIGIBLE = 1e-7  # of the value, for all figures together
+_LITTLE_WORSE = 1e-4
 
 
 def certify_noised_once(
@@ -86,8 +90,7 @@ def certify_noised_once(
         trust, like that a budget's candidates were all tried; loading a document searches again.
     """
     if room_prices is None:
-        walk = Walk(problem, sizes, strengths[0], prices[0])
-        lower_bound = walk.bound(prices)
+        lower_bound = Walk(problem, sizes, strengths[0], prices).bound(prices)
     else:
         lower_bound = max(floor, *(shared_bound(problem, sizes, price, room_prices) for price in prices))
     return stated_bound(problem, sizes, strengths, lower_bound, prices)
@@ -146,7 +149,9 @@ def stated_bound(
     prices: Sequence[float],
 ) -> Bound:
     """State what a lower bound says of a design."""
-    value = problem.value(sizes, strengths)
+    value, inner = problem.value(sizes, strengths), problem.problem
+    if len(problem.families) == 1 and inner.total in (int(inner.lower.sum()), int(inner.upper.sum())):
+        lower_bound = max(lower_bound, problem.value(sizes, problem.strengths_at(sizes)))  # no other sizes
     lower_bound = min(max(lower_bound, 0.0), value)
     measure: Literal["variance", "planned_variance"] = (
         "planned_variance" if problem.problem.terms.random_answers else "variance"
@@ -166,18 +171,21 @@ class Walk:
         A design; only strengths at which another one might be better need be walked.
     strengths : array
         Of its figures.
-    price : float
-        λ, a price near the best one.
+    prices : sequence of float
+        λ, the first near the best one.
     """
 
-    def __init__(self, problem: NoisedOnce, sizes: IntArray, strengths: FloatArray, price: float) -> None:
+    def __init__(
+        self, problem: NoisedOnce, sizes: IntArray, strengths: FloatArray, prices: Sequence[float]
+    ) -> None:
         self.problem, self.sizes = problem, sizes
         (self.family,) = problem.families
         (self.weights,) = problem.noise_weights
         self._lines = _Lines(problem, sizes, strengths)
-        self._choose_window(strengths, price)
+        self._sharp = len(self.family) > 1  # a single figure seldom needs tangents at the ends of its window
+        self._choose_window(strengths, prices[0])
         self._list_levels()
-        self._widen(price)
+        self._widen(prices)
 
     # --- the window ---------------------------------------------------------------------------
 
@@ -210,32 +218,62 @@ class Walk:
             self._high = strengths + share * (self._high - strengths)
 
     def _find_ends(self) -> None:
-        """Find the people that both ends of the window need, and the tangents there, of several figures."""
+        """Find the people that both ends of the window need, and the tangents there, if they are wanted."""
         self._base = self._people(self._low)
         self._top = np.maximum(self._people(self._high), self._base)
-        ends = (self._low, self._high)
-        several = len(self.family) > 1
-        self._end_lines = [_Lines(self.problem, self.sizes, s) if several else self._lines for s in ends]
+        self._find_lines()
 
-    def _widen(self, price: float) -> None:
-        """Widen windows while something outside might be better; of several figures also at prices nearby."""
-        several = len(self.family) > 1
-        dearer, cheaper = (price * _NEARBY, price / _NEARBY) if several else (price, price)
-        worth = _NEGLIGIBLE * self.value / len(self.family)
+    def _find_lines(self) -> None:
+        self._known: dict[float, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        ends = (self._low, self._high)
+        self._end_lines = [_Lines(self.problem, self.sizes, s) if self._sharp else self._lines for s in ends]
+
+    def _widen(self, prices: Sequence[float]) -> None:
+        """Widen windows while something outside of them might be better."""
+        most = _MOST_LEVELS + _PER_STRATUM * len(self.sizes)
         for _ in range(_WIDENINGS):
-            cost, (left, right) = self._costs(dearer)
-            below = left < np.minimum.reduceat(cost, self._first) - worth
-            if several:
-                cost, (_, right) = self._costs(cheaper)
-            above = right < np.minimum.reduceat(cost, self._first) - worth
-            if not np.any(below | above) or len(self.level) > _MOST_LEVELS + _PER_STRATUM * len(self.sizes):
+            short, narrow = self._better_outside(prices)
+            if not np.any(short | narrow):
                 break
-            self._move_ends(below, above)
-            self._find_ends()
-            self._list_levels()
+            if len(self.level) > most:  # only those that have few
+                few = self._listed <= most / len(self.family)
+                short, narrow = short & few, narrow & few
+            if np.any(short | narrow):
+                self._move_ends(short, narrow)
+                self._find_ends()
+                self._list_levels()
+            elif not self._sharp:
+                self._sharp = True
+                self._find_lines()
+            else:
+                break
+
+    def _better_outside(self, prices: Sequence[float]) -> tuple[BoolArray, BoolArray]:
+        """Tell which figures may be better below and above their windows.
+
+        A single figure has to be worse there at one of its prices. Of several, what is a little worse may be
+        part of a better design; and the fewer people a figure has, the further another way to share them
+        leads away from a price, so that one that is dearer and one that is cheaper are looked at too.
+        """
+        figures, little = len(self.family), _NEGLIGIBLE * (self.value - below(self.problem, self.value, 1.0))
+        if figures == 1:
+            bounds = self.envelope(prices)
+            ends = bounds[-2:] < min(self.value, float(bounds[:-2].min())) - little
+            return ends[:1], ends[1:]
+        near = 1.0 + _NEARBY * min(1.0, math.sqrt(_FEW_PEOPLE * figures / self.sizes.sum()))
+        short = narrow = np.zeros(figures, dtype=bool)
+        for price, side in ((prices[0], 0), (prices[0] * near, -1), (prices[0] / near, 1)):
+            cost, left, right = self._costs(price)
+            least = np.minimum.reduceat(cost, self._first)
+            room = -little / figures
+            if not side:
+                room += min(max(self.value - float(least.sum()), 0.0), _LITTLE_WORSE * self.value)
+            short = short | (left < least + room) & (side <= 0)
+            narrow = narrow | (right < least + room) & (side >= 0)
+        return short, narrow
 
     def _move_ends(self, below: BoolArray, above: BoolArray) -> None:
-        """Let some windows begin at fewer people, or end at more, by about half of those between their ends."""
+        """Let some windows begin at fewer people, or end at more, by half of those between their ends."""
         inner = self.problem.problem
         step = (self._top - self._base) // 2 + 2
         fewer, more = np.maximum(self._base - step, inner.lower), np.minimum(self._top + step, inner.upper)
@@ -260,7 +298,6 @@ class Walk:
 
     def _list_levels(self) -> None:
         """Sort the levels in the window, figure by figure; each window ends with its upper end."""
-        self._known: dict[float, tuple[FloatArray, tuple[FloatArray, FloatArray]]] = {}
         entries = self._top - self._base
         rows = np.repeat(np.arange(len(entries)), entries)
         m = self._base[rows] + (np.arange(len(rows)) - np.repeat(np.cumsum(entries) - entries, entries))
@@ -283,38 +320,32 @@ class Walk:
         self._listed = np.bincount(self.figure)
         self._beyond = (self._high >= self._widest) | too_many[self._first + self._listed - 1]
 
-    def costs(self, price: float) -> tuple[FloatArray, FloatArray]:
-        """F at every level, and the least that a figure costs outside of its window.
+    def costs(self, price: float) -> FloatArray:
+        """F at every level, and then bounds of it for all strengths below each window and above it.
 
         People are paid for beyond those of the design, which add up to the total; what rounding may have
         added is taken off.
         """
-        cost, ends = self._costs(price)
-        return cost, np.minimum(*ends)
+        return np.concatenate(self._costs(price))
 
-    def _costs(self, price: float) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-        """F at every level, and bounds of what a figure costs below and above its window."""
+    def _costs(self, price: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the same in three parts."""
         if price not in self._known:
             self._known[price] = self._worked_out(price)
         return self._known[price]
 
-    def _worked_out(self, price: float) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-        base, paid = self._people_cost(price, self._base)
+    def _worked_out(self, price: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        n = _best(self.problem, price, self._base, self.sizes)
+        paid = price * (n - self.sizes)
+        base = self.family.sums(self.problem.problem.terms.values(n.astype(float)) + paid)
         rise = np.maximum(price - self._gain, 0.0)
         before = np.cumsum(rise) - rise
         before -= before[self._first][self.figure]
         cost = base[self.figure] + before
         share = _ROUNDING + _SPACING * len(rise)
-        cost -= share * (np.abs(cost) + 2.0 * paid[self.figure])
+        cost -= share * (np.abs(cost) + 2.0 * self.family.sums(np.abs(paid))[self.figure])
         last = cost[self._first + self._listed - 1]
-        return cost + self._noise * (1.0 - share), self._outside(price, last)
-
-    def _people_cost(self, price: float, lower: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Cost of every figure's best sizes from ``lower`` on, and how much is paid or saved in it."""
-        n = _best(self.problem, price, lower, self.sizes)
-        paid = price * (n - self.sizes)
-        values = self.problem.problem.terms.values(n.astype(float))
-        return self.family.sums(values + paid), self.family.sums(np.abs(paid))
+        return cost + self._noise * (1.0 - share), *self._outside(price, last)
 
     def _outside(self, price: float, last: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bound strengths below and above the windows by tangents, and above by what people cost there."""
@@ -336,52 +367,48 @@ class Walk:
 
     def bound(self, prices: Sequence[float]) -> float:
         """Return what no design can beat."""
-        return (
-            float(self.envelope(prices).min())
-            if len(self.family) == 1
-            else self.shared(prices, self.value).bound
-        )
+        if len(self.family) == 1:
+            return float(self.envelope(prices).min())
+        return self.shared(prices, self.value).bound
+
+    def envelope(self, prices: Sequence[float]) -> FloatArray:
+        """Bounds of a single figure for each level, and for strengths below and above the window."""
+        return np.asarray(np.max([self.costs(price) for price in prices], axis=0))
 
     def shared(self, prices: Sequence[float], value: float) -> Shared:
-        """Bound several figures that share the people, by all prices together; the first should be the best.
+        """Bound several figures that share the people, by all prices together.
 
         Only what is below ``value`` is bounded: that of the best design known.
         """
-        inner = self.problem.problem
-        costs = np.stack([np.concatenate(self.costs(price)) for price in prices])
-        figure = np.concatenate([self.figure, np.arange(len(self.family))])
-        least, base, own, most = (
-            self.family.sums(n.astype(float)) for n in (inner.lower, self._base, self.sizes, inner.upper)
+        inner, every = self.problem.problem, np.arange(len(self.family))
+        figure = np.concatenate([self.figure, every, every])
+        least, base, own, top, most = (
+            self.family.sums(n.astype(float))
+            for n in (inner.lower, self._base, self.sizes, self._top, inner.upper)
         )
         needed = base[self.figure] + np.arange(len(self.figure)) - self._first[self.figure]
-        fewest = np.concatenate([needed, least]) - own[figure]
+        fewest, less, more = np.concatenate([needed, least, top]) - own[figure], own - least, most - own
         return share_people(
-            costs,
+            np.stack([self.costs(price) for price in prices]),
             figure,
-            fewest,
-            (most - own)[figure],
+            np.maximum(fewest, (more - more.sum())[figure]),  # nobody else can have more than the others take
+            np.minimum(more, less.sum() - less)[figure],
             np.asarray(prices),
             value,
             below(self.problem, value, ENOUGH),
         )
 
-    def envelope(self, prices: Sequence[float]) -> FloatArray:
-        """Bounds of a single figure for each level, the last one for all strengths outside the window."""
-        best = np.full(len(self.level) + 1, -np.inf)
-        for price in prices:
-            np.maximum(best, np.append(*self.costs(price)), out=best)
-        return best
-
     def minimisers(self, price: float) -> Minimisers:
         """Find the best strengths of all figures at a price."""
-        cost, outside = self.costs(price)
+        cost, left, right = self._costs(price)
         least = np.minimum.reduceat(cost, self._first)
         at = np.flatnonzero(cost == least[self.figure])
         at = at[np.searchsorted(self.figure[at], np.arange(len(self.family)))]
         strengths = self.level[at]
         lower = np.maximum(self._people(strengths), self.problem.problem.lower)
         people = self.family.sums(_best(self.problem, price, lower, self.sizes).astype(float))
-        return Minimisers(price, strengths, people, float(np.minimum(least, outside).sum()))
+        bound = float(np.minimum(least, np.minimum(left, right)).sum())
+        return Minimisers(price, strengths, people, bound)
 
 
 class _Lines:

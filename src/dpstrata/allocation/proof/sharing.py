@@ -8,7 +8,7 @@ prices :math:`\lambda_p` a figure at level j, with d people more than in a given
 where :math:`F_j(\lambda)` pays for the people beyond the design's (weak duality). The least over the levels
 is a function of d, and in every design the d of all figures add up to zero. So these functions are added up,
 one figure after another, for every sum of their d: no design beats the least that comes out for a sum of 0.
-Whatever costs more at the first price than what is left to gain is never looked at.
+What costs so much more at the best price that no design with it is better than the given one is left out.
 """
 
 from __future__ import annotations
@@ -51,41 +51,48 @@ def share_people(
     fewest, most : array
         How many people more than in the design a level can have.
     prices : array
-        λ, the best one first.
+        λ.
     value : float
         What the design costs: only what is less matters.
     enough : float
         A bound that is close enough to it.
     """
-    first = costs[0]
-    least = np.full(int(figure.max()) + 1, np.inf)
-    np.minimum.at(least, figure, first)
+    by_price = np.full((len(prices), int(figure.max()) + 1), np.inf)
+    for row, each in zip(by_price, costs, strict=True):
+        np.minimum.at(row, figure, each)
+    best = int(np.argmax(by_price.sum(axis=1)))
+    first, least, change = costs[best], by_price[best], prices - prices[best]
     bound = float(least.sum())
     slack = value - bound
-    if bound >= enough or not prices.min() < prices[0] < prices.max():  # these limit how many people
+    if bound >= enough or len(prices) == 1:  # which says nothing of numbers
         return Shared(bound, None)
     level = np.flatnonzero(first - least[figure] <= slack)
-    regret, change = costs[:, level] - least[figure[level]], prices - prices[0]
+    regret = costs[:, level] - least[figure[level]]
     low, high = fewest[level], most[level]
     for each, by in zip(regret, change, strict=True):  # beyond these numbers it costs more than the slack
         if by > 0:
-            low = np.maximum(low, np.ceil((each - slack) / by))
+            low = np.maximum(low, np.ceil(_divided(each - slack, by)))
         elif by < 0:
-            high = np.minimum(high, np.floor((each - slack) / by))
+            high = np.minimum(high, np.floor(_divided(each - slack, by)))
     width = np.maximum(high - low + 1.0, 0.0)
     if width.sum() > _MOST_PAIRS:
         return Shared(bound, None)
     rows = np.repeat(np.arange(len(level)), width.astype(np.int64))
     d = low[rows] + np.arange(len(rows)) - np.repeat(np.cumsum(width) - width, width.astype(np.int64))
-    more = regret[0, rows]
-    for each, by in zip(regret[1:], change[1:], strict=True):
+    more = regret[best, rows]
+    for each, by in zip(regret, change, strict=True):
         np.maximum(more, each[rows] - by * d, out=more)
     tables = _tables(figure[level[rows]], d.astype(np.int64), more, level[rows], len(least))
     if sum(len(table.more) for table in tables) > _MOST_NUMBERS:
         return Shared(bound, None)
     extra, chosen = _added_up(tables, slack)
-    bound = bound + min(extra, slack) - _ROUNDING * value
-    return Shared(bound, chosen)
+    sums = value + np.abs(least).sum() + len(least) * float(np.abs(change).max() * np.abs(d).max())
+    return Shared(max(bound, bound + min(extra, slack) - _ROUNDING * sums), chosen)
+
+
+def _divided(values: FloatArray, by: float) -> FloatArray:
+    with np.errstate(over="ignore"):  # infinite where it is so far away
+        return values / by
 
 
 class _Table(NamedTuple):

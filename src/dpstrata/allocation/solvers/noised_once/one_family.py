@@ -27,6 +27,8 @@ from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
 _CLOSE = 1e-6  # relative gap at which the search ends
 _MOST_TRIES = 12
 _PASSES = 4
+_FURTHER = 4.0
+_FAR = (0.0, 0.1, 0.5, 2.0, 10.0, 100.0)  # where figures have prices of their own
 _BESIDE = (0.9, 0.98, 1.02, 1.1)  # prices that limit how many people a figure may have
 _PRICE_STEPS = 60
 _STRENGTH_STEPS = 60
@@ -178,9 +180,7 @@ class _BestSoFar:
         sharper = len(self.family) == 1 and 0.5 < price / relaxed.price < 2.0
         price, self.other = (price, relaxed.price) if sharper else (relaxed.price, price)
         self.prices.append(price)
-        if len(self.family) == 1:
-            self._one_figure(self._walk())
-            return
+        improve = self._one_figure if len(self.family) == 1 else self._several_figures
         gap = np.inf
         for _ in range(_PASSES):  # from better sizes and a better price the windows are sharper
             walk = self._walk()
@@ -188,7 +188,9 @@ class _BestSoFar:
             if self.lower_bound >= self._enough or self.value - self.lower_bound > 0.7 * gap:
                 break
             gap = self.value - self.lower_bound
-            self._several_figures(walk)
+            improve(walk)
+            if len(self.family) == 1 and self.lower_bound >= self._enough:
+                break  # windows of a single figure widen until they close
         else:
             self.lower_bound = self._walk().bound(self.prices)
 
@@ -197,7 +199,7 @@ class _BestSoFar:
         return below(self.problem, self.value, _CLOSE)
 
     def _walk(self) -> Walk:
-        return Walk(self.problem, self.sizes, self.strengths, self.prices[0])
+        return Walk(self.problem, self.sizes, self.strengths, self.prices)
 
     def try_strengths(self, strengths: FloatArray) -> float | None:
         """Find the best sizes at which strengths keep the promise; return their price, if there are any."""
@@ -222,13 +224,16 @@ class _BestSoFar:
             self.lower_bound = float(bounds[at])
             if bounds[at] >= self._enough:
                 return
-            price = None
+            found = None
             if at < len(walk.level) and at not in tried:
                 tried.add(at)
-                price = self.try_strengths(walk.level[at : at + 1])
+                found = self.try_strengths(walk.level[at : at + 1])
+            # where whole people are not enough, a high price says so, and below a window a low one
+            further = _FURTHER * max(self.prices), min(self.prices) / _FURTHER
+            price = next(
+                (each for each in (found, self.other, *further) if each not in (None, *self.prices)), None
+            )
             if price is None:
-                price = self.other
-            if price in self.prices:
                 return
             self.prices.append(price)
             bounds = np.maximum(bounds, walk.envelope([price]))
@@ -269,9 +274,12 @@ class _BestSoFar:
             inside = shared.levels < len(walk.level)
             levels = walk.level[np.where(inside, shared.levels, 0)]
             found = self.try_strengths(np.where(inside, levels, self.strengths))
-            if found is None or found in self.prices:
+            if found is not None and found not in self.prices:
+                self.prices.append(found)
+            elif max(self.prices) < self.prices[0] * max(_FAR):
+                self.prices += [self.prices[0] * beside for beside in _FAR]
+            else:
                 return
-            self.prices.append(found)
 
 
 def _next_price(few: Minimisers | None, many: Minimisers | None, total: int, step: float) -> float:
