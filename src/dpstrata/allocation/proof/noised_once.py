@@ -60,7 +60,7 @@ _PER_STRATUM = 4
 _NEARBY = 0.05
 _FEW_PEOPLE = 50  # in a figure, up to which prices may be so far away
 _NEGLIGIBLE = 1e-7  # of the value, for all figures together
-_LITTLE_WORSE = 1e-4
+_LITTLE_WORSE = 1e-3  # of the value, by which a figure may be worse in a better design
 
 
 def certify_noised_once(
