@@ -24,7 +24,7 @@ import numpy as np
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.proof.cell_prices import Prices, climb
 from dpstrata.allocation.proof.cells import Bounds, Boxes, Cells, strengths_within
-from dpstrata.allocation.proof.noised_once import below
+from dpstrata.allocation.proof.priced import below
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _CLOSE = 8.5e-5  # relative gap at which the search ends

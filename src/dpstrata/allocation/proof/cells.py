@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpstrata.allocation.noised_once import NoisedOnce
-from dpstrata.allocation.proof.noised_once import best_with_room, roots, shared_bound
+from dpstrata.allocation.proof.priced import best_with_room, roots, shared_bound
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 
 _SAME = 1e-12  # relative difference of proportions that are equal but for rounding

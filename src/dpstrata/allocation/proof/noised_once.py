@@ -1,24 +1,7 @@
 r"""The proof of how close a design with one draw of noise for each figure comes to the best possible.
 
-With one family, the strengths of different figures meet only in the total. At a price λ of a person, a figure
-costs at strength s at least
-
-.. math:: F(s) = \sum_i \min_{n \ge l_i(s)} \left(f_i(n) + \lambda n\right) + W/s^2 ,
-
-where :math:`l_i(s)` is the fewest people whose room is enough. The sum of their minima, less λ times the
-total, is what no design can beat. F is a step function beside W/s²: it rises only at the *levels*
-:math:`\mathrm{room}_i(m)/(a_i R)`, m whole, by :math:`(\lambda - f_i(m) + f_i(m+1))_+`. So it is minimised
-exactly by walking the sorted levels of a window. Outside the window a tangent is enough: for any prices
-:math:`\mu_i \ge 0` of room
-
-.. math:: F(s) \;\ge\; \sum_i \min_n \left(f_i(n) + \lambda n - \mu_i\,\mathrm{room}_i(n)\right)
-    + \sum_i \mu_i a_i R s + W/s^2 ,
-
-and it nearly touches with :math:`\mu_i = (\lambda + f_i'(x))_+ / \mathrm{room}_i'(x)` at the real sizes x
-that s needs.
-
-If there is a single figure, every level may be bounded at a price of its own, and the gap can close. Several
-are bounded at all prices together, with people that add up to the total (``sharing``).
+With one family, figures meet only in the total, and each is minimised exactly at any price of a person
+(``walk``), or all of them together, with people that add up to the total (``sharing``).
 
 With several families figures meet in every stratum. Then each stratum's room has a price :math:`\mu_i` too:
 
@@ -32,35 +15,20 @@ This module imports no solver.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.bound import Bound, best_at_prices, first_not_worth
-from dpstrata.allocation.proof.sharing import Shared, share_people
-from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, blocks
+from dpstrata.allocation.proof.bound import Bound
+from dpstrata.allocation.proof.priced import correction, shared_bound
+from dpstrata.allocation.proof.walk import Walk
+from dpstrata.numerics.arrays import FloatArray, IntArray
 
-ENOUGH = 1e-5  # relative gap below which a price alone will do, where several figures share the people
-
-# Rounding of a sum of so many terms, relative to what is added up.
-_ROUNDING = 1e-12
-_SPACING = float(np.finfo(float).eps)
 _CLOSED = 1e-11
-_LEAST_LEVELS = 20_000
-_NEWTON = 8
-# Windows: how often they widen, up to how many levels, for which prices, and what is too little for it
-_WIDENINGS = 24
-_MOST_LEVELS = 60_000
-_PER_STRATUM = 4
-_NEARBY = 0.05
-_FEW_PEOPLE = 50  # in a figure, up to which prices may be so far away
-_NEGLIGIBLE = 1e-7  # of the value, for all figures together
-_LITTLE_WORSE = 1e-3  # of the value, by which a figure may be worse in a better design
 
 
 def certify_noised_once(
@@ -82,7 +50,7 @@ def certify_noised_once(
     strengths : sequence of array
         1/b of the figures, by family; they keep the promise.
     prices : sequence of float
-        λ >= 0: prices of a person, at least one. Any are valid; the bound is the best of them.
+        λ >= 0: prices of a person, at least one. Any are valid, and several prove more than each alone.
     room_prices : array, optional
         μ >= 0 of every stratum, needed for several families.
     floor : float
@@ -130,17 +98,6 @@ def certify_figures(
     )
 
 
-def correction(problem: Problem) -> float:
-    """Σ a²S²/N: what the finite population correction takes off the variance of every design."""
-    terms = problem.terms
-    return float((terms.coefficients**2 * terms.sds**2 / terms.sizes).sum())
-
-
-def below(problem: NoisedOnce, value: float, share: float) -> float:
-    """Return what is a share below a value, also once the finite population correction is taken off."""
-    return value - share * max(value - correction(problem.problem), 0.0)
-
-
 def stated_bound(
     problem: NoisedOnce,
     sizes: IntArray,
@@ -158,351 +115,3 @@ def stated_bound(
     )
     optimal = value <= lower_bound * (1.0 + _CLOSED)
     return Bound(optimal, measure, value, lower_bound, False, tuple(float(each) for each in prices))
-
-
-class Walk:
-    """The levels of the figures of one family, in a window around given strengths.
-
-    Parameters
-    ----------
-    problem : NoisedOnce
-        With one family.
-    sizes : array of int
-        A design; only strengths at which another one might be better need be walked.
-    strengths : array
-        Of its figures.
-    prices : sequence of float
-        λ, the first near the best one.
-    """
-
-    def __init__(
-        self, problem: NoisedOnce, sizes: IntArray, strengths: FloatArray, prices: Sequence[float]
-    ) -> None:
-        self.problem, self.sizes = problem, sizes
-        (self.family,) = problem.families
-        (self.weights,) = problem.noise_weights
-        self._lines = _Lines(problem, sizes, strengths)
-        self._sharp = len(self.family) > 1  # a single figure seldom needs tangents at the ends of its window
-        self._choose_window(strengths, prices[0])
-        self._list_levels()
-        self._widen(prices)
-
-    # --- the window ---------------------------------------------------------------------------
-
-    def _choose_window(self, strengths: FloatArray, price: float) -> None:
-        """Find strengths outside of which the tangent says that a figure costs more than it does."""
-        n = self.sizes.astype(float)
-        terms = self.problem.problem.terms
-        reached = self.family.sums(terms.values(n)) + self.weights / strengths**2
-        self.value = float(reached.sum())
-        alpha, beta = self._lines.at(price)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            centre = np.where(beta > 0, np.cbrt(2.0 * self.weights / beta), np.inf)
-            unit = self.weights / centre**2
-            excess = np.where(unit > 0, np.maximum((reached - alpha) / unit - 3.0, 0.0), np.inf)
-            if len(self.family) > 1:  # several figures need room for other prices
-                excess = 4.0 * excess + 0.01
-            left, right = roots(excess)
-            low = np.where(np.isfinite(excess), centre * left, np.sqrt(self.weights / reached))
-            high = np.where(np.isfinite(excess), centre * right, np.inf)
-        self._widest = self._allowed()
-        self._high = np.minimum(np.maximum(high, strengths), self._widest)
-        self._low = np.minimum(low, np.minimum(strengths, self._high))
-        most = _LEAST_LEVELS + len(n) // 4
-        for _ in range(4):
-            self._find_ends()
-            if (listed := int((self._top - self._base).sum())) <= most:
-                break
-            share = 0.5 * most / listed
-            self._low = strengths - share * (strengths - self._low)
-            self._high = strengths + share * (self._high - strengths)
-
-    def _find_ends(self) -> None:
-        """Find the people that both ends of the window need, and the tangents there, if they are wanted."""
-        self._base = self._people(self._low)
-        self._top = np.maximum(self._people(self._high), self._base)
-        self._find_lines()
-
-    def _find_lines(self) -> None:
-        self._known: dict[float, tuple[FloatArray, FloatArray, FloatArray]] = {}
-        ends = (self._low, self._high)
-        self._end_lines = [_Lines(self.problem, self.sizes, s) if self._sharp else self._lines for s in ends]
-
-    def _widen(self, prices: Sequence[float]) -> None:
-        """Widen windows while something outside of them might be better."""
-        most = _MOST_LEVELS + _PER_STRATUM * len(self.sizes)
-        for _ in range(_WIDENINGS):
-            short, narrow = self._better_outside(prices)
-            if not np.any(short | narrow):
-                break
-            if len(self.level) > most:  # only those that have few
-                few = self._listed <= most / len(self.family)
-                short, narrow = short & few, narrow & few
-            if np.any(short | narrow):
-                self._move_ends(short, narrow)
-                self._find_ends()
-                self._list_levels()
-            elif not self._sharp:
-                self._sharp = True
-                self._find_lines()
-            else:
-                break
-
-    def _better_outside(self, prices: Sequence[float]) -> tuple[BoolArray, BoolArray]:
-        """Tell which figures may be better below and above their windows.
-
-        A single figure has to be worse there at one of its prices. Of several, what is a little worse may be
-        part of a better design; and the fewer people a figure has, the further another way to share them
-        leads away from a price, so that one that is dearer and one that is cheaper are looked at too.
-        """
-        figures, little = len(self.family), _NEGLIGIBLE * (self.value - below(self.problem, self.value, 1.0))
-        if figures == 1:
-            bounds = self.envelope(prices)
-            ends = bounds[-2:] < min(self.value, float(bounds[:-2].min())) - little
-            return ends[:1], ends[1:]
-        near = 1.0 + _NEARBY * min(1.0, math.sqrt(_FEW_PEOPLE * figures / self.sizes.sum()))
-        short = narrow = np.zeros(figures, dtype=bool)
-        for price, side in ((prices[0], 0), (prices[0] * near, -1), (prices[0] / near, 1)):
-            cost, left, right = self._costs(price)
-            least = np.minimum.reduceat(cost, self._first)
-            room = -little / figures
-            if not side:
-                room += min(max(self.value - float(least.sum()), 0.0), _LITTLE_WORSE * self.value)
-            short = short | (left < least + room) & (side <= 0)
-            narrow = narrow | (right < least + room) & (side >= 0)
-        return short, narrow
-
-    def _move_ends(self, below: BoolArray, above: BoolArray) -> None:
-        """Let some windows begin at fewer people, or end at more, by half of those between their ends."""
-        inner = self.problem.problem
-        step = (self._top - self._base) // 2 + 2
-        fewer, more = np.maximum(self._base - step, inner.lower), np.minimum(self._top + step, inner.upper)
-        low, high = (
-            self.family.smallest(self.problem.levels(n.astype(float), self.family)) for n in (fewer, more)
-        )
-        low = np.where(low < self._low, low, 0.8 * self._low)  # all may be at their minimums
-        self._low = np.where(below, low, self._low)
-        self._high = np.where(above, np.clip(high, self._high, self._widest), self._high)
-
-    def _allowed(self) -> FloatArray:
-        """Largest strengths that the maximums and the total allow each figure."""
-        inner = self.problem.problem
-        spare = inner.total - int(inner.lower.sum())
-        most = np.minimum(inner.upper, inner.lower + spare).astype(float)
-        return self.family.smallest(self.problem.levels(most, self.family))
-
-    def _people(self, strengths: FloatArray) -> IntArray:
-        return self.problem.sizes_for([strengths], self._lines.x)
-
-    # --- the levels ---------------------------------------------------------------------------
-
-    def _list_levels(self) -> None:
-        """Sort the levels in the window, figure by figure; each window ends with its upper end."""
-        entries = self._top - self._base
-        rows = np.repeat(np.arange(len(entries)), entries)
-        m = self._base[rows] + (np.arange(len(rows)) - np.repeat(np.cumsum(entries) - entries, entries))
-        level = self.problem.levels(m.astype(float), self.family, rows)
-        gain = self.problem.problem.terms.gain(m.astype(float), rows) - self.problem.problem.terms.origin
-        figures = len(self.family)
-        level = np.concatenate([np.minimum(level, self._high[self.family.codes[rows]]), self._high])
-        gain = np.concatenate([gain, np.full(figures, np.inf)])
-        figure = np.concatenate([self.family.codes[rows], np.arange(figures)])
-        order = np.argsort(level, kind="stable") if figures == 1 else np.lexsort((level, figure))
-        self.level, self._gain, self.figure = level[order], gain[order], figure[order]
-        self._first = np.searchsorted(self.figure, np.arange(figures))
-        self._noise = self.weights[self.figure] / self.level**2
-        # Each level needs one person more than the one before; others leave only so many.
-        inner = self.problem.problem
-        left = inner.total - int(inner.lower.sum()) + self.family.sums(inner.lower.astype(float))
-        needed = self.family.sums(self._base.astype(float)) - self._first
-        too_many = np.arange(len(self.level)) + needed[self.figure] > left[self.figure]
-        self._noise[too_many] = np.inf
-        self._listed = np.bincount(self.figure)
-        self._beyond = (self._high >= self._widest) | too_many[self._first + self._listed - 1]
-
-    def costs(self, price: float) -> FloatArray:
-        """F at every level, and then bounds of it for all strengths below each window and above it.
-
-        People are paid for beyond those of the design, which add up to the total; what rounding may have
-        added is taken off.
-        """
-        return np.concatenate(self._costs(price))
-
-    def _costs(self, price: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the same in three parts."""
-        if price not in self._known:
-            self._known[price] = self._worked_out(price)
-        return self._known[price]
-
-    def _worked_out(self, price: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        n = _best(self.problem, price, self._base, self.sizes)
-        paid = price * (n - self.sizes)
-        base = self.family.sums(self.problem.problem.terms.values(n.astype(float)) + paid)
-        rise = np.maximum(price - self._gain, 0.0)
-        before = np.cumsum(rise) - rise
-        before -= before[self._first][self.figure]
-        cost = base[self.figure] + before
-        share = _ROUNDING + _SPACING * len(rise)
-        cost -= share * (np.abs(cost) + 2.0 * self.family.sums(np.abs(paid))[self.figure])
-        last = cost[self._first + self._listed - 1]
-        return cost + self._noise * (1.0 - share), *self._outside(price, last)
-
-    def _outside(self, price: float, last: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bound strengths below and above the windows by tangents, and above by what people cost there."""
-        left, right = (
-            self._on_line(line, price, end, side)
-            for line, end, side in zip(self._end_lines, (self._low, self._high), (-1, 1), strict=True)
-        )
-        return left, np.where(self._beyond, np.inf, np.maximum(right, last))
-
-    def _on_line(self, line: _Lines, price: float, end: FloatArray, side: int) -> FloatArray:
-        """Minimise α + βs + W/s² over the strengths below or above an end."""
-        alpha, beta = line.at(price)
-        with np.errstate(divide="ignore"):
-            centre = np.where(beta > 0, np.cbrt(2.0 * self.weights / beta), np.inf)
-        s = np.minimum(centre, end) if side < 0 else np.maximum(centre, end)
-        finite = np.where(np.isfinite(s), s, end)
-        value = (beta * finite + self.weights / finite**2) * (1.0 - 2.0 * _ROUNDING) + alpha
-        return np.where(np.isfinite(s), value, alpha)
-
-    def bound(self, prices: Sequence[float]) -> float:
-        """Return what no design can beat."""
-        if len(self.family) == 1:
-            return float(self.envelope(prices).min())
-        return self.shared(prices, self.value).bound
-
-    def envelope(self, prices: Sequence[float]) -> FloatArray:
-        """Bounds of a single figure for each level, and for strengths below and above the window."""
-        return np.asarray(np.max([self.costs(price) for price in prices], axis=0))
-
-    def shared(self, prices: Sequence[float], value: float) -> Shared:
-        """Bound several figures that share the people, by all prices together.
-
-        Only what is below ``value`` is bounded: that of the best design known.
-        """
-        inner, every = self.problem.problem, np.arange(len(self.family))
-        figure = np.concatenate([self.figure, every, every])
-        least, base, own, top, most = (
-            self.family.sums(n.astype(float))
-            for n in (inner.lower, self._base, self.sizes, self._top, inner.upper)
-        )
-        needed = base[self.figure] + np.arange(len(self.figure)) - self._first[self.figure]
-        fewest, less, more = np.concatenate([needed, least, top]) - own[figure], own - least, most - own
-        return share_people(
-            np.stack([self.costs(price) for price in prices]),
-            figure,
-            np.maximum(fewest, (more - more.sum())[figure]),  # nobody else can have more than the others take
-            np.minimum(more, less.sum() - less)[figure],
-            np.asarray(prices),
-            value,
-            below(self.problem, value, ENOUGH),
-        )
-
-    def minimisers(self, price: float) -> Minimisers:
-        """Find the best strengths of all figures at a price."""
-        cost, left, right = self._costs(price)
-        least = np.minimum.reduceat(cost, self._first)
-        at = np.flatnonzero(cost == least[self.figure])
-        at = at[np.searchsorted(self.figure[at], np.arange(len(self.family)))]
-        strengths = self.level[at]
-        lower = np.maximum(self._people(strengths), self.problem.problem.lower)
-        people = self.family.sums(_best(self.problem, price, lower, self.sizes).astype(float))
-        bound = float(np.minimum(least, np.minimum(left, right)).sum())
-        return Minimisers(price, strengths, people, bound)
-
-
-class _Lines:
-    """Tangents of what the strata of one family cost, at given strengths: valid below all of its curve."""
-
-    def __init__(self, problem: NoisedOnce, sizes: IntArray, strengths: FloatArray) -> None:
-        self.problem, self.sizes = problem, sizes
-        (self.family,) = problem.families
-        self._known: dict[float, tuple[FloatArray, FloatArray]] = {}
-        inner = problem.problem
-        lower = inner.lower.astype(float)
-        needed = problem.use([strengths])
-        x = np.empty_like(needed)
-        for rows in blocks(len(x)):
-            least = np.minimum(needed[rows], problem.room(inner.upper[rows].astype(float), rows))
-            x[rows] = problem.real_sizes(least, sizes[rows].astype(float), rows)
-        self._binds = (x > lower) & (self.family.coefficients > 0)
-        self.x = np.where(
-            self._binds, np.minimum(x, inner.upper), lower
-        )  # real sizes that the strengths need
-        self._near = np.where(self._binds, np.ceil(self.x).astype(np.int64), sizes)
-        _, self._slope = problem.room_and_slope(self.x)
-        self._marginal = inner.terms.marginal(self.x) - inner.terms.origin
-
-    def at(self, price: float) -> tuple[FloatArray, FloatArray]:
-        """α and β of every figure, with α + βs below the cost of its strata at any strength s."""
-        if price not in self._known:
-            excess = np.where(self._binds, np.maximum(price - self._marginal, 0.0), 0.0)
-            room_prices = excess / self._slope
-            near = np.where(excess > 0, self._near, self.sizes)
-            cost = _priced_costs(self.problem, price, room_prices, near, self.sizes)
-            slope = room_prices * self.family.coefficients * self.problem.answer_range
-            self._known[price] = self.family.sums(cost), self.family.sums(slope)
-        return self._known[price]
-
-
-class Minimisers(NamedTuple):
-    """What figures cost least with at a price: their strengths, the people that they take, and the bound."""
-
-    price: float
-    strengths: FloatArray
-    people: FloatArray
-    bound: float
-
-
-def roots(excess: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both t with t^-2 + 2t = 3 + excess, or a little outside of them: Newton's method from outside."""
-    right = 3.0 + excess
-    low, high = 1.0 / np.sqrt(right), right / 2.0
-    for _ in range(_NEWTON):
-        for t in (low, high):
-            slope = 2.0 - 2.0 / t**3
-            step = np.divide(1.0 / t**2 + 2.0 * t - right, slope, out=np.zeros_like(t), where=slope != 0)
-            t -= np.where(np.isfinite(step), step, 0.0)
-    return low, high
-
-
-def _best(problem: NoisedOnce, price: float, lower: IntArray, guess: IntArray) -> IntArray:
-    """Minimise f(n) + λn from ``lower`` on."""
-    inner = problem.problem
-    every = np.ones(len(lower))
-    return best_at_prices(inner.terms, every, price * every, lower, inner.upper, np.maximum(guess, lower))
-
-
-def shared_bound(problem: NoisedOnce, sizes: IntArray, price: float, room_prices: FloatArray) -> float:
-    """Evaluate the bound of several families at prices of people and of room."""
-    bound = float(_priced_costs(problem, price, room_prices, sizes, sizes).sum())
-    for family, W in zip(problem.families, problem.noise_weights, strict=True):
-        per_strength = family.sums(room_prices * family.coefficients) * problem.answer_range
-        bound += 3.0 * float(np.cbrt(W * (0.5 * per_strength) ** 2).sum()) * (1.0 - _ROUNDING)
-    return bound
-
-
-def _priced_costs(
-    problem: NoisedOnce, price: float, room_prices: FloatArray, guess: IntArray, sizes: IntArray
-) -> FloatArray:
-    """Minimise f(n) + λ·(n − sizes) − μ·room(n) in every stratum, less what rounding may have added."""
-    n = best_with_room(problem, price, room_prices, guess)
-    parts = (
-        problem.problem.terms.values(n.astype(float)),
-        price * (n - sizes),
-        -room_prices * problem.room(n.astype(float)),
-    )
-    cost = parts[0] + parts[1] + parts[2]
-    return np.asarray(cost - _ROUNDING * (np.abs(parts[0]) + np.abs(parts[1]) + np.abs(parts[2])))
-
-
-def best_with_room(problem: NoisedOnce, price: float, room_prices: FloatArray, guess: IntArray) -> IntArray:
-    """Minimise f(n) + λn − μ·room(n) in every stratum."""
-    inner = problem.problem
-
-    def gain(n: FloatArray, rows: IntArray) -> FloatArray:
-        more = problem.room(n + 1.0, rows) - problem.room(n, rows)
-        return inner.terms.gain(n, rows) + room_prices[rows] * more
-
-    worth = np.full(len(guess), price + inner.terms.origin)
-    return first_not_worth(gain, worth, inner.lower, inner.upper, guess)

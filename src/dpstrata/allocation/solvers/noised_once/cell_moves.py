@@ -12,7 +12,7 @@ import numpy as np
 
 from dpstrata.allocation.proof.branches import Branches, close_to
 from dpstrata.allocation.proof.cells import Cells
-from dpstrata.allocation.proof.noised_once import shared_bound
+from dpstrata.allocation.proof.priced import shared_bound
 from dpstrata.allocation.solvers.noised_once.best_sizes import BestSizes
 from dpstrata.numerics.arrays import FloatArray
 

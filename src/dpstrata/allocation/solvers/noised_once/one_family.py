@@ -4,7 +4,7 @@ r"""Figures that do not overlap, with one draw of noise each: sizes and strength
    which their people add up to the total is found around it.
 2. Round: at given strengths the problem is that of the sampling variance with higher minimums, which the
    exact solver solves. The strengths are then raised to what those sizes allow.
-3. Improve: the proof (``proof.noised_once``) bounds each strength; try the one with the lowest bound, and
+3. Improve: the proof (``proof.walk``) bounds each strength; try the one with the lowest bound, and
    add the price that belongs to it, until no bound is left below what was found. Of several figures it bounds
    how they share the people (``proof.sharing``), and the same is done with all strengths together.
 """
@@ -19,7 +19,9 @@ import numpy as np
 
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.noised_once import ENOUGH, Minimisers, Walk, below, stated_bound
+from dpstrata.allocation.proof.noised_once import stated_bound
+from dpstrata.allocation.proof.priced import below
+from dpstrata.allocation.proof.walk import ENOUGH, Minimisers, Walk
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.solution import NoisedOnceSolution
 from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
