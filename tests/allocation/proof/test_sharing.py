@@ -76,3 +76,21 @@ def test_what_costs_more_than_the_value_is_left_out() -> None:
     assert share_people(costs, figure, fewest, most, prices, value, value).bound == pytest.approx(
         value, rel=1e-9
     )
+
+
+def test_where_nothing_is_better_the_value_is_the_bound() -> None:
+    # Both figures need at least one person more than there are.
+    costs = np.array([[1.0, 1.0], [0.5, 0.5], [2.0, 2.0]])
+    figure, fewest, most = np.arange(2), np.ones(2), np.full(2, 3.0)
+    found = share_people(costs, figure, fewest, most, np.array([1.0, 0.5, 2.0]), 9.0, 9.0)
+    assert found.bound == pytest.approx(9.0)
+    assert found.levels is None
+    none = share_people(costs, figure, most, fewest, np.array([1.0, 0.5, 2.0]), 9.0, 9.0)
+    assert none.bound == pytest.approx(9.0)
+
+
+def test_numbers_that_are_too_many_are_left_to_a_price() -> None:
+    costs = np.array([[1.0, 1.0], [1.0, 1.0]])
+    figure, far = np.arange(2), np.full(2, 1e9)
+    found = share_people(costs, figure, -far, far, np.array([0.0, 1e-9]), 9.0, 9.0)
+    assert found == (2.0, None)

@@ -64,7 +64,7 @@ def share_people(
     first, least, change = costs[best], by_price[best], prices - prices[best]
     bound = float(least.sum())
     slack = value - bound
-    if bound >= enough or len(prices) == 1:  # which says nothing of numbers
+    if bound >= enough or len(prices) == 1:  # one price says nothing of numbers
         return Shared(bound, None)
     level = np.flatnonzero(first - least[figure] <= slack)
     regret = costs[:, level] - least[figure[level]]
@@ -82,11 +82,14 @@ def share_people(
     more = regret[best, rows]
     for each, by in zip(regret, change, strict=True):
         np.maximum(more, each[rows] - by * d, out=more)
-    tables = _tables(figure[level[rows]], d.astype(np.int64), more, level[rows], len(least))
-    if sum(len(table.more) for table in tables) > _MOST_NUMBERS:
+    own = figure[level[rows]]
+    start, end = np.zeros((2, len(least)))
+    np.minimum.at(start, own, d)
+    np.maximum.at(end, own, d)
+    if (end - start).sum() > _MOST_NUMBERS:
         return Shared(bound, None)
-    extra, chosen = _added_up(tables, slack)
-    sums = value + np.abs(least).sum() + len(least) * float(np.abs(change).max() * np.abs(d).max())
+    extra, chosen = _added_up(_tables(own, d.astype(np.int64), more, level[rows], len(least)), slack)
+    sums = value + np.abs(least).sum() + len(least) * float(np.abs(change).max() * np.abs(d).max(initial=0.0))
     return Shared(max(bound, bound + min(extra, slack) - _ROUNDING * sums), chosen)
 
 
@@ -125,9 +128,8 @@ def _tables(figure: IntArray, d: IntArray, more: FloatArray, level: IntArray, fi
 def _added_up(tables: list[_Table], slack: float) -> tuple[float, IntArray | None]:
     """Find the least sum of all tables whose numbers of people add up to zero, and its levels."""
     start, sums = 0, np.zeros(1)
-    taken: list[
-        tuple[int, IntArray]
-    ] = []  # for every sum the number that the last figure has, from its start on
+    # For every sum, from a start on, the number that the last figure has.
+    taken: list[tuple[int, IntArray]] = []
     for table in tables:
         following = np.full(len(sums) + max(len(table.more), 1) - 1, np.inf)
         own = np.zeros(len(following), dtype=np.int64)
