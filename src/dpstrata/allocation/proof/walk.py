@@ -40,7 +40,7 @@ _SPACING = float(np.finfo(float).eps)
 _LEAST_LEVELS = 20_000
 # Windows: how often they widen, up to how many levels, for which prices, and what is too little for it
 _WIDENINGS = 24
-_MOST_LEVELS = 60_000
+_MOST_LEVELS = 300_000
 _PER_STRATUM = 4
 _NEARBY = 0.05
 _FEW_PEOPLE = 50  # in a figure, up to which prices may be so far away
