@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpstrata.allocation.proof.priced import ROUNDING
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _MOST_PAIRS = 2_000_000  # levels with a number of people that are looked at
 _MOST_NUMBERS = 20_000  # numbers of people of all figures; adding up takes the square of it
-_ROUNDING = 1e-12
 
 
 class Shared(NamedTuple):
@@ -90,7 +90,7 @@ def share_people(
         return Shared(bound, None)
     extra, chosen = _added_up(_tables(own, d.astype(np.int64), more, level[rows], len(least)), slack)
     sums = value + np.abs(least).sum() + len(least) * float(np.abs(change).max() * np.abs(d).max(initial=0.0))
-    return Shared(max(bound, bound + min(extra, slack) - _ROUNDING * sums), chosen)
+    return Shared(max(bound, bound + min(extra, slack) - ROUNDING * sums), chosen)
 
 
 def _divided(values: FloatArray, by: float) -> FloatArray:

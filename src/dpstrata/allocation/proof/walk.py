@@ -160,7 +160,7 @@ class Walk:
             narrow = narrow | (right < least + room) & (side >= 0)
         return short, narrow
 
-    def _move_ends(self, below: BoolArray, above: BoolArray) -> None:
+    def _move_ends(self, short: BoolArray, narrow: BoolArray) -> None:
         """Let some windows begin at fewer people, or end at more, by half of those between their ends."""
         inner = self.problem.problem
         step = (self._top - self._base) // 2 + 2
@@ -169,8 +169,8 @@ class Walk:
             self.family.smallest(self.problem.levels(n.astype(float), self.family)) for n in (fewer, more)
         )
         low = np.where(low < self._low, low, 0.8 * self._low)  # all may be at their minimums
-        self._low = np.where(below, low, self._low)
-        self._high = np.where(above, np.clip(high, self._high, self._widest), self._high)
+        self._low = np.where(short, low, self._low)
+        self._high = np.where(narrow, np.clip(high, self._high, self._widest), self._high)
 
     def _allowed(self) -> FloatArray:
         """Largest strengths that the maximums and the total allow each figure."""
@@ -279,7 +279,7 @@ class Walk:
         return share_people(
             np.stack([self.costs(price) for price in prices]),
             figure,
-            np.maximum(fewest, (more - more.sum())[figure]),  # nobody else can have more than the others take
+            np.maximum(fewest, (more - more.sum())[figure]),  # what others can take
             np.minimum(more, less.sum() - less)[figure],
             np.asarray(prices),
             value,
