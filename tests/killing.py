@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import opendp.prelude  # noqa: F401 - loaded once, before the children
+import opendp.measurements  # noqa: F401 - loaded once, before the children
 
 import dpstrata.cli
 import survey_imports  # noqa: F401

@@ -4,6 +4,7 @@
 import cryptography.hazmat.primitives.ciphers
 import cryptography.hazmat.primitives.kdf.hkdf
 import duckdb
+import opendp.measurements
 import pandas  # which DuckDB looks for
 import pyarrow.compute
 import pyarrow.parquet

@@ -39,12 +39,12 @@ def coin(size: int) -> BoolArray:
 
 def discrete_laplace(scale: float, size: int) -> IntArray:
     """Draw whole numbers with P(j) proportional to exp(-|j| / scale)."""
-    return np.array(_opendp_laplace(scale)([0] * size), dtype=np.int64)
+    return np.array(_opendp("laplace", "l1_distance", scale)([0] * size), dtype=np.int64)
 
 
 def discrete_gaussian(scale: float, size: int) -> IntArray:
     """Draw whole numbers with P(j) proportional to exp(-j² / (2 scale²))."""
-    return np.array(_opendp_gaussian(scale)([0] * size), dtype=np.int64)
+    return np.array(_opendp("gaussian", "l2_distance", scale)([0] * size), dtype=np.int64)
 
 
 def geometric(scale: float, size: int) -> IntArray:
@@ -106,22 +106,13 @@ def scale_for(steps: int, e: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _opendp_laplace(scale: float) -> Any:
-    dp = _opendp()
-    return dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=scale)
-
-
-@lru_cache(maxsize=4096)
-def _opendp_gaussian(scale: float) -> Any:
-    dp = _opendp()
-    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64"), scale=scale)
-
-
-@lru_cache(maxsize=1)
-def _opendp() -> Any:
+def _opendp(noise: str, distance: str, scale: float) -> Any:
+    """Return OpenDP's sampler; its ``prelude`` would import six times as much."""
     try:
-        import opendp.prelude as dp
+        from opendp import domains, measurements, metrics
+        from opendp.mod import enable_features
     except ImportError:
         raise MissingExtraError("exact noise needs", "survey") from None
-    dp.enable_features("contrib")
-    return dp
+    enable_features("contrib")
+    numbers = domains.vector_domain(domains.atom_domain(T="i64"))
+    return getattr(measurements, f"make_{noise}")(numbers, getattr(metrics, distance)(T="i64"), scale=scale)
