@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from extent import few
 from questionnaires import carry_out, form, people, question, spreads_of, truth
 
-REPLICATIONS = 20_000
+REPLICATIONS = few(6_000, of=20_000)
 WHO = {"strata": [30, 50], "total": 44}
 
 
@@ -141,7 +142,7 @@ def test_a_wrong_variance_is_noticed():
     """With noise of the office that is 10% too small, or without credit, these surveys would not agree."""
     plan, population = design("tables of questions", "sums", E=4.0)
     for factor in (0.9, 1.1):
-        estimates = carry_out(plan, population, REPLICATIONS, seed=7)
+        estimates = carry_out(plan, population, 20_000, seed=7)
         far = [
             abs(variance - factor * planned.standard_error**2) / error
             for planned, (_, _, variance, error) in zip(

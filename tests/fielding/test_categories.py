@@ -19,6 +19,7 @@ from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.releases.categories import estimate_shares
 from dpstrata.fielding.releases.microdata import estimate_means
 from dpstrata.fielding.sample import draw_sample
+from extent import few
 from listed import Listed
 
 FALSE_ALARM = 1e-8
@@ -200,12 +201,12 @@ def test_two_categories_are_estimated_as_yes_and_no_are():
 
 
 def test_estimates_are_unbiased_intervals_cover_and_the_design_bounds_every_error():
-    """A population of unequal shares, 400 real surveys; 5.5 Monte Carlo errors."""
+    """A population of unequal shares, real surveys; 5.5 Monte Carlo errors."""
     rng = np.random.default_rng(4)
     tenure = {f"p{i}": str(rng.choice(TENURES, p=[0.5, 0.35, 0.15])) for i in range(1000)}
     strata = ["north" if i < 400 else "south" for i in range(1000)]
     truth = np.array([sum(each == name for each in tenure.values()) / 1000 for name in TENURES])
-    frame, repeats = Listed(list(tenure), strata), 400
+    frame, repeats = Listed(list(tenure), strata), few(120, of=400)
     errors, covered, variances = [], 0, []
     for _ in range(repeats):
         sample = draw_sample(PLAN, frame, secrets.token_bytes(32))

@@ -16,7 +16,7 @@ from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.mean import MeanFielding
 from fielding import field_reports, read_rows, release, write_reports
 
-SURVEYS = int(os.environ.get("DPSTRATA_REPEATS", "1000"))
+SURVEYS = int(os.environ.get("DPSTRATA_REPEATS", "300"))  # ten thousand in `make slow`
 REGIONS = ("north", "south", "east")
 LAYERS = {
     "raw": {"answers": (0, 100_000)},

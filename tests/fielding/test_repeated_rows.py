@@ -23,7 +23,7 @@ from dpstrata.fielding.releases.tables import TablesFielding
 from dpstrata.fielding.sample import draw_sample
 from listed import Listed
 
-REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "500"))
+REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "150"))
 ENOUGH = 25_000  # surveys of `make slow`: they know the variance of every question to about half a percent
 MOST = 4.0  # standard errors
 SLACK = 0.02  # of a variance

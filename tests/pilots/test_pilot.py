@@ -295,7 +295,7 @@ def test_two_waves_are_unbiased_and_their_intervals_cover(mechanism):
         noised = [dps.noise_answers(plan, name, values) for name, values in by_stratum.items()]
         return names, np.concatenate(noised)
 
-    repeats, errors, variances, covered = few(100, of=400), [], [], 0
+    repeats, errors, variances, covered = few(60, of=400), [], [], 0
     for _ in range(repeats):
         one = field(first)
         main = dps.main_design(first, *one)

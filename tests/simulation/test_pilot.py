@@ -7,6 +7,7 @@ import dpstrata as dps
 from dpstrata.pilots.pilot import pilot_weight
 from dpstrata.pilots.spreads import pilot_spreads
 from dpstrata.simulation.pilot import _moments
+from extent import few
 
 SIZES = [4000, 6000, 3000]
 
@@ -64,7 +65,7 @@ def test_it_agrees_with_two_waves_carried_out_from_end_to_end():
 
     errors = []
     names = np.array(first.strata.names)
-    for _ in range(700):
+    for _ in range(few(200, of=700)):
         values, one = wave(first)
         main = dps.main_design(first, np.repeat(names, first.sample_sizes).tolist(), np.concatenate(values))
         errors.append(weight * one + (1 - weight) * wave(main)[1] - truth)

@@ -17,7 +17,7 @@ from dpstrata.planning.goal_search import design_for
 from extent import FULL, few
 from problems import make_problem, random_problem
 
-MANY = few(30, of=150)
+MANY = few(12, of=150)
 
 
 def every_allocation(lower, upper):

@@ -11,6 +11,7 @@ from dpstrata.planning.forms.overlap import with_more_forms
 from dpstrata.planning.forms.prices import Variances, best_bound
 from dpstrata.planning.forms.search import best_partition
 from dpstrata.planning.forms.targets import People
+from extent import few
 from form_problems import category, number, precision, random_problem, reached, scale, yes_no
 
 # Five questions, the first of which matters most: no partition comes within 10% of the bound.
@@ -41,7 +42,7 @@ def test_a_question_that_matters_most_is_on_several_forms():
 def test_people_are_divided_best(everyone):
     rng = np.random.default_rng(everyone)
     tried = 0
-    for _ in range(12):
+    for _ in range(few(5, of=12)):
         problem = random_problem(rng, 5, everyone=everyone, budget=6.0, levels=(2, 3, 5, 8))
         partition = best_partition(problem)
         forms = with_more_forms(problem, partition, others_than(problem, partition), 0.0)

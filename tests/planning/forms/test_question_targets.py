@@ -60,7 +60,7 @@ def variances(problem, sizes):
 
 CASES = [
     (seed, release, rates)
-    for seed in range(few(2, of=4))
+    for seed in range(few(1, of=4))
     for release in ("sums", "microdata")
     for rates in (False, True)
 ]
@@ -87,7 +87,7 @@ def test_people_for_targets(seed, release, rates):
 
 
 @pytest.mark.parametrize("release", ["sums", "microdata"])
-@pytest.mark.parametrize("seed", range(20, few(26, of=32)))
+@pytest.mark.parametrize("seed", range(20, few(22, of=32)))
 def test_the_bound_holds_at_any_prices(seed, release):
     """However people are dealt the forms, and whatever prices someone thought of."""
     strata, asked, rng = survey(seed, release, rates=bool(seed % 2))
