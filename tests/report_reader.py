@@ -1,9 +1,25 @@
-"""Reading a report back with a parser."""
+"""Making a report, and reading it back with a parser."""
 
 import re
 from html.parser import HTMLParser
 
+import pytest
+
+import dpstrata as dps
+from dpstrata.present.charts.chart import Chart
+from extent import FULL
+
 VOID = {"meta", "br", "img", "hr", "input", "link"}
+
+UNDRAWN = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+
+
+def report_of(plan, *, drawn, **options):
+    """Write a report; drawing its charts takes half of the time, so `make test` does it in some of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not (drawn or FULL):
+            patch.setattr(Chart, "svg", lambda chart: UNDRAWN)
+        return dps.report_html(plan, **options)
 
 
 class Reader(HTMLParser):

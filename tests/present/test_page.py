@@ -14,7 +14,7 @@ import dpstrata as dps
 from commands import run
 from dpstrata.present.report.tables import noise_in_words
 from earlier import design_of_document
-from report_reader import Reader, require_closed
+from report_reader import Reader, report_of, require_closed
 
 SIZES, SDS = [7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064]
 FOUR = dps.Strata(SIZES, SDS, names=["D", "C", "B", "A"])
@@ -60,6 +60,7 @@ DESIGNS = {
     "one stratum": (dps.Strata([500], [0.0]), {"epsilon": 1, "total": 10}),
     "everyone": (dps.Strata([5, 6], [0.1, 0.2]), {"epsilon": 1, "total": 11}),
 }
+DRAWN = {"total", "domains", "yes/no sums", "one stratum"}
 
 
 def quiet(strata, options):
@@ -71,7 +72,7 @@ def quiet(strata, options):
 @pytest.fixture(params=DESIGNS, scope="module")
 def made(request):
     plan = quiet(*DESIGNS[request.param])
-    page = dps.report_html(plan, title="Health & <income> 2031")
+    page = report_of(plan, drawn=request.param in DRAWN, title="Health & <income> 2031")
     return plan, page, Reader(page)
 
 

@@ -8,7 +8,7 @@ import dpstrata as dps
 from commands import run_line
 from dpstrata.files.writing import write_table
 from dpstrata.present.report.code import command_line, python_code, python_code_with_strata, strata_columns
-from report_reader import Reader, require_closed
+from report_reader import Reader, report_of, require_closed
 from small_questionnaire import QUESTIONS, small_plan, spreads, strata
 
 TARGETS = dps.Questionnaire(
@@ -38,7 +38,8 @@ def plan(request):
 
 @pytest.fixture(scope="module")
 def page(plan):
-    return dps.report_html(plan, title="Health & <income> 2031")
+    drawn = plan.inputs.release == "microdata" or plan.inputs.asks_by_question
+    return report_of(plan, drawn=drawn, title="Health & <income> 2031")
 
 
 def test_the_page_is_whole_and_asks_for_nothing(page):
