@@ -14,6 +14,7 @@ from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.frames import open_frame
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.mean import MeanFielding
+from extent import crossed
 from fielding import field_reports, read_rows, release, write_reports
 
 SURVEYS = int(os.environ.get("DPSTRATA_REPEATS", "300"))  # ten thousand in `make slow`
@@ -58,8 +59,7 @@ def released(folder, *, out="mean.csv", **more):
     return release(folder, answers="reports.csv", out=out, step=publish, **more)
 
 
-@pytest.mark.parametrize("domains", DOMAINS)
-@pytest.mark.parametrize("layers", LAYERS)
+@pytest.mark.parametrize(("layers", "domains"), crossed([*LAYERS], [*DOMAINS], times=2))
 def test_from_reports_to_estimates(tmp_path, layers, domains):
     plan = survey(tmp_path, domains=DOMAINS[domains] or None, **LAYERS[layers])
     said = released(tmp_path)

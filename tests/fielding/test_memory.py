@@ -10,7 +10,7 @@ import dpstrata as dps
 from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.sample import draw_sample
-from extent import few
+from extent import crossed
 
 KEY = bytes(range(32))
 PEOPLE = {
@@ -27,16 +27,13 @@ MADE = {
     "lazy": lambda columns: pl.LazyFrame(columns),
     "arrow": pa.table,
 }
-COLUMNS = [("whole", "region"), ("text", ["region", "old"])]
-EACH = [  # in `make slow` with every pair of columns
-    (library, *columns)
-    for i, library in enumerate(MADE)
-    for columns in few(COLUMNS[i % 2 : i % 2 + 1], of=COLUMNS)
-]
 
 
-@pytest.mark.parametrize(("library", "id", "stratum"), EACH)
-def test_the_sample_is_that_of_a_file(tmp_path, library, id, stratum):
+@pytest.mark.parametrize(
+    ("library", "columns"), crossed([*MADE], [("whole", "region"), ("text", ["region", "old"])])
+)
+def test_the_sample_is_that_of_a_file(tmp_path, library, columns):
+    id, stratum = columns
     pq.write_table(pa.table(PEOPLE), tmp_path / "people.parquet")
     file = open_frame(tmp_path / "people.parquet", id=id, stratum=stratum)
     frame = open_frame(MADE[library](PEOPLE), id=id, stratum=stratum)

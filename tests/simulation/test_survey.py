@@ -9,7 +9,7 @@ import dpstrata as dps
 import problems
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.simulation.people import draw_without_replacement
-from extent import few
+from extent import crossed, few
 from problems import OBJECTIVES, answers_of, is_additive
 
 MECHANISMS = (
@@ -18,6 +18,12 @@ MECHANISMS = (
     ("discrete_laplace", "binary"),
     ("discrete_laplace", (0, 1, 0.1)),
 )
+RELEASES = {
+    "microdata": {"release": "microdata", "mechanism": "laplace"},
+    "sums": {"release": "sums", "mechanism": "laplace"},
+    "two layers": {"release": "sums", "mechanism": "laplace", "device_epsilon": 3},
+    "mean": {"release": "mean"},
+}
 
 
 def make_population(answers, rng, sizes=(500, 800, 300)):
@@ -33,10 +39,11 @@ def make_population(answers, rng, sizes=(500, 800, 300)):
     return population
 
 
-@pytest.mark.parametrize(("mechanism", "answers"), MECHANISMS)
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("finite_population", [True, False])
-def test_the_prediction_holds(mechanism, answers, objective, finite_population):
+@pytest.mark.parametrize(
+    ("noise", "objective", "finite_population"), crossed(MECHANISMS, OBJECTIVES, [True, False], times=2)
+)
+def test_the_prediction_holds(noise, objective, finite_population):
+    mechanism, answers = noise
     population = make_population(answers, np.random.default_rng(4))
     strata = dps.Strata(
         [len(values) for values in population],
@@ -66,18 +73,8 @@ def test_it_would_notice_a_wrong_variance():
     assert result.agrees()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"release": "microdata", "mechanism": "laplace"},
-        {"release": "sums", "mechanism": "laplace"},
-        {"release": "sums", "mechanism": "laplace", "device_epsilon": 3},
-        {"release": "mean"},
-    ],
-    ids=["microdata", "sums", "two layers", "mean"],
-)
-@pytest.mark.parametrize("rate", [0.1, 0.33, 0.6, 0.97, 1.0])
-def test_response_rates_cost_what_was_planned(rate, options):
+@pytest.mark.parametrize(("rate", "release"), crossed([0.1, 0.33, 0.6, 0.97, 1.0], [*RELEASES], times=2))
+def test_response_rates_cost_what_was_planned(rate, release):
     """The standard error within 3%, in `make slow` the variance; 6 to 12 answers are expected in each stratum."""
     invited = np.array([6, 8, 12])
     sizes = np.array([800, 1201, 3000])
@@ -85,7 +82,7 @@ def test_response_rates_cost_what_was_planned(rate, options):
     strata = dps.Strata(
         sizes, [0.3, 0.4, 0.2], response_rates=[rate] * 3, mins=np.minimum(mins, sizes * rate)
     )
-    plan = dps.design(strata, epsilon=1, total=int(mins.sum()), **options)
+    plan = dps.design(strata, epsilon=1, total=int(mins.sum()), **RELEASES[release])
     repeats = few(10_000, of=40_000)
     result = dps.simulate(plan, dps.synthetic_population(plan), replications=repeats, seed=4)
     assert abs(result.bias) <= 4 * result.bias_error
@@ -227,9 +224,9 @@ def test_incomes_are_shown_without_an_exponent():
 # --- categories -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("finite_population", [True, False])
-@pytest.mark.parametrize("rate", [None, 0.6])
+@pytest.mark.parametrize(
+    ("objective", "finite_population", "rate"), crossed(OBJECTIVES, [True, False], [None, 0.6], times=2)
+)
 def test_the_prediction_holds_for_shares(objective, finite_population, rate):
     names, rng = ["rent", "own", "other", "none"], np.random.default_rng(4)
     population = [rng.choice(names, size, p=[0.5, 0.3, 0.15, 0.05]) for size in (500, 800, 300)]

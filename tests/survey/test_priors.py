@@ -6,6 +6,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.survey.priors import Gamma, Lognormal, read_prior, values_prior
+from extent import crossed
 
 PRIORS = [Lognormal(0.0, 1.0), Lognormal(7.5, 0.8), Lognormal(2.0, 2.0), Gamma(2.0, 1500.0), Gamma(0.4, 3.0)]
 
@@ -19,8 +20,7 @@ def density(prior, x):
     )
 
 
-@pytest.mark.parametrize("prior", PRIORS, ids=lambda prior: prior.text)
-@pytest.mark.parametrize("times", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize(("prior", "times"), crossed(PRIORS, [0.3, 1.0, 4.0]))
 def test_moments_are_those_of_the_density(prior, times):
     """Quadrature over ln x, which knows no closed form."""
     upper = times * prior.mean

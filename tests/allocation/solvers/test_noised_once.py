@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
 from dpstrata.errors import InputError
 from dpstrata.files.tables import read_table
 from dpstrata.privacy.mechanisms.registry import get_mechanism
-from extent import few
+from extent import crossed, few
 from problems import PAPER_SDS, PAPER_SIZES, answers_of, make_problem
 
 
@@ -329,13 +328,10 @@ def test_several_families_are_within_the_gap_of_exhaustive_search(seed: int) -> 
         assert solution.bound.relative_gap < 1e-4
 
 
-COLUMNS = [(2, 2), (3, 4), (2, 3, 2)]
 LAYERS = [{}, {"device_epsilon": 3.0, "release": "sums"}, {"response": True}]
 
 
-@pytest.mark.parametrize(
-    ("columns", "layers"), few(list(zip(COLUMNS, LAYERS, strict=True)), of=list(product(COLUMNS, LAYERS)))
-)
+@pytest.mark.parametrize(("columns", "layers"), crossed([(2, 2), (3, 4), (2, 3, 2)], LAYERS))
 def test_the_gap_of_overlapping_figures_is_small_from_a_thousand_interviews_on(
     columns: tuple[int, ...], layers: dict[str, Any]
 ) -> None:
