@@ -10,6 +10,9 @@ import sys
 import threading
 from contextlib import contextmanager
 
+from commands import Started
+from extent import FULL
+
 LENGTH = 128
 
 
@@ -49,14 +52,17 @@ class Server:
 
     def start(self):
         environment = {name: value for name, value in os.environ.items() if name != "DPSTRATA_DATABASE"}
-        self.process = subprocess.Popen(
-            self.command,
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-        )
+        if self.command[0] == "dpstrata":  # from a process that has imported what it needs
+            self.process = Started(self.folder, *self.command[1:], environment=environment)
+        else:
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=self.folder,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=environment,
+            )
         for line in self.process.stdout:
             self.said.append(line.rstrip())
             if found := re.search(r"is at https?://127\.0\.0\.1:(\d+)/", line):
@@ -89,11 +95,11 @@ class Server:
 
 
 @contextmanager
-def served(made, *more):
-    """Serve a survey in a process of its own."""
+def served(made, *more, from_scratch=FULL):
+    """Serve a survey in a process of its own, forked from one that has imported what a collector needs."""
+    program = [sys.executable, "-m", "dpstrata"] if from_scratch else ["dpstrata"]
     database = ["--database", made.database] if made.database else []
-    command = [sys.executable, "-m", "dpstrata", "collect", str(made.survey), "--port", "0", *database, *more]
-    server = Server(made, command)
+    server = Server(made, [*program, "collect", str(made.survey), "--port", "0", *database, *more])
     try:
         yield server
     finally:

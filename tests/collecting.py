@@ -3,6 +3,8 @@
 import asyncio
 import csv
 import secrets
+import shutil
+import tempfile
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from dpstrata.collect.folder import open_folder
 from dpstrata.collect.invitations import invite
 from dpstrata.collect.sealing import Opener
 from dpstrata.fielding.keys import read_key
+from extent import FULL
 
 QUESTIONS = dps.Questionnaire(
     [
@@ -87,8 +90,25 @@ class Invited:
         return invite(self.design, **(given | more))
 
 
-def drawn(base, plan):
-    """Draw a sample from made-up people, and say where everything is."""
+_drawn = {}
+
+
+def drawn(base, plan, *, anew=FULL):
+    """Draw a sample from made-up people, and say where everything is.
+
+    Drawing takes longer than most of what tests do with a sample, so they get copies of one, with its key;
+    `make slow` draws for each of them.
+    """
+    if anew:
+        return _draw(base, plan)
+    if plan.digest not in _drawn:
+        _drawn[plan.digest] = tempfile.TemporaryDirectory(prefix="dpstrata-drawn-")  # until the tests end
+        _draw(Path(_drawn[plan.digest].name), plan)
+    shutil.copytree(_drawn[plan.digest].name, base, dirs_exist_ok=True)
+    return Invited(base)
+
+
+def _draw(base, plan):
     base.mkdir(parents=True, exist_ok=True)
     plan.save(base / "design.json")
     with open(base / "frame.csv", "w") as file:
@@ -100,10 +120,10 @@ def drawn(base, plan):
     return Invited(base)
 
 
-def invited(base, plan=None, *, database=None, **more):
+def invited(base, plan=None, *, database=None, anew=FULL, **more):
     """Invite everyone; ``database`` is "sqlite", or "postgresql" for the one of the tests."""
     plan = plan or plan_for()
-    made = drawn(base, plan)
+    made = drawn(base, plan, anew=anew)
     if database == "postgresql":
         made.database = postgresql.server()
         with psycopg.connect(made.database, autocommit=True) as connection:

@@ -1,7 +1,8 @@
 """Runs commands of dpstrata in children that it forks, so that each starts at once with everything imported.
 
-It reads a line of JSON for each command from standard input, and answers with its exit code. It has one thread,
-so that forking is safe, and a command still has a process of its own.
+It reads a line of JSON for each command from standard input, and answers with its exit code; of one that is only
+started, with the number of its process, of which one can ask later whether it has ended. It has one thread, so that
+forking is safe, and a command still has a process of its own.
 """
 
 import json
@@ -21,6 +22,9 @@ def carry_out(request):
     os.environ.clear()
     os.environ.update(request["environment"])
     for name, target in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        if name == "stderr" and request["stdout"] == request["stderr"]:
+            os.dup2(1, 2)  # a pipe that is gone from its folder by now
+            break
         flags = os.O_RDONLY if target == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         os.dup2(os.open(request[name], flags, 0o600), target)
     sys.stdin, sys.stdout, sys.stderr = (
@@ -37,19 +41,37 @@ def carry_out(request):
     os._exit(code)
 
 
+def started(request):
+    """Start a command, and return the number of its process."""
+    if SURVEY & set(request["arguments"][:1]):
+        import survey_imports  # noqa: F401
+    if request["only_start"]:
+        import collect_imports  # noqa: F401
+    child = os.fork()
+    if child == 0:
+        signal.alarm(request["timeout"])
+        carry_out(request)
+    return child
+
+
+def ended(process):
+    """Return the exit code of a process, or nothing while it runs."""
+    number, status = os.waitpid(process, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if number else None
+
+
 def main():
     """Answer until standard input ends."""
     prepare()
     for line in sys.stdin:
         request = json.loads(line)
-        if SURVEY & set(request["arguments"][:1]):
-            import survey_imports  # noqa: F401
-        child = os.fork()
-        if child == 0:
-            signal.alarm(request["timeout"])
-            carry_out(request)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        sys.stdout.write(f"{code}\n")
+        if "process" in request:
+            answer = ended(request["process"])
+        else:
+            answer = started(request)
+            if not request["only_start"]:
+                answer = os.waitstatus_to_exitcode(os.waitpid(answer, 0)[1])
+        sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 
 

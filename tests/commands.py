@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 
@@ -22,19 +23,37 @@ def run(folder, *arguments, input=None, environment=None, **more):
     with tempfile.TemporaryDirectory() as place:
         files = {name: os.path.join(place, name) for name in ("stdin", "stdout", "stderr")}
         Path(files["stdin"]).write_text(input or "", encoding="utf-8")
-        request = {
-            "arguments": words,
-            "folder": str(folder or Path.cwd()),
-            "environment": dict(os.environ if environment is None else environment),
-            "timeout": _SECONDS,
-            **files,
-        }
-        server = _server()
-        server.stdin.write(json.dumps(request) + "\n")
-        server.stdin.flush()
-        code = int(server.stdout.readline())
+        code = _ask(**_request(folder, words, environment), **files)
         out, err = (Path(files[name]).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
     return subprocess.CompletedProcess(["dpstrata", *words], code, out, err)
+
+
+class Started:
+    """A collector that was started, much like one of ``subprocess.Popen``: what it says comes through a pipe."""
+
+    def __init__(self, folder, *arguments, environment=None):
+        with tempfile.TemporaryDirectory() as place:
+            pipe = os.path.join(place, "said")
+            os.mkfifo(pipe)
+            files = {"stdin": os.devnull, "stdout": pipe, "stderr": pipe}
+            request = _request(folder, list(map(str, arguments)), environment)
+            self.pid = _ask(**request | {"only_start": True, "timeout": 3000}, **files)
+            self.stdout = open(pipe, encoding="utf-8")  # noqa: SIM115 - closed by whoever reads it
+        self.returncode = None
+
+    def send_signal(self, how):
+        if self.returncode is None:  # afterwards the number may be another process's
+            os.kill(self.pid, how)
+
+    def wait(self, timeout):
+        """Wait for its end, for so many seconds."""
+        end = time.monotonic() + timeout
+        while self.returncode is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("dpstrata", timeout)
+            self.returncode = _ask(process=self.pid)
+            time.sleep(0.01 * (self.returncode is None))
+        return self.returncode
 
 
 def run_line(folder, line):
@@ -44,6 +63,24 @@ def run_line(folder, line):
     split = ["/bin/sh", "-c", f"printf '%s\\0' {words}"]
     found = subprocess.run(split, capture_output=True, text=True, check=True, cwd=folder).stdout
     return run(folder, *found.removesuffix("\0").split("\0"))
+
+
+def _request(folder, words, environment):
+    return {
+        "arguments": words,
+        "folder": str(folder or Path.cwd()),
+        "environment": dict(os.environ if environment is None else environment),
+        "timeout": _SECONDS,
+        "only_start": False,
+    }
+
+
+def _ask(**request):
+    """Send the server a request, and return its answer."""
+    server = _server()
+    server.stdin.write(json.dumps(request) + "\n")
+    server.stdin.flush()
+    return json.loads(server.stdout.readline())
 
 
 @cache

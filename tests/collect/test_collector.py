@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -277,8 +278,11 @@ def test_postgresql_that_is_killed_loses_nothing(tmp_path):
 
 
 def kill_postgresql(address):
-    with connected_again(address) as connection:
+    with connected_again(address) as connection, connected_again(address) as witness:
         os.kill(connection.info.backend_pid, signal.SIGKILL)
+        with suppress(psycopg.OperationalError):
+            while True:  # whoever connects before PostgreSQL has noticed is thrown out, too
+                witness.execute("SELECT 1")
 
 
 def connected_again(address):

@@ -79,7 +79,7 @@ def test_the_same_draw_makes_the_same_links_again_and_keeps_what_was_collected(t
 
 
 def test_another_draw_makes_other_links(made, tmp_path):
-    assert not set(invited(tmp_path).links.values()) & set(made.links.values())
+    assert not set(invited(tmp_path, anew=True).links.values()) & set(made.links.values())
 
 
 def test_a_folder_of_another_survey_is_left_alone(made, tmp_path):
@@ -271,7 +271,7 @@ def test_codes_are_of_the_links(tmp_path):
 
 
 def test_a_sample_of_another_key_is_refused(made, tmp_path):
-    other = invited(tmp_path)
+    other = invited(tmp_path, anew=True)
     with pytest.raises(dps.InputError, match=r"is not the sample that draw\.json records"):
         made.invite(key_file=other.base / "draw.key", survey=tmp_path / "new")
 
