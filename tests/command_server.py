@@ -1,5 +1,7 @@
 """Runs commands of dpstrata in children that it forks, so that each starts at once with everything imported.
 
+Scripts of the tests that run such commands again and again (``killing``) start in the same way.
+
 It reads a line of JSON for each command from standard input, and answers with its exit code; of one that is only
 started, with the number of its process, of which one can ask later whether it has ended. It has one thread, so that
 forking is safe, and a command still has a process of its own.
@@ -9,6 +11,8 @@ import json
 import os
 import signal
 import sys
+import traceback
+from importlib import import_module
 
 from dpstrata import cli
 from forking import prepare
@@ -28,14 +32,18 @@ def carry_out(request):
         flags = os.O_RDONLY if target == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         os.dup2(os.open(request[name], flags, 0o600), target)
     sys.stdin, sys.stdout, sys.stderr = (
-        os.fdopen(i, mode, encoding="utf-8", closefd=False) for i, mode in enumerate(("r", "w", "w"))
+        os.fdopen(i, mode, buffering, encoding="utf-8", closefd=False)
+        for i, (mode, buffering) in enumerate([("r", -1), ("w", -1), ("w", 1)])
     )
-    sys.argv = ["dpstrata", *request["arguments"]]
+    sys.argv = [request["script"] or "dpstrata", *request["arguments"]]
     code = 0
     try:
-        cli.main()
+        import_module(request["script"]).main() if request["script"] else cli.main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
@@ -47,6 +55,8 @@ def started(request):
         import survey_imports  # noqa: F401
     if request["only_start"]:
         import collect_imports  # noqa: F401
+    if request["script"]:
+        import_module(request["script"])
     child = os.fork()
     if child == 0:
         signal.alarm(request["timeout"])

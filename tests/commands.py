@@ -20,12 +20,24 @@ def run(folder, *arguments, input=None, environment=None, **more):
         command = [sys.executable, "-m", "dpstrata", *words]
         options = {"capture_output": True, "text": True, "timeout": _SECONDS, **more}
         return subprocess.run(command, cwd=folder, input=input, **options)
+    return _done(_request(folder, words, environment), input)
+
+
+def run_script(name, *arguments, environment=None, seconds):
+    """Run a script of the tests which runs commands: the module's ``main``, in a process of its own."""
+    request = _request(None, list(map(str, arguments)), environment)
+    return _done(request | {"script": name, "timeout": seconds})
+
+
+def _done(request, input=None):
     with tempfile.TemporaryDirectory() as place:
         files = {name: os.path.join(place, name) for name in ("stdin", "stdout", "stderr")}
         Path(files["stdin"]).write_text(input or "", encoding="utf-8")
-        code = _ask(**_request(folder, words, environment), **files)
+        code = _ask(**request, **files)
         out, err = (Path(files[name]).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
-    return subprocess.CompletedProcess(["dpstrata", *words], code, out, err)
+    return subprocess.CompletedProcess(
+        [request["script"] or "dpstrata", *request["arguments"]], code, out, err
+    )
 
 
 class Started:
@@ -72,6 +84,7 @@ def _request(folder, words, environment):
         "environment": dict(os.environ if environment is None else environment),
         "timeout": _SECONDS,
         "only_start": False,
+        "script": None,
     }
 
 

@@ -26,7 +26,7 @@ from dpstrata.fielding.releases import fielding_of
 from dpstrata.planning.load import load_design
 from forking import prepare
 
-killing.WATCHED += tuple(
+WATCHED = tuple(
     f"{name}.py"
     for name in ("releasing", "publish", "office_noise", "closing", "collect/tables", "sqlite_store")
 )
@@ -102,6 +102,7 @@ def main():
     arguments, folder, kills, with_noise = sys.argv[4:], start.with_name("killed"), 0, 0
     between = iter((step // 2, step // 4, 3 * step // 4))  # until the moments are met in which noise is kept
     first = 1
+    killing.WATCHED += WATCHED
     prepare()
     while True:
         shutil.rmtree(folder, ignore_errors=True)

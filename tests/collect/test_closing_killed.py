@@ -2,11 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 from collecting import collecting, invited, random_cells, send_all, sent
+from commands import run_script
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every few lines in the slow suite
 CLOSE = ["collect", "close", "survey", "--out", "sums.csv"]
@@ -24,13 +22,8 @@ def test_closing_killed_at_any_moment(tmp_path):
     for stratum, form, cell in sent(made, cells).elements():
         reports[names[stratum]].append((form + 1, cell))
     (tmp_path / "reports.json").write_text(json.dumps(reports))
-    script = Path(__file__).parents[1] / "killing_publish.py"
-    done = subprocess.run(
-        [sys.executable, script, start, "7" if STRIDE else "397", tmp_path / "reports.json", *CLOSE],
-        capture_output=True,
-        text=True,
-        timeout=3000,
-    )
+    given = (start, "7" if STRIDE else "397", tmp_path / "reports.json", *CLOSE)
+    done = run_script("killing_publish", *given, seconds=3000)
     assert done.returncode == 0, done.stderr
     kills, with_noise = (int(number) for number in done.stdout.split())
     assert kills >= 4

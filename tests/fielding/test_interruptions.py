@@ -6,13 +6,12 @@ import errno
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import dpstrata as dps
-from commands import run
+from commands import run, run_script
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.files import writing as output
 
@@ -64,13 +63,9 @@ def test_killed_at_any_moment(stages, tmp_path, step):
     """At some lines of what writes files; no half-written file, and the rerun completes."""
     stride = STRIDE or {"frame": "17", "privatize": "53"}.get(step, "37")
     subprocess.run(["cp", "-a", stages / step, tmp_path / "start"], check=True)
-    result = subprocess.run(
-        [sys.executable, Path(__file__).parents[1] / "killing.py", tmp_path / "start", stride, *STEPS[step]],
-        capture_output=True,
-        text=True,
-        timeout=3000,
-        env={**os.environ, "DPSTRATA_LINES": json.dumps(LINES)},
-    )
+    lines = {**os.environ, "DPSTRATA_LINES": json.dumps(LINES)}
+    start = tmp_path / "start"
+    result = run_script("killing", start, stride, *STEPS[step], environment=lines, seconds=3000)
     assert result.returncode == 0, result.stderr
     assert int(result.stdout) >= 4  # it was killed, and more than once
     assert "canary" not in result.stderr

@@ -6,10 +6,7 @@ import json
 import os
 import re
 import stat
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -17,7 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import dpstrata as dps
-from commands import run
+from commands import run, run_script
 from dpstrata.fielding import releasing
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.grid_noise import noise_at, office_noise_at
@@ -365,13 +362,8 @@ def test_killed_at_any_moment(tmp_path, layers, release):
     reports = tmp_path / "reports.json"
     kept = {} if layers == "raw" else by_stratum(start)
     reports.write_text(json.dumps(kept))
-    script = Path(__file__).parents[1] / "killing_publish.py"
-    result = subprocess.run(
-        [sys.executable, script, start, STRIDE or "131", reports, *COMMAND, "sums.csv"],
-        capture_output=True,
-        text=True,
-        timeout=3000,
-    )
+    given = (start, STRIDE or "131", reports, *COMMAND, "sums.csv")
+    result = run_script("killing_publish", *given, seconds=3000)
     assert result.returncode == 0, result.stderr
     kills, with_noise = map(int, result.stdout.split())
     assert kills >= 4

@@ -2,12 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from commands import run_script
 from row_surveys import command, survey
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every line in the slow suite
@@ -18,13 +16,8 @@ SOURCES = (
 
 def killed(script, start, stride, *arguments, **environment):
     """Run a script that kills a command again and again, and return what it counted."""
-    result = subprocess.run(
-        [sys.executable, Path(__file__).parents[1] / script, start, STRIDE or stride, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=6000,
-        env={**os.environ, **environment},
-    )
+    more = {**os.environ, **environment}
+    result = run_script(script, start, STRIDE or stride, *arguments, environment=more, seconds=6000)
     assert result.returncode == 0, result.stderr
     assert "canary" not in result.stderr
     assert "4321" not in result.stderr
@@ -39,7 +32,7 @@ def test_tables_killed_at_any_moment(tmp_path, devices):
     _, sent = survey(start, "publish", devices=devices)
     reports = tmp_path / "reports.json"
     reports.write_text(json.dumps(sent if devices else {}))
-    kills, with_noise = killed("killing_publish.py", start, "131", reports, *command("publish", "sums.csv"))
+    kills, with_noise = killed("killing_publish", start, "131", reports, *command("publish", "sums.csv"))
     assert kills >= 4
     assert with_noise >= 1
 
@@ -52,6 +45,6 @@ def test_rows_killed_at_any_moment(tmp_path, devices):
     survey(start, "privatize", devices=devices)
     lines = {"people.csv": 901, "sample.csv": 61, "answers.csv": 61, "noised.csv": 61}
     (kills,) = killed(
-        *("killing.py", start, "61", *command("privatize", "noised.csv")), DPSTRATA_LINES=json.dumps(lines)
+        *("killing", start, "61", *command("privatize", "noised.csv")), DPSTRATA_LINES=json.dumps(lines)
     )
     assert kills >= 4
