@@ -123,7 +123,7 @@ def edited(answer):
 
 REFUSED = {
     "edited digits": (lambda rows: change(rows, edited(rows[0][2])), "got 1 others in stratum"),
-    "fewer digits": (lambda rows: change(rows, f"{float(rows[0][2]):.6g}"), "keep all digits"),
+    "fewer digits": (lambda rows: shortened(rows), "keep all digits"),
     "raw answers": (lambda rows: [[*row[:2], f"43210.{i:03}1"] for i, row in enumerate(rows)], "noised"),
     "not finite": (lambda rows: change(rows, "1e308"), "got 1 others in stratum"),
     "text": (lambda rows: change(rows, "secret-43210"), "column 'income', line 2: not a number"),
@@ -147,6 +147,12 @@ REFUSED = {
 
 def change(rows, answer):
     return [[*rows[0][:2], answer], *rows[1:]]
+
+
+def shortened(rows):
+    """Write a number with six digits that has more of them, as one in sixty has not."""
+    rows = sorted(rows, key=lambda row: -len(row[2]))
+    return change(rows, f"{float(rows[0][2]):.6g}")
 
 
 @pytest.mark.parametrize("fault", REFUSED)
