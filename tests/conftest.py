@@ -8,6 +8,8 @@ from hypothesis import settings
 
 from arranging import arranged
 
+gc.disable()  # until all tests are collected: what they are made of is no garbage
+
 settings.register_profile("same", derandomize=True)
 settings.register_profile("new", max_examples=3000)
 settings.load_profile(os.environ.get("DPSTRATA_EXAMPLES", "same"))
@@ -33,6 +35,7 @@ def pytest_collection_finish():
     """What thousands of tests are made of stays: looking through it for garbage again and again takes time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish():

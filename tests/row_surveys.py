@@ -5,6 +5,7 @@ import csv
 import numpy as np
 
 import dpstrata as dps
+from copies import copied
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.releases.rows import RowsFielding
@@ -35,8 +36,12 @@ def answered(person):
     }
 
 
-def survey(folder, step, *, devices, answers=answered, questions=QUESTIONS, epsilon=1):
+def survey(folder, step, **options):
     """Draw a sample and write everyone's answers, or what their devices sent; return the design and rows sent."""
+    return copied(field, folder, step, **options)
+
+
+def field(folder, step, *, devices, answers=answered, questions=QUESTIONS, epsilon=1):
     people = [(f"canary-{i:04}", "north" if i % 3 else "south") for i in range(900)]
     (folder / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
     frame = open_frame(folder / "people.csv", id="person", stratum="region")

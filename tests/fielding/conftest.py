@@ -5,6 +5,7 @@ import csv
 import pytest
 
 import dpstrata as dps
+from copies import copied
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
 
@@ -12,16 +13,20 @@ from dpstrata.fielding.frames import frame_strata, open_frame
 @pytest.fixture
 def fielded(tmp_path):
     """A drawn sample of 40 people with answers that nobody may see again."""
+    return tmp_path, copied(field, tmp_path)
+
+
+def field(folder):
     people = [(f"canary-{i:04}", "north" if i % 3 else "south") for i in range(900)]
-    (tmp_path / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
-    frame = open_frame(tmp_path / "people.csv", id="person", stratum="region")
+    (folder / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000))
-    plan.save(tmp_path / "design.json")
-    draw(tmp_path / "design.json", frame, out=tmp_path / "sample.csv", key_file=tmp_path / "draw.key")
-    with open(tmp_path / "sample.csv", newline="") as file:
+    plan.save(folder / "design.json")
+    draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
+    with open(folder / "sample.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    with open(tmp_path / "answers.csv", "w", newline="") as file:
+    with open(folder / "answers.csv", "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["person", "region", "income"])
         writer.writerows([row["person"], row["region"], 43210 + i] for i, row in enumerate(rows))
-    return tmp_path, plan
+    return plan

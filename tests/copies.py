@@ -1,0 +1,22 @@
+"""Folders that take longer to make than what tests do with them: made once, then copied."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from extent import FULL
+
+_made = {}
+
+
+def copied(make, folder, *given, **options):
+    """Return ``make(folder, ...)``; in `make slow` it is made for every test, in `make test` once in a process."""
+    if FULL:
+        return make(folder, *given, **options)
+    key = (make.__module__, make.__qualname__, repr(given), repr(sorted(options.items())))
+    if key not in _made:
+        place = tempfile.TemporaryDirectory(prefix="dpstrata-made-")  # until the tests end
+        _made[key] = place, make(Path(place.name), *given, **options)
+    place, made = _made[key]
+    shutil.copytree(place.name, folder, dirs_exist_ok=True)
+    return made
