@@ -73,7 +73,7 @@ def requests(draw):
 
 
 @pytest.mark.parametrize("job", ["design", "headline", "precision", "epsilon", "offers", "document", "csv"])
-@settings(max_examples=few(40, of=3000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=few(25, of=3000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(request=requests())
 def test_any_values_are_answered_or_refused(job, request):
     reply = work(job, {}, json.dumps(request).encode())
