@@ -23,9 +23,9 @@ def run(folder, *arguments, input=None, environment=None, **more):
     return _done(_request(folder, words, environment), input)
 
 
-def run_script(name, *arguments, environment=None, seconds):
-    """Run a script of the tests which runs commands: the module's ``main``, in a process of its own."""
-    request = _request(None, list(map(str, arguments)), environment)
+def run_script(name, *arguments, folder=None, environment=None, seconds=_SECONDS):
+    """Run a script of the tests: the module's ``main``, in a process of its own."""
+    request = _request(folder, list(map(str, arguments)), environment)
     return _done(request | {"script": name, "timeout": seconds})
 
 

@@ -18,8 +18,9 @@ import pytest
 import typer
 
 import dpstrata as dps
-from commands import run
+from commands import run, run_script
 from dpstrata.cli import app
+from extent import FULL
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = Path(dps.__file__).parent / "examples"
@@ -52,10 +53,13 @@ def as_expected(expected, got):
 
 
 def carried_out(command, folder, environment):
-    """Run a line: a command of dpstrata's at once, in a process that has it imported, any other in a shell."""
+    """Run a line: dpstrata and Python at once, in a process that has dpstrata imported, any other in a shell."""
     program, *words = shlex.split(command)
-    if program == "dpstrata" and not set(command) & set("|<>&;$`*?~") and words[:1] != ["serve"]:
+    plain = not set(command) & set("|<>&;$`*?~")
+    if program == "dpstrata" and plain and words[:1] != ["serve"]:
         return run(folder, *words, environment=environment)
+    if program == "python" and plain and not FULL:
+        return run_script("running_file", *words, folder=folder, environment=environment)
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", command],
         capture_output=True,
