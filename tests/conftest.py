@@ -1,14 +1,19 @@
 """Property tests see the same examples in every run of `make test`; `make slow` gives them new ones, and more."""
 
+import functools
 import gc
 import os
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 from arranging import arranged
 
 gc.disable()  # until all tests are collected: what they are made of is no garbage
+
+# what options commands have is the same for all tests that run them
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 settings.register_profile("same", derandomize=True)
 settings.register_profile("new", max_examples=3000)

@@ -15,11 +15,12 @@ from scipy import stats
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.grid import fineness, to_grid
 from dpstrata.privacy.mechanisms.registry import get_mechanism
-from problems import MECHANISMS, answers_of
+from problems import MECHANISMS, answers_of, is_additive
 
 FALSE_ALARM = 1e-8
 DRAWS = int(os.environ.get("DPSTRATA_DRAWS", "30000"))  # a million in `make slow`
 PURE = tuple(dict.fromkeys(name for name, _ in MECHANISMS))
+ADDED = {"gaussian", *(name for name, steps in MECHANISMS if is_additive(name, steps))}
 ANY_NUMBER = [name for name, steps in MECHANISMS if steps is None]
 
 
@@ -208,7 +209,10 @@ def test_the_real_sampler_is_accepted_and_a_wrong_scale_rejected(name):
         wrong.scale *= 0.9
     else:
         noise, wrong = grid_noise(name, 1.5, 6), grid_noise(name, 1.5 / 0.9, 6)
-    for k in (0, noise.steps):
+    ends = (0, noise.steps)
+    if DRAWS < 10**6 and name in ADDED:  # to every answer alike
+        ends = ends[1:]
+    for k in ends:
         assert not too_far(noise, noise, k, DRAWS)
         assert too_far(wrong, noise, k, DRAWS)
 

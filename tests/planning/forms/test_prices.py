@@ -1,7 +1,5 @@
 """Prices: how close partitions come to the bound over all forms there could be."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -9,10 +7,10 @@ from dpstrata.allocation.forms import FormItem, FormsProblem
 from dpstrata.planning.forms.choose import choose_forms
 from dpstrata.planning.forms.prices import bound_forms
 from dpstrata.planning.forms.search import best_levels, best_partition
+from extent import few
 from form_problems import category, cheapest_partition, random_problem, yes_no
 
-LONG = os.environ.get("DPSTRATA_EXAMPLES") == "new"
-QUESTIONNAIRES = 30 if LONG else 8
+QUESTIONNAIRES = few(5, of=30)
 
 
 def test_forms_come_close_to_the_bound():

@@ -1,7 +1,6 @@
 """Forms for precision targets: everyone who is needed, and not many more than the bound."""
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -13,10 +12,10 @@ from dpstrata.planning.forms.overlap import with_more_forms
 from dpstrata.planning.forms.prices import best_bound
 from dpstrata.planning.forms.search import best_partition
 from dpstrata.planning.forms.targets import People, bound_people
+from extent import few
 from form_problems import category, precision, random_problem, variance, yes_no
 
-LONG = os.environ.get("DPSTRATA_EXAMPLES") == "new"
-PROBLEMS = 60 if LONG else 10
+PROBLEMS = few(6, of=60)
 
 
 @pytest.mark.parametrize("everyone", [0, 1, 2])
