@@ -31,12 +31,30 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+SCREEN = {"width": 1280, "height": 900}
+MEDIA = {"color_scheme": "light", "reduced_motion": "no-preference", "forced_colors": "none"}
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
   window.violations.push(`${event.violatedDirective}: ${event.blockedURI}`));
 """
+
+# What is wholly transparent is laid out and can be clicked, but not painted, which takes a quarter of Chromium's time.
+UNPAINTED = """
+const clear = new CSSStyleSheet();
+clear.replaceSync("html { opacity: 0 !important; }");
+window.paint = (whether) => (document.adoptedStyleSheets = whether ? [] : [clear]);
+window.paint(false);
+"""
+
+# Colours too are looked at, so that all is shown meanwhile; without a pause, in which it would be painted.
+LOOK = """async () => {
+  window.paint?.(true);
+  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+  window.paint?.(false);
+  return violations;
+}"""
 
 # In place of Vega, which takes a third of the time of a visit: the exports of `web/src/vega.js`, with empty canvases.
 UNDRAWN = """
@@ -47,6 +65,8 @@ export const makeView = (spec, {container}) => {
 };
 export const toSvg = undefined, toPng = undefined;
 """
+
+KEPT = {}  # visits by their browser and by whether charts are drawn: a page of its own for each would be a process
 
 
 @cache
@@ -96,13 +116,15 @@ def chromium():
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield started
+        for of in [each for each in KEPT if each[0] is started]:
+            del KEPT[of]
         started.close()
 
 
 class Visit:
     """One page, and everything it did that it should not have."""
 
-    def __init__(self, page, server):
+    def __init__(self, page, server=None):
         self.page = page
         self.server = server
         self.requests = []
@@ -112,10 +134,34 @@ class Visit:
         page.on("console", lambda line: line.type in ("error", "warning") and self.faults.append(line.text))
         page.on("pageerror", lambda error: self.faults.append(str(error)))
 
+    def begin(self, server, *, viewport=SCREEN, **media):
+        """Forget other visits, on a screen of this size and with these preferences."""
+        self.server = server
+        self.requests, self.faults = [], []
+        self.page.set_viewport_size(viewport)
+        self.page.emulate_media(media="screen", **{**MEDIA, **media})
+
+    def end(self):
+        """Undo what would last beyond this visit."""
+        self.page.unroute_all()
+        self.page.context.clear_permissions()
+        for other in self.page.context.pages:
+            if other is not self.page:
+                other.close()
+        self.page.mouse.move(0, 0)
+        self.leave()
+
     def open(self, address=""):
+        """Load the page anew."""
+        if "#" in address:
+            self.leave()  # or it would be the same page at another place
         self.page.goto(self.server + address)
         self.settle()
         return self
+
+    def leave(self):
+        """Go elsewhere on the server: about:blank would be another process."""
+        self.page.goto(f"{self.server}api/health")
 
     def settle(self):
         """Wait until the newest design, its whole headline and its charts are there."""
@@ -176,9 +222,7 @@ def find_barriers(page):
     """Return what axe calls serious or critical on a page."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
-    found = page.evaluate(
-        "() => axe.run(document, {resultTypes: ['violations']}).then((run) => run.violations)"
-    )
+    found = page.evaluate(LOOK)
     return [
         f"{rule['id']}: {rule['help']}: {[node['html'][:120] for node in rule['nodes'][:3]]}"
         for rule in found
@@ -187,8 +231,8 @@ def find_barriers(page):
 
 
 @contextmanager
-def visiting(browser, server, *, drawn=False, **options):
-    """Visit the page in a context of its own, and check the visit at its end.
+def visiting(browser, server, *, drawn=False, alone=False, **options):
+    """Visit the page, loaded anew, and check the visit at its end.
 
     `make slow` looks for barriers after every visit; `make test` where a test calls `Visit.check`: between them, these
     tests show nearly every kind of element.
@@ -197,22 +241,39 @@ def visiting(browser, server, *, drawn=False, **options):
     ----------
     drawn : bool
         Whether its charts are drawn, for tests that look at them; `make slow` draws them in all tests.
+    alone : bool
+        Whether it has a context of its own, for tests that leave behind what cannot be undone.
+    options
+        Its `viewport`, `color_scheme`, `reduced_motion` and `forced_colors`.
     """
-    context = browser.new_context(
-        **{"viewport": {"width": 1280, "height": 900}, "accept_downloads": True, **options}
-    )
-    context.set_default_timeout(15_000)
-    if not (drawn or FULL):
-        leave_out_charts(context)
-    visit = Visit(context.new_page(), server)
+    drawn = drawn or FULL
+    visit = None if alone else KEPT.pop((browser, drawn), None)
+    if visit is None:
+        visit = new_visit(browser, drawn=drawn)
+    visit.begin(server, **options)
     try:
         yield visit
         if FULL:
             visit.check()
         else:
             visit.check_conduct()
+        if not alone:
+            visit.end()
+            KEPT[browser, drawn] = visit
     finally:
-        context.close()
+        if KEPT.get((browser, drawn)) is not visit:
+            visit.page.context.close()
+
+
+def new_visit(browser, *, drawn):
+    """Make a page in a context of its own; `make slow` paints it."""
+    context = browser.new_context(viewport=SCREEN, accept_downloads=True)
+    context.set_default_timeout(15_000)
+    if not FULL:
+        context.add_init_script(UNPAINTED)
+    if not drawn:
+        leave_out_charts(context)
+    return Visit(context.new_page())
 
 
 def drop(visit, name, content):

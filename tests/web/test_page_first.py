@@ -107,7 +107,7 @@ def test_columns_of_a_foreign_file_are_asked_about(visit, tmp_path):
         headline(dps.design(strata, epsilon=1, target_se=0.02, answers="binary", domains={"Site": 0.03}))
     )
     link = visit.page.url
-    visit.page.goto("about:blank")
+    visit.leave()
     visit.page.goto(link)
     expect(visit.page.get_by_label("Target for every group of Site")).to_have_value("0.03")
     visit.settle()
@@ -223,7 +223,6 @@ def test_decimal_commas_and_percentages_of_a_column(browser, server):
         visit.headline("200 interviews")
         assert sent[-1]["strata"]["sd"] == ["0.283", "0.1"]
         link = "#total=200&epsilon=1&strata=stratum,size,proportion;A,7000,12.5%25;B,8000,7 %25&end"
-        visit.page.goto("about:blank")
         visit.open(link)
         visit.headline("200 interviews")
         assert sent[-1]["strata"]["proportion"] == ["0.125", "0.07"]

@@ -29,7 +29,7 @@ def test_a_link_reopens_the_plan(browser, server):
         visit.control("epsilon").fill("2")
         visit.settle()
         link, said = visit.page.url, visit.page.locator("#headline").inner_text()
-    with visiting(browser, server) as other:
+    with visiting(browser, server, alone=True) as other:
         other.page.goto(link)
         other.settle()
         other.headline(said)
@@ -74,7 +74,7 @@ def test_two_hundred_strata_fit_the_address_and_more_go_to_a_file(browser, serve
         visit.headline("5,000 interviews in 200 strata")
         link = visit.page.url
         assert len(link) < 8_000
-        visit.page.goto("about:blank")
+        visit.leave()
         visit.page.goto(link)
         visit.headline("5,000 interviews in 200 strata")
         drop(visit, "s.csv", table(201))

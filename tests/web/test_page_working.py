@@ -159,7 +159,7 @@ def test_columns_may_be_called_anything(visit):
     visit.page.get_by_role("checkbox", name="constructor").check()
     expect(visit.page.locator(".groups tbody tr")).to_have_count(3)
     link = visit.page.url
-    visit.page.goto("about:blank")
+    visit.leave()
     visit.page.goto(link)
     visit.headline("200 interviews")
     assert visit.cell(0, "__proto__").input_value() == "x"
@@ -195,6 +195,7 @@ def test_it_prints_in_landscape_and_from_a_dark_screen(browser, server):
             drawing = visit.page.locator(".drawing").first
             widths = [each.bounding_box()["width"] for each in (drawing, drawing.locator("canvas"))]
             assert widths[0] == pytest.approx(widths[1], abs=1)
+        visit.page.evaluate("window.paint?.(true)")
         printed = visit.page.pdf(landscape=True, format="A4", margin=dict.fromkeys(SIDES, "1cm"))
         assert len(re.findall(rb"/Type /Page\b", printed)) == 2  # the result and its charts, then the strata
         visit.page.emulate_media(media="screen", color_scheme="dark")

