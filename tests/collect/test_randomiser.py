@@ -14,7 +14,7 @@ from dpstrata.privacy.device import cell_of
 from extent import few
 from small_questionnaire import small_plan
 
-VECTORS = 10_000
+VECTORS = few(2_500, of=10_000)
 DRAWS = few(100_000, of=1_000_000)
 RUN = """async (cases) => {
   const { noiseRow } = await import("/static/dpstrata-respond.js");
