@@ -59,9 +59,9 @@ docs: $(DOCS_STAMP) ## Build the documentation site: run the tutorials, treat wa
 	@$(BIN)/python docs/check_site.py docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-slow: $(STAMP) ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (two hours)
+slow: $(DOCS_STAMP) system ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (two hours)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
-	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2 tests/collect/test_randomiser.py tests/web tests/privacy/test_amplification.py tests/allocation/test_two_layers.py tests/allocation/solvers tests/allocation/test_form_terms.py tests/planning/test_best.py tests/planning/test_goal_search.py tests/pilots/test_pilot.py tests/pilots/test_waves.py tests/allocation/proof/test_forms.py tests/planning/forms tests/survey/questionnaires/xlsform/test_any_form.py tests/fielding/intervals tests/fielding/test_neighbours.py tests/fielding/test_departments.py tests/simulation/test_survey.py tests/fielding/covariances tests/fielding/test_ratios.py tests/collect/test_killed.py tests/collect/test_end_to_end.py
+	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py
 	DPSTRATA_REPEATS=25000 $(BIN)/python -m pytest -n 2 tests/fielding/test_repeated_rows.py
 	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/fielding/test_sample.py -k every_subset
