@@ -3,8 +3,6 @@
 import asyncio
 import csv
 import secrets
-import shutil
-import tempfile
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ import psycopg
 
 import dpstrata as dps
 import postgresql
+from copies import copied
 from dpstrata.collect.collector import Collector
 from dpstrata.collect.folder import open_folder
 from dpstrata.collect.invitations import invite
@@ -90,26 +89,14 @@ class Invited:
         return invite(self.design, **(given | more))
 
 
-_drawn = {}
-
-
 def drawn(base, plan, *, anew=FULL):
-    """Draw a sample from made-up people, and say where everything is.
-
-    Drawing takes longer than most of what tests do with a sample, so they get copies of one, with its key;
-    `make slow` draws for each of them.
-    """
-    if anew:
-        return _draw(base, plan)
-    if plan.digest not in _drawn:
-        _drawn[plan.digest] = tempfile.TemporaryDirectory(prefix="dpstrata-drawn-")  # until the tests end
-        _draw(Path(_drawn[plan.digest].name), plan)
-    shutil.copytree(_drawn[plan.digest].name, base, dirs_exist_ok=True)
+    """Draw a sample from made-up people, or copy one with its key; say where everything is."""
+    base.mkdir(parents=True, exist_ok=True)
+    copied(_draw, base, plan, anew=anew)
     return Invited(base)
 
 
 def _draw(base, plan):
-    base.mkdir(parents=True, exist_ok=True)
     plan.save(base / "design.json")
     with open(base / "frame.csv", "w") as file:
         file.write("id,stratum\n")
@@ -117,7 +104,6 @@ def _draw(base, plan):
             file.writelines(f"{name}-{number},{name}\n" for number in range(size))
     frame = dps.open_frame(base / "frame.csv", id="id", stratum="stratum")
     dps.draw(base / "design.json", frame, out=base / "sample.csv", key_file=base / "draw.key")
-    return Invited(base)
 
 
 def invited(base, plan=None, *, database=None, anew=FULL, **more):

@@ -9,11 +9,12 @@ from extent import FULL
 _made = {}
 
 
-def copied(make, folder, *given, **options):
+def copied(make, folder, *given, anew=FULL, **options):
     """Return ``make(folder, ...)``; in `make slow` it is made for every test, in `make test` once in a process."""
-    if FULL:
+    if anew:
         return make(folder, *given, **options)
-    key = (make.__module__, make.__qualname__, repr(given), repr(sorted(options.items())))
+    named = [getattr(each, "digest", each) for each in given]  # designs
+    key = (make.__module__, make.__qualname__, repr(named), repr(sorted(options.items())))
     if key not in _made:
         place = tempfile.TemporaryDirectory(prefix="dpstrata-made-")  # until the tests end
         _made[key] = place, make(Path(place.name), *given, **options)

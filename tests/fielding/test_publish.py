@@ -5,7 +5,6 @@ import dataclasses
 import json
 import os
 import re
-import shutil
 import stat
 import time
 
@@ -16,12 +15,12 @@ import pytest
 
 import dpstrata as dps
 from commands import run, run_script
+from copies import copied
 from dpstrata.fielding import releasing
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.grid_noise import noise_at, office_noise_at
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.sums import SumsFielding, noised_sum, steps_of_reports
-from extent import FULL
 from fielding import COLUMNS, field_reports, read_rows, release, write_reports
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every line in the slow suite
@@ -38,31 +37,12 @@ COMMAND = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def surveys(tmp_path_factory):
-    """Where surveys lie that tests get copies of."""
-    _kept.clear()
-    _kept["folder"] = tmp_path_factory.mktemp("surveys")
-
-
-_kept = {}
-
-
 def survey(folder, **options):
-    """Draw a sample, let everyone answer, and their devices noise if they do; once in `make test`, then copied."""
-    if FULL:
-        return fielded_survey(folder, **options)
-    name = repr(sorted(options.items()))
-    if name not in _kept:
-        place = _kept["folder"] / str(len(_kept))
-        place.mkdir()
-        _kept[name] = fielded_survey(place, **options), place
-    plan, place = _kept[name]
-    shutil.copytree(place, folder, dirs_exist_ok=True)
-    return plan
+    """Draw a sample, let everyone answer, and their devices noise if they do."""
+    return copied(field, folder, **options)
 
 
-def fielded_survey(folder, *, epsilon=1, total=40, release="sums", **options):
+def field(folder, *, epsilon=1, total=40, release="sums", **options):
     people = [(f"canary-{i:04}", "north" if i % 3 else "south") for i in range(900)]
     (folder / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
