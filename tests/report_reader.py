@@ -6,19 +6,20 @@ from html.parser import HTMLParser
 import pytest
 
 import dpstrata as dps
+import undrawn
 from dpstrata.present.charts.chart import Chart
+from dpstrata.present.report import report
 from extent import FULL
 
 VOID = {"meta", "br", "img", "hr", "input", "link"}
 
-UNDRAWN = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
-
 
 def report_of(plan, *, drawn, **options):
-    """Write a report; drawing its charts takes half of the time, so `make test` does it in some of them."""
+    """Write a report; its curves and charts take most of the time, so `make test` has all of them in some."""
     with pytest.MonkeyPatch.context() as patch:
         if not (drawn or FULL):
-            patch.setattr(Chart, "svg", lambda chart: UNDRAWN)
+            patch.setattr(Chart, "svg", undrawn.svg)
+            patch.setattr(report, "_STRATA_TIMES_POINTS", 0)  # as for very many strata
         return dps.report_html(plan, **options)
 
 

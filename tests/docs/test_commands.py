@@ -20,7 +20,7 @@ import typer
 import dpstrata as dps
 from commands import run, run_script
 from dpstrata.cli import app
-from extent import FULL
+from extent import FULL, few
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = Path(dps.__file__).parent / "examples"
@@ -79,11 +79,12 @@ def test_the_commands_of(page, tmp_path):
     for example in (*EXAMPLES.glob("*.csv"), *EXAMPLES.glob("*.xlsx")):
         shutil.copy(example, tmp_path)
     path = os.pathsep.join([os.fspath(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "COLUMNS": "120"} | few({"UNDRAWN": "yes"}, of={})
     for kind, first, second in blocks(page):
         if kind == "file":
             (tmp_path / first).write_text(second, encoding="utf-8")
             continue
-        result = carried_out(first, tmp_path, {**os.environ, "PATH": path, "COLUMNS": "120"})
+        result = carried_out(first, tmp_path, environment)
         assert result.returncode == 0, f"{first}\n{result.stderr}"
         assert as_expected(second, result.stdout), f"{first}\nexpected:\n{second}\ngot:\n{result.stdout}"
 

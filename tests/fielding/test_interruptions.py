@@ -61,7 +61,7 @@ def stages(tmp_path_factory):
 @pytest.mark.parametrize("step", list(STEPS))
 def test_killed_at_any_moment(stages, tmp_path, step):
     """At some lines of what writes files; no half-written file, and the rerun completes."""
-    stride = STRIDE or {"frame": "17", "privatize": "53"}.get(step, "37")
+    stride = STRIDE or {"frame": "11", "privatize": "53"}.get(step, "37")
     subprocess.run(["cp", "-a", stages / step, tmp_path / "start"], check=True)
     lines = {**os.environ, "DPSTRATA_LINES": json.dumps(LINES)}
     start = tmp_path / "start"
