@@ -3,7 +3,9 @@
 import json
 import logging
 import os
+import re
 import subprocess
+import sys
 from datetime import date
 from itertools import cycle, product
 
@@ -21,7 +23,7 @@ from dpstrata.fielding.sample import draw_sample
 from engines import ENGINES, opened
 from extent import FULL
 from postgresql import server
-from sparked import Newcomer, said_by_java, session, stop
+from sparked import session
 
 IDS = ["whole", "text", "decimal", "unsigned", "short"]
 STRATA = ["region", ["band", "old"], "spaced", 'odd `name` "of" column']
@@ -75,57 +77,11 @@ def kinds_of_people(count=3000):
     return table.take(pa.array(rng.permutation(count)))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def people(tmp_path_factory):
     path = tmp_path_factory.mktemp("frames") / "people.parquet"
     pq.write_table(kinds_of_people(), path)
     return path
-
-
-SPARK = ["--engine", "spark"]
-COLUMNS = ["--id", "text", "--stratum", "region"]
-WRONG = ["frame", "nowhere.people", *SPARK, *COLUMNS, "--out", "s.csv"]
-
-
-@pytest.fixture(scope="session")
-def newcomer(tmp_path_factory):
-    """A newcomer's process; it ends with the tests, because they use its Java meanwhile, and without a word."""
-    folder = tmp_path_factory.mktemp("newcomer")
-    process, known = Newcomer(folder), {}
-    yield process, folder, known
-    stop()
-    assert process.end([WRONG]) == known["wrong"]
-    assert not (folder / "s.csv").exists()
-    assert not (folder / "spark-warehouse").exists()
-
-
-def test_the_commands_on_spark(people, newcomer):
-    """A newcomer's session: the first command starts it without a word, and it is gone with the process."""
-    process, folder, known = newcomer
-    for name in ("spark", "duckdb"):
-        (folder / name).mkdir()
-    framed, designed, drawn, same, wrong = process.run(
-        [
-            ["frame", str(people), *SPARK, *COLUMNS, "--out", "strata.csv"],
-            ["design", "strata.csv", "--epsilon", "1", "--total", "90", "--out", "design.json"],
-            ["draw", "design.json", str(people), *SPARK, *COLUMNS, "--out", "spark/a.csv"],
-            ["draw", "design.json", str(people), *COLUMNS, "--out", "duckdb/b.csv"],
-            WRONG,
-        ]
-    )
-    known["wrong"] = [wrong]
-    assert (framed[0], framed[2]) == (0, "")
-    assert "3,000 people in 3 strata" in framed[1]
-    assert designed[0] == 0
-    for code, out, err in (drawn, same):
-        assert (code, err) == (0, "")
-        assert "person" not in out
-    assert (folder / "spark" / "a.csv").read_text() == (folder / "duckdb" / "b.csv").read_text()
-    assert wrong[:2] == (2, "")
-    assert "TABLE_OR_VIEW_NOT_FOUND" in wrong[2]
-    assert "Traceback" not in wrong[2]
-    assert not (folder / "s.csv").exists()
-    assert not (folder / "spark-warehouse").exists()
 
 
 @pytest.mark.parametrize(
@@ -389,7 +345,7 @@ def test_no_key_id_or_answer_in_plans_logs_or_event_logs(tmp_path, caplog, capfd
     derived = survey_key(key, plan.digest)
     written = b"".join(path.read_bytes() for path in events.rglob("events_*"))
     assert b"MapInArrow dpstrata(" in written  # the log is there, and shows the draw
-    shown = "".join(capfd.readouterr()) + caplog.text + said_by_java()
+    shown = "".join(capfd.readouterr()) + caplog.text
     for canary in ("canary-id", "canary-answer", "2718281828", key.hex(), derived.hex(), repr(derived)[2:-1]):
         assert canary not in shown
         assert canary.encode() not in written
@@ -467,3 +423,69 @@ def test_spark_counts_the_same_shares(tmp_path):
     with pytest.raises(dps.InputError, match="must be one of rent, own, other") as caught:
         estimated([*reports, ("south", "castle-4321")], "strange.csv", engine="spark")
     assert "4321" not in str(caught.value)
+
+
+ONE_AFTER_ANOTHER = """
+import json, sys
+from dpstrata.cli import main
+
+for words in json.load(sys.stdin):
+    sys.argv = ["dpstrata", *words]
+    try:
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        print(f"({code})", file=stream, flush=True)
+"""
+
+
+def run_from_scratch(folder, commands):
+    """Run commands in one new process, so that Spark starts once; return the code and the words of each."""
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_ANOTHER],
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    out, code, err, _ = (
+        re.split(r"^\((\d)\)\n", text, flags=re.MULTILINE)[start:-1:2]
+        for text in (done.stdout, done.stderr)
+        for start in (0, 1)
+    )
+    assert (done.stdout[-4:], done.stderr[-4:]) == (f"({code[-1]})\n",) * 2  # nothing is said at the end
+    return list(zip(map(int, code), out, err, strict=True))
+
+
+def test_the_commands_on_spark(people, tmp_path):
+    """A newcomer's session: the first command starts it without a word, and it is gone with the process."""
+    spark = ["--engine", "spark"]
+    columns = ["--id", "text", "--stratum", "region"]
+    for name in ("spark", "duckdb"):
+        (tmp_path / name).mkdir()
+    framed, designed, drawn, same, wrong = run_from_scratch(
+        tmp_path,
+        [
+            ["frame", str(people), *spark, *columns, "--out", "strata.csv"],
+            ["design", "strata.csv", "--epsilon", "1", "--total", "90", "--out", "design.json"],
+            ["draw", "design.json", str(people), *spark, *columns, "--out", "spark/a.csv"],
+            ["draw", "design.json", str(people), *columns, "--out", "duckdb/b.csv"],
+            ["frame", "nowhere.people", *spark, *columns, "--out", "s.csv"],
+        ],
+    )
+    assert (framed[0], framed[2]) == (0, "")
+    assert "3,000 people in 3 strata" in framed[1]
+    assert designed[0] == 0
+    for code, out, err in (drawn, same):
+        assert (code, err) == (0, "")
+        assert "person" not in out
+    assert (tmp_path / "spark" / "a.csv").read_text() == (tmp_path / "duckdb" / "b.csv").read_text()
+    assert wrong[:2] == (2, "")
+    assert "TABLE_OR_VIEW_NOT_FOUND" in wrong[2]
+    assert "Traceback" not in wrong[2]
+    assert not (tmp_path / "s.csv").exists()
+    assert not (tmp_path / "spark-warehouse").exists()
