@@ -38,13 +38,13 @@ system: | $(BIN)/python
 	@scripts/system.sh
 
 $(COMPILED): $(DOCS_STAMP)
-	@# what tests import, once: four workers would each compile all of it
+	@# what tests import, once: three workers would each compile all of it
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only >$(VENV)/collected.txt || { tail -n 60 $(VENV)/collected.txt; exit 1; }
 	@touch $@
 
 tests: $(COMPILED)
 	@# with bytecode, or every command that a test starts would compile dpstrata again; threads of BLAS would wait for each other
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 scripts/in_memory.sh $(BIN)/python -m pytest -n 4 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 scripts/in_memory.sh $(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: $(STAMP) ## Check formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
