@@ -59,13 +59,12 @@ docs: $(DOCS_STAMP) ## Build the documentation site: run the tutorials, treat wa
 	@$(BIN)/python docs/check_site.py docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-slow: $(DOCS_STAMP) system ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (two hours)
+slow: $(DOCS_STAMP) system ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (two hours or more)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
 	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py
 	DPSTRATA_REPEATS=25000 $(BIN)/python -m pytest -n 2 tests/fielding/test_repeated_rows.py
 	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/fielding/test_sample.py -k every_subset
-	DPSTRATA_PAIRS=all $(BIN)/python -m pytest tests/fielding/test_engines.py -k 'very_sample or very_forms or spelling'
 	$(MAKE) docs
 	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py tests/fielding/test_publish.py tests/fielding/test_row_interruptions.py tests/collect/test_closing_killed.py -k killed
 

@@ -24,9 +24,6 @@ SURVEY = {"frame", "draw", "privatize", "publish", "estimate", "main-design"}
 
 def carry_out(request):
     """In the child: run the command with its own folder, environment and files, and end."""
-    os.chdir(request["folder"])
-    os.environ.clear()
-    os.environ.update(request["environment"])
     for name, target in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         if name == "stderr" and request["stdout"] == request["stderr"]:
             os.dup2(1, 2)  # a pipe that is gone from its folder by now
@@ -37,11 +34,14 @@ def carry_out(request):
         os.fdopen(i, mode, buffering, encoding="utf-8", closefd=False)
         for i, (mode, buffering) in enumerate([("r", -1), ("w", -1), ("w", 1)])
     )
-    if "UNDRAWN" in os.environ:
-        Chart.svg = undrawn.svg
     sys.argv = [request["script"] or "dpstrata", *request["arguments"]]
     code = 0
     try:
+        os.chdir(request["folder"])
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        if "UNDRAWN" in os.environ:
+            Chart.svg = undrawn.svg
         import_module(request["script"]).main() if request["script"] else cli.main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -10,7 +10,8 @@ from hypothesis import settings
 
 from arranging import arranged
 
-gc.disable()  # until all tests are collected: what they are made of is no garbage
+if "PYTEST_XDIST_WORKER" in os.environ:
+    gc.disable()  # until all tests are collected: what they are made of is no garbage
 
 # what options commands have is the same for all tests that run them
 typer.testing._get_command = functools.cache(typer.testing._get_command)

@@ -12,17 +12,20 @@ def few(number, *, of):
 
 
 def crossed(*choices, times=1):
-    """Every choice with every other in `make slow`; in `make test` each as often as asked for, beside changing others.
+    """Every choice with every other in `make slow`, and each beside some others in `make test`."""
+    return list(product(*choices)) if FULL else beside(*choices, times=times)
+
+
+def beside(first, *others, times=1):
+    """Each choice so often at least, those of the first list beside other ones each time.
 
     Examples
     --------
-    >>> crossed("abc", [1, 2]), crossed("ab", [1, 2], times=2)
-    ([('a', 1), ('b', 2), ('c', 1)], [('a', 1), ('b', 2), ('a', 2), ('b', 1)])
+    >>> beside("abc", [1, 2]), beside("ab", [1, 2], "xy", times=2)
+    ([('a', 1), ('b', 2), ('c', 1)], [('a', 1, 'x'), ('b', 2, 'y'), ('a', 2, 'y'), ('b', 1, 'x')])
     """
-    if FULL:
-        return list(product(*choices))
-    most = max(map(len, choices))
+    most = max(map(len, (first, *others)))
     return [
-        tuple(each[(i + j * (i // most)) % len(each)] for j, each in enumerate(choices))
+        (first[i % len(first)], *(each[(i + i // most) % len(each)] for each in others))
         for i in range(times * most)
     ]

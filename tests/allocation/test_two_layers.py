@@ -6,7 +6,6 @@ The objective is written out once more below, from the textbook, without any cod
 import contextlib
 import itertools
 import math
-import os
 import warnings
 
 import mpmath
@@ -15,9 +14,10 @@ import pytest
 
 import dpstrata as dps
 from earlier import design_of_document
+from extent import few
 
-PROBLEMS = 3000 if os.environ.get("DPSTRATA_EXAMPLES") == "new" else 60
-SEED = None if os.environ.get("DPSTRATA_EXAMPLES") == "new" else 16
+PROBLEMS = few(60, of=3000)
+SEED = few(16, of=None)
 
 # --- the textbook -----------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ def test_a_survey_from_the_invitation_to_the_estimates(tmp_path, database):
     )  # fmt: skip
     assert "200 people invited." in again
     plan, links = made.folder.plan, made.links
-    with served(made) as server:
+    with served(made, from_scratch=True) as server:
         people = made.people
         cells = {links[person]: cell_of(plan, stratum, form) for person, (stratum, form) in people.items()}
         for person, (_, form) in list(people.items())[:3]:

@@ -28,8 +28,7 @@ from sparked import session
 IDS = ["whole", "text", "decimal", "unsigned", "short"]
 STRATA = ["region", ["band", "old"], "spaced", 'odd `name` "of" column']
 # Some kinds of ids and of strata; in `make slow` every one with every other.
-ALL = FULL or "DPSTRATA_PAIRS" in os.environ
-PAIRS = list(product(IDS, STRATA) if ALL else zip(IDS[:2], cycle(STRATA)))
+PAIRS = list(product(IDS, STRATA) if FULL else zip(IDS[:2], cycle(STRATA)))
 SPELLINGS = [
     (["canary-\u00e9", "canary-e\u0301"], "1 id differs .* in the Unicode form of characters"),
     (["canary-1", "canary-\u200b1"], "1 in invisible characters"),
@@ -89,9 +88,8 @@ def people(tmp_path_factory):
     [
         (other, *pair)
         for other in ENGINES[1:]
-        for pair in (
-            PAIRS[1:] if other == "spark" and not ALL else PAIRS
-        )  # forms are dealt to whole ids there
+        for pair in PAIRS
+        if FULL or (other, pair[0]) != ("spark", "whole")  # such ids are dealt forms there
     ],
 )
 def test_every_engine_draws_the_very_sample_that_duckdb_draws(people, id, stratum, other):
@@ -108,7 +106,7 @@ def test_every_engine_draws_the_very_sample_that_duckdb_draws(people, id, stratu
     assert len(set(sample.ids)) == 200
 
 
-@pytest.mark.parametrize("id", IDS if ALL else IDS[:1])
+@pytest.mark.parametrize("id", IDS if FULL else IDS[:1])
 def test_every_engine_deals_the_very_forms(people, id):
     """To the same people: from a file, from a data frame in another order, and on Spark in other parts."""
     spark, _ = session()
@@ -194,7 +192,7 @@ def test_what_is_wrong_is_counted_on_every_engine(engine, tmp_path, extra, words
     [
         (engine, *each)
         for engine in ENGINES
-        for each in (SPELLINGS if ALL or engine == "duckdb" else SPELLINGS[{"sqlite": -2}.get(engine, -1) :])
+        for each in (SPELLINGS if FULL or engine == "duckdb" else SPELLINGS[-2:])
     ],
 )
 def test_ids_that_differ_in_spelling_alone_are_counted_and_nobody_named(engine, tmp_path, ids, words):
@@ -389,7 +387,6 @@ def test_a_session_needs_spark_and_java(monkeypatch):
 
 
 def test_the_java_of_pypi_runs_where_spark_asks_for_more(monkeypatch):
-    import os
 
     from dpstrata.fielding.frames import spark_session as module
 

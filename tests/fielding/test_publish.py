@@ -155,7 +155,7 @@ def change(rows, answer):
 
 
 def shortened(rows):
-    """Write a number with six digits that has more of them, as one in sixty has not."""
+    """Round a number to six digits that has more; about one in sixty has not."""
     rows = sorted(rows, key=lambda row: -len(row[2]))
     return change(rows, f"{float(rows[0][2]):.6g}")
 

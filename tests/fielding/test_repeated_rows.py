@@ -324,14 +324,21 @@ def test_surveys_are_unbiased_and_as_precise_as_planned(release, monkeypatch):
 
     A variance may be 4 of its own standard errors beyond 2%; that of a question in the whole population may not,
     once there are enough surveys to know it. What is too far off by chance, as one of hundreds of figures is in
-    one of thirty runs, is so again in other surveys less than once in a million.
+    one of eight runs, is so in two more less than once in a million.
     """
     monkeypatch.setattr(PartLimits, "__call__", nowhere)
     monkeypatch.setattr(ratios, "ratio_limits", lambda over, under, correlation: over.limits)
-    too_far = {key for key, errors in alarms(release).items() if errors >= MOST}
-    if too_far:
-        again = alarms(release)
-        assert not {key: again[key] for key in too_far if again[key] >= MOST}
+    too_far = None
+    for _ in range(3):
+        found = alarms(release)
+        too_far = {
+            key: errors
+            for key, errors in found.items()
+            if errors >= MOST and (too_far is None or key in too_far)
+        }
+        if not too_far:
+            return
+    pytest.fail(f"too far off three times: {too_far}")
 
 
 def nowhere(_, groups):

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import dpstrata as dps
+from chance import mean_limit, variance_limits
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.grid_noise import noise_at, office_noise_at, on_grid
 from dpstrata.fielding.releases.sums import estimate_from_means
@@ -93,13 +94,13 @@ def test_estimates_are_unbiased_and_intervals_cover(case):
     ]
     errors = np.array([result.estimate - truth for result in results])
     covered = sum(result.lower <= truth <= result.upper for result in results)
-    # 5.5 Monte Carlo errors: a false alarm less than once in ten million runs
-    assert abs(errors.mean()) < 5.5 * errors.std(ddof=1) / math.sqrt(repeats)
+    assert abs(errors.mean()) < mean_limit(errors)
     expected = sum(
         (len(values) / sum(map(len, answers.values()))) ** 2 * of_mean(plan, name, values)
         for name, values in answers.items()
     )
-    assert errors.var(ddof=1) == pytest.approx(expected, rel=5.5 * math.sqrt(2 / repeats) + 0.01)
+    least, most = variance_limits(repeats, slack=0.01)
+    assert least < errors.var(ddof=1) / expected < most
     estimated = np.mean([result.standard_error**2 for result in results])
     assert estimated == pytest.approx(expected, rel=0.05)
     assert binom.cdf(covered, repeats, 0.945) > 1e-7

@@ -143,7 +143,7 @@ class Visit:
 
     def end(self):
         """Undo what would last beyond this visit."""
-        self.page.unroute_all()
+        self.page.unroute_all(behavior="ignoreErrors")
         self.page.context.clear_permissions()
         for other in self.page.context.pages:
             if other is not self.page:
@@ -246,7 +246,7 @@ def visiting(browser, server, *, drawn=False, alone=False, **options):
     options
         Its `viewport`, `color_scheme`, `reduced_motion` and `forced_colors`.
     """
-    drawn = drawn or FULL
+    drawn, alone = drawn or FULL, alone or FULL
     visit = None if alone else KEPT.pop((browser, drawn), None)
     if visit is None:
         visit = new_visit(browser, drawn=drawn)

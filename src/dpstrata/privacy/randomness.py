@@ -107,7 +107,7 @@ def scale_for(steps: int, e: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _opendp(noise: str, distance: str, scale: float) -> Any:
-    """Return OpenDP's sampler; its ``prelude`` would import six times as much."""
+    """Return OpenDP's sampler; its ``prelude`` would take four times as long to import."""
     try:
         from opendp import domains, measurements, metrics
         from opendp.mod import enable_features

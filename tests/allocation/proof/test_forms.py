@@ -1,7 +1,6 @@
 """The most that a form is worth, against all subsets and levels; bounds, against thousands of overlapping designs."""
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from dpstrata.allocation.forms import Form, FormItem, Forms, FormsProblem, Level
 from dpstrata.allocation.proof.forms import Pricing, bound_by_prices, certify_forms
 from dpstrata.planning.forms.prices import bound_forms
 from dpstrata.planning.forms.search import best_partition
+from extent import few
 from form_problems import (
     category,
     cells,
@@ -22,9 +22,8 @@ from form_problems import (
     yes_no,
 )
 
-LONG = os.environ.get("DPSTRATA_EXAMPLES") == "new"
-PRICINGS = 600 if LONG else 80
-DESIGNS = 3000 if LONG else 200
+PRICINGS = few(80, of=600)
+DESIGNS = few(200, of=3000)
 
 
 def worth_of_all(problem, prices, tolls):

@@ -25,7 +25,7 @@ def check_feasible(problem, sizes):
 @pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("batch", range(few(5, of=40)))
 def test_exact_equals_exhaustive(batch, beyond):
-    """2,000 random problems over all mechanisms, objectives, bounds, K and epsilon; then with caps too."""
+    """Random problems over all mechanisms, objectives, bounds, K and epsilon; then with caps too."""
     for seed in range(50):
         problem = random_problem(np.random.default_rng([batch, seed]), beyond=beyond)
         exact, judge = solve(problem), solve(problem, "exhaustive")

@@ -2,13 +2,13 @@
 
 import itertools
 import math
-import os
 
 import numpy as np
 import pytest
 
 from dpstrata.allocation.forms import FormItem, FormsProblem
 from dpstrata.planning.forms.search import best_levels, best_partition
+from extent import few
 from form_problems import (
     best_shares,
     cells,
@@ -21,8 +21,7 @@ from form_problems import (
     ways_for_everyone,
 )
 
-LONG = os.environ.get("DPSTRATA_EXAMPLES") == "new"
-PROBLEMS = 200 if LONG else 30
+PROBLEMS = few(30, of=200)
 
 
 @pytest.mark.parametrize("targets", [False, True])
@@ -31,7 +30,7 @@ def test_the_partition_equals_exhaustive_search(targets):
     worse = []
     for _ in range(PROBLEMS):
         problem = random_problem(
-            rng, int(rng.integers(2, 8 if LONG else 7)), targets=targets, levels=(2, 3, 4, 5, 7, 9)
+            rng, int(rng.integers(2, few(7, of=8))), targets=targets, levels=(2, 3, 4, 5, 7, 9)
         )
         exact = cheapest_partition(problem, largest=targets)
         found = best_partition(problem).value
