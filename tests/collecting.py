@@ -150,6 +150,12 @@ def send_all(collector, cells, at_once=32):
     return asyncio.run(_send(collector, list(cells), at_once))
 
 
+def collected(made, cells):
+    """Let a collector count (token, cell) pairs, and stop."""
+    with collecting(made) as collector:
+        assert set(send_all(collector, cells)) == {"counted"}
+
+
 def opened(made, tables):
     """What is counted and what is sealed, together."""
     opener = Opener(read_key(made.base / "office.key"), made.folder.plan.digest)

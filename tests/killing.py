@@ -12,8 +12,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import opendp.measurements  # noqa: F401 - loaded once, before the children
-
 import dpstrata.cli
 import survey_imports  # noqa: F401
 from forking import prepare

@@ -1,10 +1,17 @@
-"""A respondents' page in the test's own process, over a store that remembers what reached it."""
+"""Surveys to collect, and a respondents' page in the test's own process, over a store that remembers what reached it."""
 
 import pytest
 from browser import chromium
 
+from collecting import DATABASES, invited
 from dpstrata.collect.kit import respondent_kit
 from respondents import serving
+
+
+@pytest.fixture(params=DATABASES)
+def made(request, tmp_path):
+    """A survey to which everyone is invited, in each kind of database."""
+    return invited(tmp_path, database=request.param)
 
 
 @pytest.fixture(scope="module")
