@@ -387,7 +387,6 @@ def test_a_session_needs_spark_and_java(monkeypatch):
 
 
 def test_the_java_of_pypi_runs_where_spark_asks_for_more(monkeypatch):
-
     from dpstrata.fielding.frames import spark_session as module
 
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
