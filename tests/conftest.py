@@ -5,16 +5,22 @@ import gc
 import os
 
 import pytest
+import typer.main
 import typer.testing
 from hypothesis import settings
 
+import databases
 from arranging import arranged
+from extent import FULL
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     gc.disable()  # until all tests are collected: what they are made of is no garbage
 
 # what options commands have is the same for all tests that run them
-typer.testing._get_command = functools.cache(typer.testing._get_command)
+typer.main.get_command = typer.testing._get_command = functools.cache(typer.main.get_command)
+
+if not FULL:
+    databases.keep_open()
 
 settings.register_profile("same", derandomize=True)
 settings.register_profile("new", max_examples=3000)

@@ -57,19 +57,20 @@ class DuckFrame(Frame):
 
     def summary(self) -> FrameSummary:
         """Count people by stratum, and what is wrong: missing strata, missing ids, people listed twice."""
+        mark = BETWEEN.strip()
+        parted = " OR ".join(f"contains({_text(column)}, '{mark}')" for column in self.stratum)
+        by_stratum = (
+            "SELECT {stratum} AS stratum, count(*), count(*) FILTER (WHERE {no_id}), "
+            f"count(*) FILTER (WHERE {parted}) FROM frame GROUP BY 1"
+        )
         with _database() as database:  # starting one takes longer than most questions
-            ((people, nobody),) = self._rows(
-                database,
-                "SELECT count(*) FILTER (WHERE NOT ({no_id})), count(*) FILTER (WHERE {no_id}) FROM frame",
-            )
+            rows = self._rows(database, by_stratum)
+            counts = [(name, number) for name, number, _, _ in rows]
+            nobody, ambiguous = (sum(row[place] for row in rows) for place in (2, 3))
+            people = sum(number for _, number in counts) - nobody
             repeats = find_repeats(people, partial(self._distinct, database), partial(self._listed, database))
+        if len(self.stratum) == 1:  # nothing is put between names
             ambiguous = 0
-            if len(self.stratum) > 1:
-                mark = BETWEEN.strip()
-                parted = " OR ".join(f"contains({_text(column)}, '{mark}')" for column in self.stratum)
-                ((ambiguous,),) = self._rows(database, f"SELECT count(*) FROM frame WHERE {parted}")
-            by_stratum = "SELECT {stratum} AS stratum, count(*) FROM frame GROUP BY 1"
-            counts: list[Any] = self._rows(database, by_stratum)
         return summarize(counts, without_id=nobody, repeats=repeats, ambiguous=ambiguous)
 
     def _distinct(self, database: Any, kinds: Sequence[str]) -> int:
