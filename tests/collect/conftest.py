@@ -16,7 +16,7 @@ def made(request, tmp_path):
 
 @pytest.fixture(scope="module")
 def browser():
-    """A Chromium for the tests of one module."""
+    """Chromium, for the tests of one module."""
     with chromium() as started:
         yield started
 

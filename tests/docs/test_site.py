@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from browser import ARGUMENTS, find_chromium
-from playwright.sync_api import sync_playwright
+from browser import chromium
 
 import dpstrata as dps
 from dpstrata.cli import app
@@ -65,10 +64,9 @@ def test_the_site_builds_clean_and_stands_alone(tmp_path):
 
 def look_at(site):
     """In a browser: formulas are typeset, in the light and in the dark, and nothing is asked of another machine."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+    with chromium() as browser:
         for scheme in ("light", "dark"):
-            page = browser.new_context(color_scheme=scheme).new_page()
+            page = browser.new_page(color_scheme=scheme)
             asked, faults = [], []
             page.on("request", lambda request, asked=asked: asked.append(request.url))
             page.on("pageerror", lambda error, faults=faults: faults.append(str(error)))
@@ -81,7 +79,7 @@ def look_at(site):
             assert [url for url in asked if not url.startswith((here, "data:"))] == []
             assert faults == []
             assert page.locator(".import-graph svg rect").count() > 10
-        browser.close()
+            page.close()
 
 
 def options():

@@ -1,5 +1,7 @@
 """Driving the system's Chromium, and what must hold for every visit to the page."""
 
+import asyncio
+import atexit
 import json
 import shutil
 from contextlib import contextmanager
@@ -66,7 +68,7 @@ export const makeView = (spec, {container}) => {
 export const toSvg = undefined, toPng = undefined;
 """
 
-KEPT = {}  # visits by their browser and by whether charts are drawn: a page of its own for each would be a process
+KEPT = {}  # visits by whether charts are drawn: a page of its own for each would be a process
 
 
 @cache
@@ -111,14 +113,33 @@ def find_chromium(*, whole=False):
 
 @contextmanager
 def chromium():
-    """Run a Chromium; while it runs, its thread can run no event loop of its own."""
-    path = find_chromium()
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+    """Lend the Chromium of this process; meanwhile its thread can run no event loop of its own.
+
+    Playwright's loop stays in the thread, so nobody else could run one if it were not put aside afterwards.
+    """
+    started, loop = _started()
+    asyncio._set_running_loop(loop)
+    try:
         yield started
-        for of in [each for each in KEPT if each[0] is started]:
-            del KEPT[of]
-        started.close()
+    finally:
+        asyncio._set_running_loop(None)
+
+
+@cache
+def _started():
+    """Start a Chromium, once for each process of the tests, and return it with the loop that drives it."""
+    path = find_chromium()
+    playwright = sync_playwright().start()
+    started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+    loop = asyncio.get_running_loop()
+    atexit.register(_end, playwright, started, loop)
+    return started, loop
+
+
+def _end(playwright, started, loop):
+    asyncio._set_running_loop(loop)
+    started.close()
+    playwright.stop()
 
 
 class Visit:
@@ -247,7 +268,7 @@ def visiting(browser, server, *, drawn=False, alone=False, **options):
         Its `viewport`, `color_scheme`, `reduced_motion` and `forced_colors`.
     """
     drawn, alone = drawn or FULL, alone or FULL
-    visit = None if alone else KEPT.pop((browser, drawn), None)
+    visit = None if alone else KEPT.pop(drawn, None)
     if visit is None:
         visit = new_visit(browser, drawn=drawn)
     visit.begin(server, **options)
@@ -259,9 +280,9 @@ def visiting(browser, server, *, drawn=False, alone=False, **options):
             visit.check_conduct()
         if not alone:
             visit.end()
-            KEPT[browser, drawn] = visit
+            KEPT[drawn] = visit
     finally:
-        if KEPT.get((browser, drawn)) is not visit:
+        if KEPT.get(drawn) is not visit:
             visit.page.context.close()
 
 

@@ -43,7 +43,7 @@ def server():
 
 @pytest.fixture(scope="module")
 def browser():
-    """A Chromium for the tests of one module."""
+    """Chromium, for the tests of one module."""
     with chromium() as started:
         yield started
 
