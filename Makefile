@@ -41,13 +41,13 @@ system: | $(BIN)/python
 	@scripts/system.sh
 
 $(COMPILED): $(STAMP)
-	@# what tests import, once: three workers would each compile all of it
+	@# what tests import, while Spark is installed
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only >$(VENV)/collected.txt || { tail -n 60 $(VENV)/collected.txt; exit 1; }
 	@touch $@
 
 tests: $(COMPILED) $(SPARK)
 	@# with bytecode, or every command that a test starts would compile dpstrata again; threads of BLAS would wait for each other
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 scripts/in_memory.sh $(BIN)/python -m pytest -n 3 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 DPSTRATA_WORKERS=3 scripts/in_memory.sh $(BIN)/python -m pytest
 
 check: $(STAMP) ## Check formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
@@ -63,13 +63,13 @@ docs: $(SPARK) ## Build the documentation site: run the tutorials, treat warning
 	@echo "Open docs/_build/html/index.html"
 
 slow: $(SPARK) system ## Run the long tests: full statistical tests, thousands of new property cases, a crash at every line (two hours or more)
-	DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest -n 2 tests/privacy/test_grid.py -k sampler
-	DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest -n 2
-	DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest -n 2 tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py
-	DPSTRATA_REPEATS=25000 $(BIN)/python -m pytest -n 2 tests/fielding/test_repeated_rows.py
-	DPSTRATA_KEYS=20000 $(BIN)/python -m pytest -n 2 tests/fielding/test_sample.py -k every_subset
+	DPSTRATA_WORKERS=2 DPSTRATA_DRAWS=1000000 $(BIN)/python -m pytest tests/privacy/test_grid.py -k sampler
+	DPSTRATA_WORKERS=2 DPSTRATA_EXAMPLES=new $(BIN)/python -m pytest
+	DPSTRATA_WORKERS=2 DPSTRATA_REPEATS=10000 $(BIN)/python -m pytest tests/fielding/test_end_to_end.py tests/fielding/test_two_layers.py tests/fielding/test_mean.py
+	DPSTRATA_WORKERS=2 DPSTRATA_REPEATS=25000 $(BIN)/python -m pytest tests/fielding/test_repeated_rows.py
+	DPSTRATA_WORKERS=2 DPSTRATA_KEYS=20000 $(BIN)/python -m pytest tests/fielding/test_sample.py -k every_subset
 	$(MAKE) docs
-	DPSTRATA_STRIDE=1 $(BIN)/python -m pytest -n 2 tests/fielding/test_interruptions.py tests/fielding/test_publish.py tests/fielding/test_row_interruptions.py tests/collect/test_closing_killed.py -k killed
+	DPSTRATA_WORKERS=2 DPSTRATA_STRIDE=1 $(BIN)/python -m pytest tests/fielding/test_interruptions.py tests/fielding/test_publish.py tests/fielding/test_row_interruptions.py tests/collect/test_closing_killed.py -k killed
 
 interop: $(STAMP) ## Hand estimates over to R, and design from there (installs Debian's r-cran-survey and r-cran-reticulate where it may)
 	@scripts/r.sh

@@ -1,15 +1,11 @@
 """The order of the tests for several workers: what takes longest begins first."""
 
-from itertools import islice
-
 # Seconds that a module or a folder takes on two cores, roughly. Its tests share what is costly to start.
 SECONDS = {
-    "tests/web/": 130,  # without those that are named
+    "tests/web/": 210,
     "tests/collect/": 110,
     "tests/fielding/test_engines.py": 70,
     "tests/present/": 55,
-    "tests/web/test_page_states.py": 45,
-    "tests/web/test_page.py": 40,
     "tests/docs/test_site.py": 35,
     "tests/docs/test_commands.py": 35,
     "tests/fielding/test_repeated_rows.py": 15,
@@ -20,26 +16,17 @@ SECONDS = {
 }
 
 
-def arranged(names, workers):
-    """Return the places of the tests with these names in the order in which to run them.
+def grouped(names):
+    """Return the places of the tests with these names in groups, each for one worker, in the order to begin them.
 
-    ``--dist worksteal`` gives every worker an equal part of the collection, and later takes tests from the end of a
-    part for a worker that has none left. So what takes longest goes to the beginnings of the parts, where it starts
-    at once, and each module of it stays with one worker: Spark, a server or a browser is started once. All other
-    tests keep their order.
+    Examples
+    --------
+    >>> grouped(["tests/a.py::b", "tests/paper/c.py::d", "tests/a.py::e", "tests/paper/f.py::g"])
+    [[1, 3], [0, 2]]
     """
-    long = {start: [] for start in sorted(SECONDS, key=SECONDS.get, reverse=True)}
-    others, starts = [], sorted(SECONDS, key=len, reverse=True)
+    groups = {start: [] for start in sorted(SECONDS, key=SECONDS.get, reverse=True)}
+    starts = sorted(SECONDS, key=len, reverse=True)  # a module before its folder
     for place, name in enumerate(names):
-        long.get(next(filter(name.startswith, starts), None), others).append(place)
-    heads, seconds = [[] for _ in range(workers)], [0] * workers
-    for start, together in long.items():
-        least = seconds.index(min(seconds))
-        heads[least] += together
-        seconds[least] += SECONDS[start] if together else 0
-    order, rest = [], iter(others)
-    for i, head in enumerate(heads):
-        size = (len(names) - len(order)) // (workers - i)
-        order += head
-        order += islice(rest, max(0, size - len(head)))
-    return order
+        start = next(filter(name.startswith, starts), name.partition("::")[0])
+        groups.setdefault(start, []).append(place)
+    return [together for together in groups.values() if together]

@@ -1,5 +1,6 @@
 """Property tests see the same examples in every run of `make test`; `make slow` gives them new ones, and more."""
 
+import atexit
 import functools
 import gc
 import os
@@ -10,10 +11,11 @@ import typer.testing
 from hypothesis import settings
 
 import databases
-from arranging import arranged
 from extent import FULL
+from workers import run_tests
 
-if "PYTEST_XDIST_WORKER" in os.environ:
+WORKERS = int(os.environ.get("DPSTRATA_WORKERS", "1"))
+if WORKERS > 1:
     gc.disable()  # until all tests are collected: what they are made of is no garbage
 
 # what options commands have is the same for all tests that run them
@@ -35,21 +37,17 @@ def tmp_path(tmp_path):
     return folder
 
 
-@pytest.hookimpl(trylast=True)  # once it is known which tests are left out
-def pytest_collection_modifyitems(config, items):
-    """With several workers, begin with what takes longest."""
-    workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    if workers > 1:
-        items[:] = [items[place] for place in arranged([item.nodeid for item in items], workers)]
+def pytest_runtestloop(session):
+    """Run tests in several processes, if asked to and if all were collected."""
+    if WORKERS > 1 and not session.testsfailed and not session.config.option.collectonly:
+        run_tests(session, WORKERS)
+        return True
+    return None
 
 
 def pytest_collection_finish():
-    """What thousands of tests are made of stays: looking through it for garbage again and again takes time."""
+    """What thousands of tests are made of stays, and is not looked through for garbage again and again."""
     gc.collect()
     gc.freeze()
     gc.enable()
-
-
-def pytest_sessionfinish():
-    """Let it be freed at the end as ever."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)  # it is freed at the very end, as ever

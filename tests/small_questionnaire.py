@@ -1,6 +1,7 @@
 """A questionnaire with a question of every kind, designed in a moment, for tests of what is shown of it."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import dpstrata as dps
@@ -36,7 +37,13 @@ def spreads(population: dps.Strata, questions: dps.Questionnaire = QUESTIONS) ->
 
 
 def small_plan(**options: Any) -> dps.Design:
-    """Design it: tables are published, unless something else is asked for."""
+    """Design it, once for options that are plain: tables are published, unless something else is asked for."""
+    plain = all(isinstance(value, int | float | str | None) for value in options.values())
+    return (_designed if plain else _designed.__wrapped__)(**options)
+
+
+@cache
+def _designed(**options: Any) -> dps.Design:
     population = options.pop("strata", None) or strata()
     questions = options.pop("questionnaire", QUESTIONS)
     if questions is QUESTIONS:
