@@ -40,7 +40,7 @@ def carry_out(request):
         os.chdir(request["folder"])
         os.environ.clear()
         os.environ.update(request["environment"])
-        if "UNDRAWN" in os.environ:
+        if not request["drawn"]:
             Chart.svg = undrawn.svg
         import_module(request["script"]).main() if request["script"] else cli.main()
     except SystemExit as end:

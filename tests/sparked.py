@@ -8,8 +8,11 @@ from pathlib import Path
 
 from dpstrata.fielding.frames.spark_session import spark_session
 
-# A Java that lives for a minute spends more on optimising its code than that saves.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# A Java that lives for a minute spends more on optimising and verifying its code than that saves.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+)
 
 
 @cache

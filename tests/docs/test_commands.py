@@ -20,7 +20,7 @@ import typer
 import dpstrata as dps
 from commands import run, run_script
 from dpstrata.cli import app
-from extent import FULL, few
+from extent import FULL
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = Path(dps.__file__).parent / "examples"
@@ -57,9 +57,9 @@ def carried_out(command, folder, environment):
     program, *words = shlex.split(command)
     plain = not set(command) & set("|<>&;$`*?~")
     if program == "dpstrata" and plain and words[:1] != ["serve"]:
-        return run(folder, *words, environment=environment)
+        return run(folder, *words, environment=environment, drawn=False)
     if program == "python" and plain and not FULL:
-        return run_script("running_file", *words, folder=folder, environment=environment)
+        return run_script("running_file", *words, folder=folder, environment=environment, drawn=False)
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", command],
         capture_output=True,
@@ -79,7 +79,7 @@ def test_the_commands_of(page, tmp_path):
     for example in (*EXAMPLES.glob("*.csv"), *EXAMPLES.glob("*.xlsx")):
         shutil.copy(example, tmp_path)
     path = os.pathsep.join([os.fspath(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "COLUMNS": "120"} | few({"UNDRAWN": "yes"}, of={})
+    environment = {**os.environ, "PATH": path, "COLUMNS": "120"}
     for kind, first, second in blocks(page):
         if kind == "file":
             (tmp_path / first).write_text(second, encoding="utf-8")

@@ -260,7 +260,7 @@ def test_on_the_command_line(tmp_path):
     plan = dps.design(FOUR, epsilon=1, total=200, mechanism="laplace")
     plan.save(tmp_path / "design.json")
 
-    done = run(tmp_path, "report", "design.json", "--out", "r.html", "--title", "Mine")
+    done = run(tmp_path, "report", "design.json", "--out", "r.html", "--title", "Mine", drawn=True)
     assert done.returncode == 0, done.stderr
     assert "checked. Report written to r.html." in done.stdout
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == dps.report_html(plan, title="Mine")
