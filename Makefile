@@ -4,7 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SPARK := $(VENV)/.spark-installed
-COMPILED := $(VENV)/.compiled
 
 .PHONY: help demo test tests system check docs slow interop figures web web-check load screenshots release bench clean
 
@@ -40,14 +39,10 @@ test: ## Install everything, check the code and run the tests
 system: | $(BIN)/python
 	@scripts/system.sh
 
-$(COMPILED): $(STAMP)
-	@# what tests import, while Spark is installed
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only >$(VENV)/collected.txt || { tail -n 60 $(VENV)/collected.txt; exit 1; }
-	@touch $@
-
-tests: $(COMPILED) $(SPARK)
-	@# with bytecode, or every command that a test starts would compile dpstrata again; threads of BLAS would wait for each other
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 DPSTRATA_WORKERS=3 scripts/in_memory.sh $(BIN)/python -m pytest
+tests: $(STAMP)
+	@# with bytecode, or every command that a test starts would compile dpstrata again; threads of BLAS would wait for each other;
+	@# tests are collected while Spark is installed
+	DPSTRATA_AFTER=$(SPARK) PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 DPSTRATA_WORKERS=3 scripts/in_memory.sh $(BIN)/python -m pytest
 
 check: $(STAMP) ## Check formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
