@@ -42,11 +42,10 @@ def tmp_path(tmp_path):
 def pytest_runtestloop(session):
     """Run tests in several processes, if asked to and if all were collected."""
     if WORKERS > 1 and not session.testsfailed and not session.config.option.collectonly:
-        end = time.monotonic() + 300
-        while not Path(os.environ.get("DPSTRATA_AFTER", ".")).exists() and time.monotonic() < end:
-            time.sleep(
-                0.2
-            )  # for what is still being installed; without it, the tests that need it fail and say so
+        # for what is still being installed; without it, the tests that need it fail and say so
+        end, awaited = time.monotonic() + 300, Path(os.environ.get("DPSTRATA_AFTER", "."))
+        while not awaited.exists() and time.monotonic() < end:
+            time.sleep(0.2)
         run_tests(session, WORKERS)
         return True
     return None
