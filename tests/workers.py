@@ -51,7 +51,11 @@ def run_tests(session, number):
         while open_pipes := {worker.pipe: worker for worker in workers if not worker.pipe.closed}:
             for pipe in wait(list(open_pipes)):
                 _listen(session, open_pipes[pipe], groups, names)
-        if groups and not session.shouldstop and not session.shouldfail:
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+        if groups:
             raise session.Failed(f"{sum(map(len, groups))} tests were left when no process was")
     finally:
         for worker in workers:
@@ -83,10 +87,11 @@ def _listen(session, worker, groups, names):
         hook.pytest_runtest_logreport(report=report)
     elif said == "ends":
         hook.pytest_runtest_logfinish(nodeid=content[0], location=content[1])
-    elif content:
-        _lose(session, worker, groups, content)
     else:
         worker.over = True
+        worker.pipe.close()
+        if content:
+            _lose(session, worker, groups, content)
 
 
 def _lose(session, worker, groups, reason):
@@ -134,11 +139,14 @@ def _work(session, number, pipe):
                     items = _asked_for(session, pipe)
                     following = items[0] if items else None
                 config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if session.shouldfail or session.shouldstop:
+                    items = []
+                    break
         config._ensure_unconfigure()  # looks for errors that nobody saw
-        atexit._run_exitfuncs()
     except BaseException:
         fault = traceback.format_exc()
     try:
+        atexit._run_exitfuncs()
         pipe.send(("over", fault))
     finally:
         os._exit(0)

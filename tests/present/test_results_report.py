@@ -258,7 +258,17 @@ def test_a_questionnaire_on_the_command_line(tmp_path):
     done = run(tmp_path, "estimate", "design.json", "published.csv", "--report", "r.txt")
     assert done.returncode == 2
     assert "a report file must end in .html or .pdf" in done.stderr
-    done = run(tmp_path, "estimate", "design.json", "published.csv", "--report", "r.pdf", "--title", "Pilot")
+    done = run(
+        tmp_path,
+        "estimate",
+        "design.json",
+        "published.csv",
+        "--report",
+        "r.pdf",
+        "--title",
+        "Pilot",
+        drawn=True,
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
     command = ["estimate", "design.json", "published.csv", "--report", "x.html"]
