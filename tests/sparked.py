@@ -6,7 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from dpstrata.fielding.frames.spark_session import spark_session
+from dpstrata.fielding.frames import spark_session
 
 # A Java that lives for a minute spends more on optimising and verifying its code than that saves.
 os.environ.setdefault(
@@ -16,10 +16,10 @@ os.environ.setdefault(
 
 
 @cache
-def session():
-    """Start Spark, once; it stops with the process."""
+def events():
+    """Give whatever starts Spark in this process, a test or a command, an event log; return its folder."""
     folder = Path(tempfile.mkdtemp(prefix="dpstrata-spark-"))
-    spark = spark_session(
+    spark_session._LOCAL.update(
         {
             "spark.master": "local[2]",
             "spark.sql.shuffle.partitions": "2",
@@ -27,9 +27,16 @@ def session():
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": folder.as_uri(),
             "spark.eventLog.compress": "false",
-            "spark.ui.showConsoleProgress": "false",
             "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         }
     )
+    return folder
+
+
+@cache
+def session():
+    """Return the session, which is started if there is none; it stops with the process."""
+    events()
+    spark = spark_session.spark_session()
     atexit.register(spark.stop)
-    return spark, folder
+    return spark

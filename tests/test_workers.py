@@ -57,7 +57,7 @@ def outcome(folder, *arguments, **files):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", f"--basetemp={folder / 'own'}", *arguments],
         cwd=folder,
-        env={"PYTHONPATH": str(HERE), "PATH": ""},
+        env={"PYTHONPATH": str(HERE), "PATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=120,

@@ -82,10 +82,10 @@ def _listen(session, worker, groups, names):
     elif said == "begins":
         worker.running = content[0]
         hook.pytest_runtest_logstart(nodeid=content[0], location=content[1])
-    elif said == "report":
-        report = hook.pytest_report_from_serializable(config=session.config, data=content)
-        hook.pytest_runtest_logreport(report=report)
     elif said == "ends":
+        for data in content[2]:
+            report = hook.pytest_report_from_serializable(config=session.config, data=data)
+            hook.pytest_runtest_logreport(report=report)
         hook.pytest_runtest_logfinish(nodeid=content[0], location=content[1])
     else:
         worker.over = True
@@ -106,20 +106,21 @@ def _lose(session, worker, groups, reason):
 
 
 class Teller:
-    """Tells the parent what happens, in the place of the terminal."""
+    """Tells the parent what happens, in the place of the terminal: when a test begins, and all of it at its end."""
 
     def __init__(self, config, pipe):
-        self.config, self.pipe = config, pipe
+        self.config, self.pipe, self.reports = config, pipe, []
 
     def pytest_runtest_logstart(self, nodeid, location):
         self.pipe.send(("begins", (nodeid, location)))
 
     def pytest_runtest_logreport(self, report):
         data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
-        self.pipe.send(("report", data))
+        self.reports.append(data)
 
     def pytest_runtest_logfinish(self, nodeid, location):
-        self.pipe.send(("ends", (nodeid, location)))
+        self.pipe.send(("ends", (nodeid, location, self.reports)))
+        self.reports = []
 
 
 def _work(session, number, pipe):

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
+from dpstrata.cli import main
 from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.frames import frame_strata, open_frame
@@ -23,7 +24,7 @@ from dpstrata.fielding.sample import draw_sample
 from engines import ENGINES, opened
 from extent import FULL
 from postgresql import server
-from sparked import session
+from sparked import events, session
 
 IDS = ["whole", "text", "decimal", "unsigned", "short"]
 STRATA = ["region", ["band", "old"], "spaced", 'odd `name` "of" column']
@@ -83,6 +84,90 @@ def people(tmp_path_factory):
     return path
 
 
+ONE_AFTER_ANOTHER = """
+import json, sys
+from dpstrata.cli import main
+
+for words in json.load(sys.stdin):
+    sys.argv = ["dpstrata", *words]
+    try:
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        print(f"({code})", file=stream, flush=True)
+"""
+
+
+def run_from_scratch(folder, commands):
+    """Run commands in one new process, so that Spark starts once; return the code and the words of each."""
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_ANOTHER],
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    out, code, err, _ = (
+        re.split(r"^\((\d)\)\n", text, flags=re.MULTILINE)[start:-1:2]
+        for text in (done.stdout, done.stderr)
+        for start in (0, 1)
+    )
+    assert (done.stdout[-4:], done.stderr[-4:]) == (f"({code[-1]})\n",) * 2  # nothing is said at the end
+    return list(zip(map(int, code), out, err, strict=True))
+
+
+def run_here(folder, commands, capfd):
+    """Run commands in this process, so that other tests use the Spark that the first one starts."""
+    done = []
+    events()
+    for words in commands:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            patch.setattr(sys, "argv", ["dpstrata", *words])
+            try:
+                code = main() or 0
+            except SystemExit as end:
+                code = end.code or 0
+        done.append((code, *capfd.readouterr()))
+    return done
+
+
+def test_the_commands_on_spark(people, tmp_path, capfd):
+    """A newcomer's session: the first command starts it without a word, so this test comes before others on Spark.
+
+    In `make slow` it has a process of its own, and is gone with it.
+    """
+    spark = ["--engine", "spark"]
+    columns = ["--id", "text", "--stratum", "region"]
+    for name in ("spark", "duckdb"):
+        (tmp_path / name).mkdir()
+    commands = [
+        ["frame", str(people), *spark, *columns, "--out", "strata.csv"],
+        ["design", "strata.csv", "--epsilon", "1", "--total", "90", "--out", "design.json"],
+        ["draw", "design.json", str(people), *spark, *columns, "--out", "spark/a.csv"],
+        ["draw", "design.json", str(people), *columns, "--out", "duckdb/b.csv"],
+        ["frame", "nowhere.people", *spark, *columns, "--out", "s.csv"],
+    ]
+    done = run_from_scratch(tmp_path, commands) if FULL else run_here(tmp_path, commands, capfd)
+    framed, designed, drawn, same, wrong = done
+    assert (framed[0], framed[2]) == (0, "")
+    assert "3,000 people in 3 strata" in framed[1]
+    assert designed[0] == 0
+    for code, out, err in (drawn, same):
+        assert (code, err) == (0, "")
+        assert "person" not in out
+    assert (tmp_path / "spark" / "a.csv").read_text() == (tmp_path / "duckdb" / "b.csv").read_text()
+    assert wrong[:2] == (2, "")
+    assert "TABLE_OR_VIEW_NOT_FOUND" in wrong[2]
+    assert "Traceback" not in wrong[2]
+    assert not (tmp_path / "s.csv").exists()
+    assert not (tmp_path / "spark-warehouse").exists()
+
+
 @pytest.mark.parametrize(
     ("other", "id", "stratum"),
     [
@@ -109,7 +194,7 @@ def test_every_engine_draws_the_very_sample_that_duckdb_draws(people, id, stratu
 @pytest.mark.parametrize("id", IDS if FULL else IDS[:1])
 def test_every_engine_deals_the_very_forms(people, id):
     """To the same people: from a file, from a data frame in another order, and on Spark in other parts."""
-    spark, _ = session()
+    spark = session()
     names = {"id": id, "stratum": "region"}
     questions = [
         dps.Question(name, "category", blank=False, categories=list("abcdef")) for name in ("x", "y", "z")
@@ -135,7 +220,7 @@ def test_every_engine_deals_the_very_forms(people, id):
 
 
 def test_csv_and_data_frames_and_tables_on_spark(people, tmp_path):
-    spark, _ = session()
+    spark = session()
     rows = [("007", 'a, "b"'), ("7", "c"), ("07", 'a, "b"'), ("é", "c"), (" 8", "c"), ("9", "c")]
     cells = [f'"{person}","{region.replace(chr(34), chr(34) * 2)}"' for person, region in rows]
     (tmp_path / "p.csv").write_text("person,region\n" + "\n".join(cells) + "\n")
@@ -320,7 +405,7 @@ def test_sums_and_older_noised_means_on_every_engine(estimator, people, tmp_path
 
 def test_no_key_id_or_answer_in_plans_logs_or_event_logs(tmp_path, caplog, capfd):
     """Everything Spark writes down of a draw and an estimate, searched for canaries."""
-    _, events = session()
+    session()
     caplog.set_level(logging.DEBUG)
     rows = [(f"canary-id-{i:04}", "north" if i % 3 else "south", 0.5) for i in range(600)]
     columns = list(zip(*rows, strict=True))
@@ -341,7 +426,7 @@ def test_no_key_id_or_answer_in_plans_logs_or_event_logs(tmp_path, caplog, capfd
         estimate(plan, tmp_path / "noised.csv", engine="spark")
     key = read_key(tmp_path / "draw.key")
     derived = survey_key(key, plan.digest)
-    written = b"".join(path.read_bytes() for path in events.rglob("events_*"))
+    written = b"".join(path.read_bytes() for path in events().rglob("events_*"))
     assert b"MapInArrow dpstrata(" in written  # the log is there, and shows the draw
     shown = "".join(capfd.readouterr()) + caplog.text
     for canary in ("canary-id", "canary-answer", "2718281828", key.hex(), derived.hex(), repr(derived)[2:-1]):
@@ -419,69 +504,3 @@ def test_spark_counts_the_same_shares(tmp_path):
     with pytest.raises(dps.InputError, match="must be one of rent, own, other") as caught:
         estimated([*reports, ("south", "castle-4321")], "strange.csv", engine="spark")
     assert "4321" not in str(caught.value)
-
-
-ONE_AFTER_ANOTHER = """
-import json, sys
-from dpstrata.cli import main
-
-for words in json.load(sys.stdin):
-    sys.argv = ["dpstrata", *words]
-    try:
-        main()
-        code = 0
-    except SystemExit as end:
-        code = end.code or 0
-    for stream in (sys.stdout, sys.stderr):
-        print(f"({code})", file=stream, flush=True)
-"""
-
-
-def run_from_scratch(folder, commands):
-    """Run commands in one new process, so that Spark starts once; return the code and the words of each."""
-    done = subprocess.run(
-        [sys.executable, "-c", ONE_AFTER_ANOTHER],
-        input=json.dumps(commands),
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    out, code, err, _ = (
-        re.split(r"^\((\d)\)\n", text, flags=re.MULTILINE)[start:-1:2]
-        for text in (done.stdout, done.stderr)
-        for start in (0, 1)
-    )
-    assert (done.stdout[-4:], done.stderr[-4:]) == (f"({code[-1]})\n",) * 2  # nothing is said at the end
-    return list(zip(map(int, code), out, err, strict=True))
-
-
-def test_the_commands_on_spark(people, tmp_path):
-    """A newcomer's session: the first command starts it without a word, and it is gone with the process."""
-    spark = ["--engine", "spark"]
-    columns = ["--id", "text", "--stratum", "region"]
-    for name in ("spark", "duckdb"):
-        (tmp_path / name).mkdir()
-    framed, designed, drawn, same, wrong = run_from_scratch(
-        tmp_path,
-        [
-            ["frame", str(people), *spark, *columns, "--out", "strata.csv"],
-            ["design", "strata.csv", "--epsilon", "1", "--total", "90", "--out", "design.json"],
-            ["draw", "design.json", str(people), *spark, *columns, "--out", "spark/a.csv"],
-            ["draw", "design.json", str(people), *columns, "--out", "duckdb/b.csv"],
-            ["frame", "nowhere.people", *spark, *columns, "--out", "s.csv"],
-        ],
-    )
-    assert (framed[0], framed[2]) == (0, "")
-    assert "3,000 people in 3 strata" in framed[1]
-    assert designed[0] == 0
-    for code, out, err in (drawn, same):
-        assert (code, err) == (0, "")
-        assert "person" not in out
-    assert (tmp_path / "spark" / "a.csv").read_text() == (tmp_path / "duckdb" / "b.csv").read_text()
-    assert wrong[:2] == (2, "")
-    assert "TABLE_OR_VIEW_NOT_FOUND" in wrong[2]
-    assert "Traceback" not in wrong[2]
-    assert not (tmp_path / "s.csv").exists()
-    assert not (tmp_path / "spark-warehouse").exists()
