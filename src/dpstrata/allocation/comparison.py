@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,8 +65,9 @@ def compare_designs(
     finite_population: bool,
     costs: FloatArray | None = None,
     equal_cost: bool = False,
+    rivals: Sequence[str] = BASELINES,
 ) -> tuple[Comparison, ...]:
-    """Score ``sizes`` as this design, then the classical allocations of the same total, or cost."""
+    """Score ``sizes`` as this design, then classical allocations of the same total, or cost."""
 
     def rival(name: str) -> IntArray:
         if costs is None or not equal_cost:
@@ -73,7 +75,7 @@ def compare_designs(
         return baseline_sizes_at_cost(problem, name, costs, total_cost(costs, sizes))
 
     reference, rows = None, []
-    for name in (OWN, *BASELINES):
+    for name in (OWN, *rivals):
         allocation = sizes if name == OWN else read_only(rival(name))
         parts = variance_parts(problem, allocation, finite_population=finite_population)
         minimised = parts.total

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.allocation.comparison import OWN
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.planning.goal_search import design_for
@@ -17,7 +16,7 @@ from dpstrata.survey.goals import GOAL_OPTIONS
 from dpstrata.survey.inputs import Inputs
 from dpstrata.words.designs import TITLES
 
-SHOWN = (OWN, "neyman")
+RIVALS = ("neyman",)
 POINTS = 40
 _EPSILONS = (0.05, 10.0)
 _LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0
@@ -130,8 +129,7 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
                 "variance": row.variance,
                 "standard_error": row.standard_error,
             }
-            for row in found.compare()
-            if row.design in SHOWN
+            for row in found.compare(rivals=RIVALS)
         ]
     return rows
 

@@ -51,21 +51,22 @@ def every_product(
     k = len(lower)
     least = np.concatenate([np.cumsum(lower[::-1])[::-1], [0]])
     most = np.concatenate([np.cumsum(upper[::-1])[::-1], [0]])
-    stack: list[IntArray] = [np.empty((1, 0), dtype=np.int64)]
+    # one row for each stratum here, since it is strata that are looked at one by one
+    stack: list[tuple[IntArray, IntArray]] = [(np.empty((0, 1), dtype=np.int64), np.array([total]))]
     while stack:
-        rows = stack.pop()
-        i = rows.shape[1]
-        left = total - rows.sum(axis=1)
+        sizes, left = stack.pop()
+        i = len(sizes)
         if i == k - 1:
-            last = np.column_stack([rows, left])
-            yield last[(left >= lower[-1]) & (left <= upper[-1])]
+            last = np.vstack([sizes, left])
+            yield last[:, (left >= lower[-1]) & (left <= upper[-1])].T
             continue
         choices = ranges[i]
-        for start in range(0, len(rows), max(1, _CHUNK // max(1, len(choices)))):
-            part = rows[start : start + max(1, _CHUNK // max(1, len(choices)))]
-            grown = np.column_stack([np.repeat(part, len(choices), axis=0), np.tile(choices, len(part))])
-            rest = total - grown.sum(axis=1)
-            stack.append(grown[(rest >= least[i + 1]) & (rest <= most[i + 1])])
+        step = max(1, _CHUNK // max(1, len(choices)))
+        for start in range(0, len(left), step):
+            rest = left[start : start + step, None] - choices
+            begun, choice = np.nonzero((rest >= least[i + 1]) & (rest <= most[i + 1]))
+            grown = np.vstack([sizes[:, start + begun], choices[choice]])
+            stack.append((grown, rest[begun, choice]))
 
 
 def pick_best(problem: Problem, candidates: Iterator[IntArray]) -> IntArray:
