@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from dpstrata.allocation.balance import balance
 from dpstrata.allocation.baselines import baseline_sizes, baseline_sizes_at_cost, largest_remainders
 from dpstrata.survey.costs import total_cost
+from extent import few
 from problems import PAPER_SDS, PAPER_SIZES, make_problem
 
 
@@ -21,7 +22,7 @@ def test_without_any_spread_neyman_is_proportional():
     assert baseline_sizes(problem, "neyman").tolist() == [2, 4, 6]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=few(100, of=300), deadline=None)
 @given(st.data())
 def test_largest_remainders(data):
     k = data.draw(st.integers(1, 8))
@@ -51,7 +52,7 @@ def test_spreads_too_small_to_be_squared():
     assert shares.sum() == pytest.approx(3.0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(80, of=200), deadline=None)
 @given(st.data())
 def test_rivals_of_the_same_cost_never_cost_more(data):
     k = data.draw(st.integers(1, 6))

@@ -9,6 +9,7 @@ import dpstrata as dps
 from dpstrata.allocation.baselines import baseline_sizes
 from dpstrata.allocation.terms import Terms
 from dpstrata.designs.neyman_equivalent import _NeymanVariance, match_neyman
+from extent import few
 
 
 def by_trying(plan):
@@ -22,7 +23,7 @@ def by_trying(plan):
 
 
 @pytest.mark.filterwarnings("ignore::dpstrata.DpstrataWarning")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=few(20, of=40), deadline=None)
 @given(
     strata=st.lists(st.tuples(st.integers(2, 90), st.floats(0.0, 0.45)), min_size=1, max_size=4),
     share=st.floats(0, 1),
@@ -77,7 +78,7 @@ def test_many_strata_stop_early_and_say_so():
 
 
 @pytest.mark.filterwarnings("ignore::dpstrata.DpstrataWarning")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(30, of=60), deadline=None)
 @given(
     strata=st.lists(
         # few different values, so that shares are whole or tie, and some strata have no weight

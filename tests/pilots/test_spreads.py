@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import dpstrata as dps
 from dpstrata.pilots.spreads import PilotMoments, noised_moments, pilot_spreads
+from extent import few
 
 SIZES = [2000, 3000, 500]
 
@@ -32,7 +33,7 @@ def moments(means, variances, counts=(20, 30, 10), noise=0.05, kurtosis=3.0):
     return PilotMoments(counts, means, variances, np.full(len(counts), noise), kurtosis * counts * central**2)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(60, of=200), deadline=None)
 @given(
     means=st.lists(st.floats(-3, 4), min_size=3, max_size=3),
     variances=st.lists(st.floats(0, 20), min_size=3, max_size=3),

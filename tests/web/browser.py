@@ -50,10 +50,15 @@ window.paint = (whether) => (document.adoptedStyleSheets = whether ? [] : [clear
 window.paint(false);
 """
 
-# Colours too are looked at, so that all is shown meanwhile; without a pause, in which it would be painted.
+# Colours too are looked at, so that all is shown meanwhile; without a pause, in which it would be painted. Of axe's
+# rules, those that it runs unless it is asked for others and whose breaches it calls serious or critical.
 LOOK = """async () => {
   window.paint?.(true);
-  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+  const { rules, tagExclude } = axe._audit;
+  const grave = rules.filter((rule) => rule.enabled && !rule.tags.some((tag) => tagExclude.includes(tag))
+    && ["serious", "critical"].includes(rule.impact));
+  const runOnly = grave.map((rule) => rule.id);
+  const { violations } = await axe.run(document, { resultTypes: ["violations"], runOnly });
   window.paint?.(false);
   return violations;
 }"""

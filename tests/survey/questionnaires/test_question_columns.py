@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpstrata as dps
+from extent import few
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
 
@@ -205,7 +206,7 @@ def questions(draw):
     return kind, {**fields, "together": together}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(30, of=60), deadline=None)
 @given(st.lists(questions(), min_size=1, max_size=6), st.sampled_from(["csv", "xlsx", "parquet"]))
 def test_what_is_written_is_read_again(tmp_path_factory, drawn, ending):
     counts = [fields["together"] for _, fields in drawn]

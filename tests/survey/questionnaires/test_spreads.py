@@ -14,6 +14,7 @@ from dpstrata.privacy.rows import stretch
 from dpstrata.survey.questionnaires.kinds.category import largest_spread
 from dpstrata.survey.questionnaires.kinds.number import LEVELS
 from dpstrata.survey.strata import strata_from_table
+from extent import few
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
 STRATA = dps.Strata([10, 200], names=["a", "b"])
@@ -120,7 +121,7 @@ def test_shares_that_are_not_known_are_the_worst_that_is_left():
         assert (other.variances[:, 1] < told.variances[:, 1]).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(50, of=100), deadline=None)
 @given(st.lists(st.floats(1, 5), min_size=2, max_size=8), st.integers(2, 9))
 def test_real_answers_are_never_refused_nor_planned_too_well(values, levels):
     """Whatever people answer, their own spread and mean are accepted, and more knowledge gives no more variance."""

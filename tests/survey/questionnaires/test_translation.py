@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpstrata as dps
+from extent import few
 
 GERMAN = dps.Translation("de", " Rauchen Sie?\r\nNoch? ", labels=["Nein ", "Ja"])
 SMOKES = dps.Question(
@@ -115,7 +116,7 @@ def worded(draw, name):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(30, of=60), deadline=None)
 @given(st.tuples(worded("a"), worded("b")), st.sampled_from(["", "en"]), st.sampled_from(["csv", "xlsx"]))
 def test_what_is_written_is_read_again(tmp_path_factory, questions, language, ending):
     questionnaire = dps.Questionnaire(questions, language=language)

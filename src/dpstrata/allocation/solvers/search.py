@@ -104,23 +104,52 @@ def best_combination(
     cheapest = np.array([value.min() for value in values])
     value_rest = np.append(np.cumsum(cheapest[::-1])[::-1], 0.0)
     slack = 1e-12 * np.abs(limits)
-    chosen = np.empty((1, 0), dtype=np.int64)
-    value, over, used = np.zeros(1), np.zeros(1), np.zeros((1, len(limits)))
-    for i, column in enumerate(sizes):
-        if len(value) * len(column) > 20 * _MOST_STATES:
+    steps: list[tuple[IntArray, IntArray]] = []
+    value, over, used = np.zeros(1), np.zeros(1), np.zeros((len(limits), 1))
+    for i in range(len(sizes)):
+        if len(value) * len(sizes[i]) > 20 * _MOST_STATES:
             return False, None
-        next_over = over[:, None] + excess[i]
-        next_value = value[:, None] + values[i]
-        keep = (next_over <= room) & (next_value + value_rest[i + 1] < best)
-        state, candidate = np.nonzero(keep)
-        next_used = used[state] + uses[i][candidate]
-        fits = np.all(next_used + rest[i + 1] <= limits + slack, axis=1)
-        state, candidate, used = state[fits], candidate[fits], next_used[fits]
-        if len(state) > _MOST_STATES:
+        state, candidate = _within(over, excess[i], room)
+        next_value = value[state] + values[i][candidate]
+        keep = next_value + value_rest[i + 1] < best
+        state, candidate, value = state[keep], candidate[keep], next_value[keep]
+        fits = np.ones(len(state), dtype=bool)
+        next_used = []
+        for j in range(len(limits)):
+            next_used.append(used[j][state] + uses[i][:, j][candidate])
+            fits &= next_used[-1] + rest[i + 1, j] <= limits[j] + slack[j]
+        left = np.flatnonzero(fits)
+        if len(left) > _MOST_STATES:
             return False, None
-        chosen = np.column_stack([chosen[state], column[candidate]])
-        value, over = next_value[state, candidate], next_over[state, candidate]
-    for i in np.argsort(value, kind="stable")[:_MOST_CHECKED].tolist():
-        if accept(chosen[i]):
-            return True, chosen[i]
+        left = left[np.lexsort((candidate[left], state[left]))]  # equal values: the earlier sizes win
+        state, candidate, value = state[left], candidate[left], value[left]
+        over = over[state] + excess[i][candidate]
+        used = np.array([each[left] for each in next_used])
+        steps.append((state, candidate))
+    for place in np.argsort(value, kind="stable")[:_MOST_CHECKED].tolist():
+        chosen = _chosen(sizes, steps, place)
+        if accept(chosen):
+            return True, chosen
     return len(value) <= _MOST_CHECKED, None
+
+
+def _within(over: FloatArray, excess: FloatArray, room: float) -> tuple[IntArray, IntArray]:
+    """Pair every part of an allocation with the candidates whose excess stays within the room."""
+    order = np.argsort(excess, kind="stable")
+    # a little too many, then those beyond the room are taken out: sums and differences are rounded differently
+    numbers = np.searchsorted(excess[order], room - over + 1e-9 * room, side="right")
+    state = np.repeat(np.arange(len(over)), numbers)
+    first = np.repeat(np.cumsum(numbers) - numbers, numbers)
+    candidate = order[np.arange(len(state)) - first]
+    inside = over[state] + excess[candidate] <= room
+    return state[inside], candidate[inside]
+
+
+def _chosen(sizes: Sequence[IntArray], steps: Sequence[tuple[IntArray, IntArray]], place: int) -> IntArray:
+    """Follow one combination back to its first stratum."""
+    found = np.empty(len(sizes), dtype=np.int64)
+    for i in reversed(range(len(sizes))):
+        state, candidate = steps[i]
+        found[i] = sizes[i][candidate[place]]
+        place = int(state[place])
+    return found
