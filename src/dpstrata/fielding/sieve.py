@@ -108,12 +108,20 @@ def numbers_of(ids: Any, key: bytes) -> tuple[npt.NDArray[np.uint64], npt.NDArra
         blocks[:, 0] = ids.fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64)
         digests = _encrypt(key, blocks.tobytes())
     else:
-        digests = b"".join(
-            hashlib.blake2b((text or "").encode(), digest_size=16, key=key).digest()
-            for text in ids.to_pylist()
-        )
+        digests = _hash(key, ids.to_pylist())
     numbers = np.frombuffer(digests, dtype=">u8").reshape(-1, 2)
     return numbers[:, 0].astype(np.uint64), numbers[:, 1].astype(np.uint64)
+
+
+def _hash(key: bytes, texts: list[str | None]) -> bytes:
+    """Hash texts to 16 bytes each by BLAKE2b under a key, which is taken in once for all of them."""
+    begun = hashlib.blake2b(digest_size=16, key=key)
+    digests = []
+    for text in texts:
+        own = begun.copy()
+        own.update((text or "").encode())
+        digests.append(own.digest())
+    return b"".join(digests)
 
 
 def is_whole(kind: Any) -> bool:

@@ -136,7 +136,7 @@ def best_combination(
 def _within(over: FloatArray, excess: FloatArray, room: float) -> tuple[IntArray, IntArray]:
     """Pair every part of an allocation with the candidates whose excess stays within the room."""
     order = np.argsort(excess, kind="stable")
-    # a little too many, then those beyond the room are taken out: sums and differences are rounded differently
+    # a few too many, then those beyond the room are taken out: sums and differences are rounded differently
     numbers = np.searchsorted(excess[order], room - over + 1e-9 * room, side="right")
     state = np.repeat(np.arange(len(over)), numbers)
     first = np.repeat(np.cumsum(numbers) - numbers, numbers)
