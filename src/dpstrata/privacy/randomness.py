@@ -50,13 +50,11 @@ def discrete_gaussian(scale: float, size: int) -> IntArray:
 def geometric(scale: float, size: int) -> IntArray:
     """Draw whole numbers j >= 0 with P(j) proportional to exp(-j / scale).
 
-    These are the discrete Laplace numbers that are not negative.
+    Those of discrete Laplace numbers that are not negative have this law, and so have -1 - j of the negative
+    ones, since each has exp(-1 / scale) of the probability of the one before.
     """
-    drawn = np.empty(0, dtype=np.int64)
-    while len(drawn) < size:
-        numbers = discrete_laplace(scale, 2 * (size - len(drawn)) + 16)
-        drawn = np.concatenate([drawn, numbers[numbers >= 0]])
-    return drawn[:size]
+    drawn = discrete_laplace(scale, size)
+    return np.where(drawn < 0, ~drawn, drawn)  # ~j is -1 - j
 
 
 class Chance:
