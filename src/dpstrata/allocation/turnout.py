@@ -25,6 +25,7 @@ from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, blocks
 
 # Below this expected number of answers the distribution is summed up; from it on a series is exact to 1e-5.
 _SUMMED = 64.0
+_FEW_STRATA = 100
 _HOPELESS = -60.0  # logarithm of a chance that is none
 _HUGE = 1e9  # people, among whom drawing with and without replacement is the same where anything can go wrong
 WHOLE = (1.0, 1.0, 1.0, 1.0)  # factors of the terms of the series where everyone invited is asked
@@ -277,19 +278,41 @@ def _summed(N: FloatArray, A: FloatArray, n: FloatArray) -> tuple[FloatArray, Fl
     """
     m = np.maximum(0.0, n - (N - A))  # the fewest answers there can be
     weight = np.ones_like(n)
-    some, inverse, squared = (np.zeros_like(n) for _ in range(3))
+    sums = np.zeros((3, len(n)))  # of the probabilities, of those over m, and of those over m²
+    add = _add_many if len(n) <= _FEW_STRATA else _add_one
     while True:
-        at = np.where(m > 0, weight, 0.0)
-        y = 1.0 / np.maximum(m, 1.0)
-        some += at
-        at *= y
-        inverse += at
-        at *= y
-        squared += at
-        weight *= np.maximum((A - m) * (n - m), 0.0) / ((m + 1.0) * (N - A - n + m + 1.0))
-        m += 1.0
+        m, weight = add(sums, N, A, n, m, weight)
+        some, inverse, squared = sums
         if not np.any(weight > 1e-18 * some):
             return inverse / some, squared / some
+
+
+def _add_one(sums: FloatArray, *of_strata: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Add the next term to each sum; return the m and the probability that come then."""
+    *_, m, weight = of_strata
+    at, y = np.where(m > 0, weight, 0.0), 1.0 / np.maximum(m, 1.0)
+    for each in sums:
+        each += at
+        at *= y
+    return m + 1.0, weight * _ratio(*of_strata[:-1])
+
+
+def _add_many(
+    sums: FloatArray, N: FloatArray, A: FloatArray, n: FloatArray, m: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Add the next 64 terms, the same digits sooner where strata are few."""
+    m = m + np.arange(64.0)[:, None]
+    weights = np.multiply.accumulate(np.vstack([weight, _ratio(N, A, n, m)]))
+    at, y = np.where(m > 0, weights[:-1], 0.0), 1.0 / np.maximum(m, 1.0)
+    for each in sums:
+        each[:] = np.add.accumulate(np.vstack([each, at]))[-1]  # one after another, as above
+        at *= y
+    return m[-1] + 1.0, weights[-1]
+
+
+def _ratio(N: FloatArray, A: FloatArray, n: FloatArray, m: FloatArray) -> FloatArray:
+    """P(m + 1) over P(m)."""
+    return np.maximum((A - m) * (n - m), 0.0) / ((m + 1.0) * (N - A - n + m + 1.0))
 
 
 def _series(N: FloatArray, A: FloatArray, n: FloatArray, *, squared: bool) -> FloatArray:
