@@ -209,7 +209,7 @@ def _modules(name: str) -> list[list[str]]:
     else:
         folder = SOURCE / name
         files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
-    return [[f"`{_shown(file)}`", _first_line(file)] for file in files if _first_line(file)]
+    return [[f"`{_shown(file)}`", line] for file in files if (line := _first_line(file))]
 
 
 def _shown(file: Path) -> str:
