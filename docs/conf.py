@@ -40,8 +40,8 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
-# Names that a page documents are in its contents, which Sphinx copies for the menu of every other page: a fifth
-# of the time, so `make test` leaves them out.
+# Names that a page documents are in its contents, which Sphinx copies for the menu of every other page: a
+# fifth of the time, so `make test` leaves them out.
 toc_object_entries = not os.environ.get("DPSTRATA_QUICK_SITE")
 napoleon_google_docstring = False
 napoleon_use_param = False  # "float, > 0" is prose, not the name of a class
