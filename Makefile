@@ -12,7 +12,7 @@ help: ## List the targets
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dpstrata needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv --without-pip $(VENV)
 
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing dpstrata and its tools into $(VENV) ..."
