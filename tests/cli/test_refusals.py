@@ -357,7 +357,10 @@ def test_a_release_that_needs_consent_says_how_to_give_it(folder, tmp_path):
 def _mentioned():
     """The first argument of every option(...), and of every InputError.must(...)."""
     for path in Path(dps.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        if not re.search(r"\b(option|must)\(", text):
+            continue
+        for node in ast.walk(ast.parse(text)):
             called = getattr(node, "func", None)
             if getattr(called, "id", getattr(called, "attr", "")) in ("option", "must") and node.args:
                 yield from [node.args[0].value] if isinstance(node.args[0], ast.Constant) else []
