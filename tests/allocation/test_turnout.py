@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
+from dpstrata.allocation import turnout
 from dpstrata.allocation.turnout import (
     chance_of_empty_stratum,
     chance_of_no_answer,
@@ -42,6 +43,19 @@ def test_expectations_equal_the_sums(seed):
     assert one(expected_inverse, N, A / N, n, squared=False) == pytest.approx(float(once), rel=accuracy)
     assert one(expected_inverse, N, A / N, n, squared=True) == pytest.approx(float(twice), rel=10 * accuracy)
     assert one(chance_of_no_answer, N, A / N, n) == pytest.approx(float(none), rel=1e-12, abs=1e-25)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_few_strata_have_the_same_digits_as_many(seed, monkeypatch):
+    """There terms are added up 64 at a time."""
+    rng = np.random.default_rng(seed)
+    sizes = (10 ** rng.uniform(0.2, 9, 50)).astype(np.int64)
+    rates = np.maximum(rng.random(50), 1 / sizes)
+    invited = np.clip(rng.uniform(0, 64, 50) / rates, 1, sizes)
+    few = [expected_inverse(sizes, rates, invited, squared=squared) for squared in (False, True)]
+    monkeypatch.setattr(turnout, "_FEW_STRATA", 0)
+    many = [expected_inverse(sizes, rates, invited, squared=squared) for squared in (False, True)]
+    assert np.array_equal(few, many)
 
 
 def test_a_share_that_is_not_whole_lies_between_its_neighbours():

@@ -122,6 +122,7 @@ def run_from_scratch(folder, commands):
 
 def run_here(folder, commands, capfd):
     """Run commands in this process, so that other tests use the Spark that the first one starts."""
+    assert session.cache_info().currsize == 0, "this test comes before others on Spark"
     done = []
     events()
     for words in commands:

@@ -25,7 +25,7 @@ from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, blocks
 
 # Below this expected number of answers the distribution is summed up; from it on a series is exact to 1e-5.
 _SUMMED = 64.0
-_FEW_STRATA = 100
+_FEW_STRATA = 100  # for which numpy takes longer to begin than to add
 _HOPELESS = -60.0  # logarithm of a chance that is none
 _HUGE = 1e9  # people, among whom drawing with and without replacement is the same where anything can go wrong
 WHOLE = (1.0, 1.0, 1.0, 1.0)  # factors of the terms of the series where everyone invited is asked
@@ -287,14 +287,19 @@ def _summed(N: FloatArray, A: FloatArray, n: FloatArray) -> tuple[FloatArray, Fl
             return inverse / some, squared / some
 
 
-def _add_one(sums: FloatArray, *of_strata: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _add_one(
+    sums: FloatArray, N: FloatArray, A: FloatArray, n: FloatArray, m: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Add the next term to each sum; return the m and the probability that come then."""
-    *_, m, weight = of_strata
     at, y = np.where(m > 0, weight, 0.0), 1.0 / np.maximum(m, 1.0)
-    for each in sums:
-        each += at
-        at *= y
-    return m + 1.0, weight * _ratio(*of_strata[:-1])
+    sums[0] += at
+    at *= y
+    sums[1] += at
+    at *= y
+    sums[2] += at
+    weight *= _ratio(N, A, n, m)
+    m += 1.0
+    return m, weight
 
 
 def _add_many(

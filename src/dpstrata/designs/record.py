@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpstrata.allocation.baselines import BASELINES
 from dpstrata.allocation.comparison import Comparison, compare_designs
 from dpstrata.allocation.domains import Domain, describe_domains, find_partitions
 from dpstrata.allocation.figures import Figure, figures_of
@@ -378,21 +377,14 @@ class Design:
         inputs = self.inputs
         return inputs.formulas > 1 and not inputs.goal.counts_people and self.strata.costs_differ
 
-    def compare(self, *, rivals: Sequence[str] = BASELINES) -> tuple[Comparison, ...]:
-        """Score this design and the classical ones, of as many people or (``compares_costs``) as costly.
-
-        Parameters
-        ----------
-        rivals : sequence of str
-            Which of ``neyman``, ``proportional`` and ``equal``.
-        """
+    def compare(self) -> tuple[Comparison, ...]:
+        """Score this design and the classical ones, of as many people or (``compares_costs``) as costly."""
         return compare_designs(
             self.problem,
             self.sample_sizes,
             finite_population=self.inputs.finite_population,
             costs=self.strata.costs,
             equal_cost=self.compares_costs,
-            rivals=rivals,
         )
 
     def better_mechanism(self) -> tuple[str, float] | None:

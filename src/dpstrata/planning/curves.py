@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstrata.allocation.comparison import compare_designs
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.planning.goal_search import design_for
@@ -16,7 +17,6 @@ from dpstrata.survey.goals import GOAL_OPTIONS
 from dpstrata.survey.inputs import Inputs
 from dpstrata.words.designs import TITLES
 
-RIVALS = ("neyman",)
 POINTS = 40
 _EPSILONS = (0.05, 10.0)
 _LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0
@@ -129,7 +129,12 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
                 "variance": row.variance,
                 "standard_error": row.standard_error,
             }
-            for row in found.compare(rivals=RIVALS)
+            for row in compare_designs(
+                found.problem,
+                found.sample_sizes,
+                finite_population=found.inputs.finite_population,
+                rivals=("neyman",),
+            )
         ]
     return rows
 
