@@ -1,11 +1,18 @@
-"""One real local Spark session for all tests, with an event log that the tests read."""
+"""One real local Spark session for all tests, with an event log that the tests read; and commands that start it."""
 
 import atexit
+import json
 import os
+import re
+import subprocess
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+from dpstrata.cli import main
 from dpstrata.fielding.frames import spark_session
 
 # A Java that lives for a minute spends more on optimising and verifying its code than that saves.
@@ -37,3 +44,56 @@ def session():
     spark = spark_session.spark_session()
     atexit.register(spark.stop)
     return spark
+
+
+ONE_AFTER_ANOTHER = """
+import json, sys
+from dpstrata.cli import main
+
+for words in json.load(sys.stdin):
+    sys.argv = ["dpstrata", *words]
+    try:
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        print(f"({code})", file=stream, flush=True)
+"""
+
+
+def run_from_scratch(folder, commands):
+    """Run commands in one new process, so that Spark starts once; return the code and the words of each."""
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_ANOTHER],
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    out, code, err, _ = (
+        re.split(r"^\((\d)\)\n", text, flags=re.MULTILINE)[start:-1:2]
+        for text in (done.stdout, done.stderr)
+        for start in (0, 1)
+    )
+    assert (done.stdout[-4:], done.stderr[-4:]) == (f"({code[-1]})\n",) * 2  # nothing is said at the end
+    return list(zip(map(int, code), out, err, strict=True))
+
+
+def run_here(folder, commands, capfd):
+    """Run commands in this process, so that other tests use the Spark that the first one starts."""
+    assert session.cache_info().currsize == 0, "this test comes before others on Spark"
+    done = []
+    events()
+    for words in commands:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            patch.setattr(sys, "argv", ["dpstrata", *words])
+            try:
+                code = main() or 0
+            except SystemExit as end:
+                code = end.code or 0
+        done.append((code, *capfd.readouterr()))
+    return done

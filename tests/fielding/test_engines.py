@@ -3,9 +3,7 @@
 import json
 import logging
 import os
-import re
 import subprocess
-import sys
 from datetime import date
 from itertools import cycle, product
 
@@ -15,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
-from dpstrata.cli import main
 from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.frames import frame_strata, open_frame
@@ -24,7 +21,7 @@ from dpstrata.fielding.sample import draw_sample
 from engines import ENGINES, opened
 from extent import FULL
 from postgresql import server
-from sparked import events, session
+from sparked import events, run_from_scratch, run_here, session
 
 IDS = ["whole", "text", "decimal", "unsigned", "short"]
 STRATA = ["region", ["band", "old"], "spaced", 'odd `name` "of" column']
@@ -82,59 +79,6 @@ def people(tmp_path_factory):
     path = tmp_path_factory.mktemp("frames") / "people.parquet"
     pq.write_table(kinds_of_people(), path)
     return path
-
-
-ONE_AFTER_ANOTHER = """
-import json, sys
-from dpstrata.cli import main
-
-for words in json.load(sys.stdin):
-    sys.argv = ["dpstrata", *words]
-    try:
-        main()
-        code = 0
-    except SystemExit as end:
-        code = end.code or 0
-    for stream in (sys.stdout, sys.stderr):
-        print(f"({code})", file=stream, flush=True)
-"""
-
-
-def run_from_scratch(folder, commands):
-    """Run commands in one new process, so that Spark starts once; return the code and the words of each."""
-    done = subprocess.run(
-        [sys.executable, "-c", ONE_AFTER_ANOTHER],
-        input=json.dumps(commands),
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    out, code, err, _ = (
-        re.split(r"^\((\d)\)\n", text, flags=re.MULTILINE)[start:-1:2]
-        for text in (done.stdout, done.stderr)
-        for start in (0, 1)
-    )
-    assert (done.stdout[-4:], done.stderr[-4:]) == (f"({code[-1]})\n",) * 2  # nothing is said at the end
-    return list(zip(map(int, code), out, err, strict=True))
-
-
-def run_here(folder, commands, capfd):
-    """Run commands in this process, so that other tests use the Spark that the first one starts."""
-    assert session.cache_info().currsize == 0, "this test comes before others on Spark"
-    done = []
-    events()
-    for words in commands:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(folder)
-            patch.setattr(sys, "argv", ["dpstrata", *words])
-            try:
-                code = main() or 0
-            except SystemExit as end:
-                code = end.code or 0
-        done.append((code, *capfd.readouterr()))
-    return done
 
 
 def test_the_commands_on_spark(people, tmp_path, capfd):
