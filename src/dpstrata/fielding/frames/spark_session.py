@@ -43,14 +43,8 @@ _LOCAL = {
 }
 
 
-def spark_session(options: dict[str, str] | None = None) -> SparkSession:
-    """Return the active session, or start one: on this machine, unless the environment names another.
-
-    Parameters
-    ----------
-    options : dict, optional
-        More settings for a session that is started here.
-    """
+def spark_session() -> SparkSession:
+    """Return the active session, or start one: on this machine, unless the environment names another."""
     require_spark()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark warns of newer versions of pandas, which is not used
@@ -64,7 +58,7 @@ def spark_session(options: dict[str, str] | None = None) -> SparkSession:
             _find_java()
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            for name, value in (_LOCAL | (options or {})).items():
+            for name, value in _LOCAL.items():
                 builder = builder.config(name, value)
         try:
             return builder.getOrCreate()
