@@ -14,10 +14,9 @@ import sys
 import traceback
 from importlib import import_module
 
-import undrawn
 from dpstrata import cli
-from dpstrata.present.charts.chart import Chart
 from forking import prepare
+from undrawn import draw
 
 SURVEY = {"frame", "draw", "privatize", "publish", "estimate", "main-design"}
 
@@ -40,8 +39,7 @@ def carry_out(request):
         os.chdir(request["folder"])
         os.environ.clear()
         os.environ.update(request["environment"])
-        if not request["drawn"]:
-            Chart.svg = undrawn.svg
+        draw(request["drawn"])
         import_module(request["script"]).main() if request["script"] else cli.main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)

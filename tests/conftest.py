@@ -13,6 +13,7 @@ from hypothesis import settings
 
 import databases
 from extent import FULL
+from undrawn import draw
 from workers import run_tests
 
 WORKERS = int(os.environ.get("DPSTRATA_WORKERS", "1"))
@@ -36,6 +37,13 @@ def tmp_path(tmp_path):
     folder = tmp_path / "own"
     folder.mkdir()
     return folder
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Draw charts where a test is marked so."""
+    draw(item.get_closest_marker("drawn") is not None)
+    return (yield)
 
 
 def pytest_runtestloop(session):

@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 import pytest
 
 import dpstrata as dps
-import undrawn
 from dpstrata.present.charts.chart import Chart
 from dpstrata.present.report import report
 from extent import FULL
+from undrawn import draw
 
 VOID = {"meta", "br", "img", "hr", "input", "link"}
 
@@ -17,8 +17,9 @@ VOID = {"meta", "br", "img", "hr", "input", "link"}
 def report_of(plan, *, drawn, **options):
     """Write a report; its curves and charts take most of the time, so `make test` has all of them in some."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Chart, "svg", Chart.svg)  # and put it back
+        draw(drawn)
         if not (drawn or FULL):
-            patch.setattr(Chart, "svg", undrawn.svg)
             patch.setattr(report, "_STRATA_TIMES_POINTS", 0)  # as for very many strata
         return dps.report_html(plan, **options)
 

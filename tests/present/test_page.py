@@ -163,7 +163,7 @@ def test_proof_promise_and_digest_are_those_of_the_design(made):
 
 
 def test_sources_are_counted():
-    reader = Reader(dps.report_html(quiet(RICH, {"epsilon": 1, "total": 200})))
+    reader = Reader(report_of(quiet(RICH, {"epsilon": 1, "total": 200}), drawn=False))
     rows = reader.table("Standard deviations by their source")
     assert {row["source"]: (row["strata"], row["epsilon spent"]) for row in rows} == {
         "public": ("1", "none"),
@@ -174,6 +174,7 @@ def test_sources_are_counted():
     assert "They have cost epsilon = 0.125 in addition" in reader.text
 
 
+@pytest.mark.drawn
 def test_names_stay_names():
     names = [
         "<script>alert(1)</script>",
@@ -202,6 +203,7 @@ def test_names_stay_names():
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f]", page)
 
 
+@pytest.mark.drawn
 def test_many_strata_stay_readable():
     draw = np.random.default_rng(1)
     k = 3000
@@ -225,6 +227,7 @@ def test_a_report_is_a_file_or_a_clear_sentence(tmp_path):
         dps.write_report(plan, tmp_path / "nowhere" / "r.html")
 
 
+@pytest.mark.drawn
 def test_the_report_as_pdf(tmp_path):
     dps.write_report(dps.design(FOUR, epsilon=1, total=200), tmp_path / "r.pdf")
     content = (tmp_path / "r.pdf").read_bytes()
@@ -256,6 +259,7 @@ def test_what_pdf_lacks_is_said_in_one_sentence(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.drawn
 def test_on_the_command_line(tmp_path):
     plan = dps.design(FOUR, epsilon=1, total=200, mechanism="laplace")
     plan.save(tmp_path / "design.json")
@@ -278,7 +282,7 @@ def test_where_everyone_is_asked_nothing_is_compared():
     everyone, some = (dps.design(strata, total=total, **options) for total in (100, 99))
     sentence = "Everyone is asked, so every other allocation is the same as this one."
     for plan, alone in ((everyone, True), (some, False)):
-        page = dps.report_html(plan)
+        page = report_of(plan, drawn=False)
         assert (sentence in page) == (sentence in repr(plan)) == alone
         assert ("Other allocations" not in page) == ("Other allocations" not in repr(plan)) == alone
         assert ("beside Neyman" not in page) == alone

@@ -138,6 +138,7 @@ def test_two_plans_are_compared(visit, strata):
 # --- taking away ------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn
 def test_every_file_is_what_the_library_writes(visit, strata, tmp_path, monkeypatch):
     visit.control("mechanism").select_option("best")
     visit.control("total").fill("250")
