@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
@@ -14,6 +15,10 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from dpstrata.version import __version__
+
+# `make test` leaves to `make docs` what takes a third of the time: slow cells, the index for searching, the
+# menu but on pages called index, and in it the names that pages document.
+QUICK = bool(os.environ.get("DPSTRATA_QUICK_SITE"))
 
 project = "dpstrata"
 author = copyright = "The dpstrata developers"
@@ -40,9 +45,7 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
-# Names that a page documents are in its contents, which Sphinx copies for the menu of every other page: a
-# fifth of the time, so `make test` leaves them out.
-toc_object_entries = not os.environ.get("DPSTRATA_QUICK_SITE")
+toc_object_entries = not QUICK
 napoleon_google_docstring = False
 napoleon_use_param = False  # "float, > 0" is prose, not the name of a class
 napoleon_use_rtype = False
@@ -95,6 +98,18 @@ def _trim(app: object, tree: nodes.document) -> None:
         block.children = [nodes.Text(text)]
 
 
+def _leave_out_search(app: Sphinx) -> None:
+    app.builder.search = False  # type: ignore[attr-defined]
+
+
+def _leave_out_menu(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    if page.rpartition("/")[2] != "index":
+        context["toctree"] = lambda **_: ""
+
+
 def setup(app: Sphinx) -> None:
     """Connect what is too small for an extension."""
     app.connect("doctree-read", _trim)
+    if QUICK:
+        app.connect("builder-inited", _leave_out_search)
+        app.connect("html-page-context", _leave_out_menu, priority=100)  # before the theme reads it
