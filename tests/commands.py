@@ -10,30 +10,25 @@ import time
 from functools import cache
 from pathlib import Path
 
-from extent import FULL
-
 _SECONDS = 120
 
 
-def run(folder, *arguments, input=None, environment=None, drawn=None, **more):
+def run(folder, *arguments, input=None, environment=None, drawn=False, **more):
     """Run a command of dpstrata in a folder; with ``env`` or limits of its own, from scratch.
 
-    Charts are drawn, but for those in reports: a process takes half a second to draw its first. `make slow` draws
-    these too, and so do commands from scratch.
+    Charts are empty and nothing is printed unless `drawn` (see ``undrawn``) or from scratch.
     """
     words = list(map(str, arguments))
     if any(value is not None for value in more.values()):
         command = [sys.executable, "-m", "dpstrata", *words]
         options = {"capture_output": True, "text": True, "timeout": _SECONDS, **more}
         return subprocess.run(command, cwd=folder, input=input, **options)
-    if drawn is None:
-        drawn = not {"report", "--report"} & set(words)
     return _done(_request(folder, words, environment, drawn=drawn), input)
 
 
-def run_script(name, *arguments, folder=None, environment=None, seconds=_SECONDS, drawn=True):
+def run_script(name, *arguments, folder=None, environment=None, seconds=_SECONDS):
     """Run a script of the tests: the module's ``main``, in a process of its own."""
-    request = _request(folder, list(map(str, arguments)), environment, drawn=drawn)
+    request = _request(folder, list(map(str, arguments)), environment)
     return _done(request | {"script": name, "timeout": seconds})
 
 
@@ -85,12 +80,12 @@ def run_line(folder, line):
     return run(folder, *found.removesuffix("\0").split("\0"))
 
 
-def _request(folder, words, environment, *, drawn=True):
+def _request(folder, words, environment, *, drawn=False):
     return {
         "arguments": words,
         "folder": str(folder or Path.cwd()),
         "environment": dict(os.environ if environment is None else environment),
-        "drawn": drawn or FULL,
+        "drawn": drawn,
         "timeout": _SECONDS,
         "only_start": False,
         "script": None,

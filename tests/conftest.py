@@ -41,7 +41,7 @@ def tmp_path(tmp_path):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Draw charts where a test is marked so."""
+    """Draw charts and print pages where a test is marked so."""
     draw(item.get_closest_marker("drawn") is not None)
     return (yield)
 

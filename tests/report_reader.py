@@ -6,22 +6,25 @@ from html.parser import HTMLParser
 import pytest
 
 import dpstrata as dps
-from dpstrata.present.charts.chart import Chart
 from dpstrata.present.report import report
 from extent import FULL
-from undrawn import draw
+from undrawn import drawing
 
 VOID = {"meta", "br", "img", "hr", "input", "link"}
 
 
 def report_of(plan, *, drawn, **options):
     """Write a report; its curves and charts take most of the time, so `make test` has all of them in some."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Chart, "svg", Chart.svg)  # and put it back
-        draw(drawn)
+    with pytest.MonkeyPatch.context() as patch, drawing(drawn):
         if not (drawn or FULL):
             patch.setattr(report, "_STRATA_TIMES_POINTS", 0)  # as for very many strata
         return dps.report_html(plan, **options)
+
+
+def document(plan, folder):
+    """Return what a design is saved as: an equal file need not be loaded, which works the design out again."""
+    plan.save(folder / "own.json")
+    return (folder / "own.json").read_bytes()
 
 
 class Reader(HTMLParser):

@@ -57,9 +57,9 @@ def carried_out(command, folder, environment):
     program, *words = shlex.split(command)
     plain = not set(command) & set("|<>&;$`*?~")
     if program == "dpstrata" and plain and words[:1] != ["serve"]:
-        return run(folder, *words, environment=environment, drawn=False)
+        return run(folder, *words, environment=environment)
     if program == "python" and plain and not FULL:
-        return run_script("running_file", *words, folder=folder, environment=environment, drawn=False)
+        return run_script("running_file", *words, folder=folder, environment=environment)
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", command],
         capture_output=True,

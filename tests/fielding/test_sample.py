@@ -23,7 +23,7 @@ from dpstrata.fielding.sample import draw_sample
 from listed import Listed
 
 FALSE_ALARM = 1e-8
-KEYS = int(os.environ.get("DPSTRATA_KEYS", "1500"))  # 20,000 in `make slow`
+KEYS = int(os.environ.get("DPSTRATA_KEYS", "1000"))  # 20,000 in `make slow`
 PEOPLE = {"north": 400, "south": 900, "west": 37}
 
 

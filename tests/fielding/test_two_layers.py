@@ -17,7 +17,7 @@ from dpstrata.fielding.grid_noise import noise_at, office_noise_at, on_grid
 from dpstrata.fielding.releases.sums import estimate_from_means
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
-REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "250"))  # ten thousand in `make slow`
+REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "120"))  # ten thousand in `make slow`
 
 
 def population(file, stratum, answer):
@@ -85,7 +85,7 @@ def test_estimates_are_unbiased_and_intervals_cover(case):
     make, options = CASES[case]
     answers, plan = make(**options)
     truth = float(np.mean(np.concatenate(list(answers.values()))))
-    repeats = REPEATS if plan.total < 3000 else max(REPEATS // 4, 250)
+    repeats = REPEATS if plan.total < 3000 else max(REPEATS // 4, 120)
     rng = np.random.default_rng()
     columns = [means(plan, name, answers[name], repeats, rng) for name in plan.strata.names]
     counts = plan.sample_sizes
