@@ -24,7 +24,12 @@ def test_what_takes_long_begins_first_and_stays_together():
 
 
 def test_what_takes_long_is_there():
-    assert [name for name in SECONDS if not (ROOT / name).exists()] == []
+    assert [name for names in SECONDS for name in names.split() if not (ROOT / name).exists()] == []
+
+
+def test_several_modules_are_one_group(monkeypatch):
+    monkeypatch.setitem(SECONDS, "tests/a/ tests/b/test_c.py", 40)
+    assert grouped(["tests/b/test_c.py::x", "tests/b/test_d.py::y", "tests/a/test_e.py::z"]) == [[0, 2], [1]]
 
 
 def test_a_module_that_is_named_is_not_taken_for_its_folder(monkeypatch):
