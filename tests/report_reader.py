@@ -21,10 +21,12 @@ def report_of(plan, *, drawn, **options):
         return dps.report_html(plan, **options)
 
 
-def document(plan, folder):
-    """Return what a design is saved as: an equal file need not be loaded, which works the design out again."""
-    plan.save(folder / "own.json")
-    return (folder / "own.json").read_bytes()
+def require_document(path, plan):
+    """Require that a file is what a design is saved as; only `make slow` loads it, which works the design out again."""
+    plan.save(path.with_name("own.json"))
+    assert path.read_bytes() == path.with_name("own.json").read_bytes()
+    if FULL:
+        assert dps.load_design(path) == plan
 
 
 class Reader(HTMLParser):

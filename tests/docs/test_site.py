@@ -25,7 +25,7 @@ def check(site):
 
 def build(source, out):
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-b", "html", source, out]
-    quick = {**os.environ, "DPSTRATA_QUICK_SITE": "yes"}  # `make docs` and `make slow` run Spark in it too
+    quick = {**os.environ, "DPSTRATA_QUICK_SITE": "yes"}  # what `make docs` has in addition: see conf.py
     return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=out.parent, env=quick)
 
 

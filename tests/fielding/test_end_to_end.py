@@ -20,7 +20,7 @@ from dpstrata.privacy.mechanisms.registry import MECHANISMS, mechanism_class
 from listed import Listed
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
-REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "30"))  # ten thousand in `make slow`
+REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "40"))  # ten thousand in `make slow`
 
 
 def people(file, person, stratum, answer, number):

@@ -18,7 +18,7 @@ from dpstrata.fielding.releases.mean import MeanFielding
 from extent import crossed
 from fielding import field_reports, read_rows, release, write_reports
 
-SURVEYS = int(os.environ.get("DPSTRATA_REPEATS", "150"))  # ten thousand in `make slow`
+SURVEYS = int(os.environ.get("DPSTRATA_REPEATS", "300"))  # ten thousand in `make slow`
 REGIONS = ("north", "south", "east")
 LAYERS = {
     "raw": {"answers": (0, 100_000)},

@@ -100,7 +100,7 @@ def test_the_commands_from_answers_to_estimates(fielded):
     assert noised.returncode == 0, noised.stderr
     assert "only the central promise holds" in noised.stdout
     files = ["--out", "estimates.csv", "--plot", "estimates.svg"]
-    shown = run(folder, "estimate", "design.json", "noised.csv", *files)
+    shown = run(folder, "estimate", "design.json", "noised.csv", *files, drawn=True)
     assert shown.returncode == 0, shown.stderr
     assert (folder / "estimates.svg").read_text().startswith("<svg")
     assert "The population total is" in shown.stdout

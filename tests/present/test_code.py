@@ -15,7 +15,7 @@ from dpstrata.present.report.code import (
     python_code_with_strata,
     strata_columns,
 )
-from report_reader import document
+from report_reader import require_document
 
 NAMES = ["north", 'O\'Brien "x"', "007", "Süd 🙂"]
 STRATA = dps.Strata(
@@ -75,7 +75,7 @@ def run_python(code):
 def test_python_with_the_strata_in_it_gives_the_same_design(plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run_python(python_code_with_strata(plan)) == plan
-    assert (tmp_path / "design.json").read_bytes() == document(plan, tmp_path)
+    require_document(tmp_path / "design.json", plan)
 
 
 def test_python_with_a_strata_file_gives_the_same_design(plan, tmp_path, monkeypatch):
@@ -91,7 +91,7 @@ def test_the_command_line_gives_the_same_design(plan, tmp_path):
     assert command.startswith("dpstrata design ")
     done = run_line(tmp_path, command)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "design.json").read_bytes() == document(plan, tmp_path)
+    require_document(tmp_path / "design.json", plan)
 
 
 def test_nothing_that_is_a_default_is_written():
