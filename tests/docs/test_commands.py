@@ -31,6 +31,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 CAPTION = re.compile(r":caption: (\S+)\n")
+QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")  # in which a shell changes nothing
 
 
 def blocks(page):
@@ -55,10 +56,10 @@ def as_expected(expected, got):
 def carried_out(command, folder, environment):
     """Run a line: dpstrata and Python at once, in a process that has dpstrata imported, any other in a shell."""
     program, *words = shlex.split(command)
-    plain = not set(command) & set("|<>&;$`*?~")
+    plain = not set(QUOTED.sub("", command)) & set("|<>&;$`*?~")
     if program == "dpstrata" and plain and words[:1] != ["serve"]:
         return run(folder, *words, environment=environment)
-    if program == "python" and plain and not FULL:
+    if program == "python" and plain and words[0] != "-c" and not FULL:
         return run_script("running_file", *words, folder=folder, environment=environment)
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", command],
