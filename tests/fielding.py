@@ -2,6 +2,8 @@
 
 import csv
 
+import numpy as np
+
 import dpstrata as dps
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.privatize import privatize
@@ -45,6 +47,13 @@ def field_reports(folder, frame, plan):
     if plan.inputs.device_epsilon is not None:
         given = [dps.noise_answer(plan, region, a) for (_, region), a in zip(rows, given, strict=True)]
     write_reports(folder, [[*row, repr(a)] for row, a in zip(rows, given, strict=True)])
+
+
+def loss_inside(plan, times=1, *, e=None, shares=None):
+    """What releases lose where devices add noise: the office's noise adds up, and reports lose at most E."""
+    e = times * (plan.local_epsilons if e is None else e)
+    shares = plan.sample_sizes / plan.strata.sizes if shares is None else shares
+    return np.log1p(shares * np.expm1(np.minimum(e, plan.inputs.device_epsilon or np.inf))).max()
 
 
 def write_reports(folder, rows):

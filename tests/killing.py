@@ -67,9 +67,10 @@ def whole(path):
 
 def is_spent(ledger):
     """Whether a rerun must refuse to spend again: all was done, or noise was drawn and its file is lost."""
-    if not ledger.exists():
+    entries = json.loads(ledger.read_text())["entries"] if ledger.exists() else []
+    if not entries:
         return False
-    entry = json.loads(ledger.read_text())["entries"][0]
+    (entry,) = entries
     digest, out = entry["output_digest"], Path(entry["output"])
     finished = [
         hashlib.sha256(part.read_bytes()).hexdigest() for part in out.parent.glob(f".{out.name}.*.part")

@@ -46,13 +46,15 @@ def kept(folder):
 def is_done(folder):
     """Whether everything was done, so that a rerun must refuse."""
     ledger = folder / "ledger.json"
-    return ledger.exists() and json.loads(ledger.read_text())["entries"][0]["status"] == "released"
+    entries = json.loads(ledger.read_text())["entries"] if ledger.exists() else []
+    return [entry["status"] for entry in entries] == ["released"]
 
 
 def check(folder, reports, noise, table, place):
     """Require one release on the ledger, with the noise and the table that were kept, and nothing else left."""
     (entry,) = json.loads((folder / "ledger.json").read_text())["entries"]
-    assert (entry["status"], entry["epsilon"]) == ("released", 1.0), place
+    assert entry["status"] == "released", place
+    assert 0.5 < entry["epsilon"] <= 1.0, place  # less than promised where devices lose less
     assert not (folder / NOISE).exists(), f"the noise is still there, killed at {place}"
     left = [path.name for path in folder.iterdir() if path.name.endswith(".part")]
     assert not left, (left, place)

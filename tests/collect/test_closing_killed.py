@@ -22,7 +22,7 @@ def test_closing_killed_at_any_moment(tmp_path):
     for stratum, form, cell in sent(made, cells).elements():
         reports[names[stratum]].append((form + 1, cell))
     (tmp_path / "reports.json").write_text(json.dumps(reports))
-    given = (start, "7" if STRIDE else "397", tmp_path / "reports.json", *CLOSE)
+    given = (start, "7" if STRIDE else "293", tmp_path / "reports.json", *CLOSE)
     done = run_script("killing_publish", *given, seconds=3000)
     assert done.returncode == 0, done.stderr
     kills, with_noise = (int(number) for number in done.stdout.split())

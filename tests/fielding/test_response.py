@@ -176,3 +176,38 @@ def test_small_strata_contradict_together():
     answers = np.maximum(rng.hypergeometric(36, 24, 10, (2000, 12)), 1)
     alarms = sum(check_response(plan, row).fewer > 0 for row in answers)
     assert alarms <= 45  # 12 departments and all together, once in a thousand each: 26 expected
+
+
+@pytest.mark.parametrize("release", ["sums", "mean"])
+def test_what_devices_lose_bounds_the_loss_however_few_answer(release):
+    """20 of 100 answers at E = 1: some 1.5 used to count, where devices alone lose at most 0.3."""
+    plan = dps.design(
+        dps.Strata([1000], [0.4]),
+        answers="binary",
+        mechanism="randomized_response",
+        epsilon=0.5,
+        device_epsilon=1,
+        release=release,
+        total=100,
+    )
+    found = check_response(plan, np.array([20]))
+    assert (found.fewer, found.over, found.epsilon) == (1, 0, 0.5)
+    found.require_promise()
+    assert math.log1p(found.shares[0] * math.expm1(1)) < 0.3
+    assert math.log1p(found.shares[0] * math.expm1(plan.local_epsilons[0])) > 0.5
+
+
+def test_few_answers_count_with_what_devices_lose():
+    """Where even that is more than was promised."""
+    plan = dps.design(
+        dps.Strata([1000], [0.4]),
+        answers="binary",
+        mechanism="randomized_response",
+        epsilon=0.2,
+        device_epsilon=1,
+        release="sums",
+        total=100,
+    )
+    found = check_response(plan, np.array([20]))
+    assert (found.fewer, found.over) == (1, 1)
+    assert found.epsilon == pytest.approx(math.log1p(found.shares[0] * math.expm1(1)), rel=1e-12)

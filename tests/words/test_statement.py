@@ -55,6 +55,7 @@ def test_one_person_fewer_and_everything_does(case):
     plan = PLANS[case](False)
     assert plan.privacy["assumptions"][0].startswith("within each stratum, a simple random sample")
     assert plan.privacy["assumptions"][1].startswith("everyone invited answers, or whether")
+    assert plan.privacy["assumptions"][2].startswith("whether someone answers does not depend on what")
     assert plan.privacy["secret"][0] == "who was invited and who answered"
     assert any(line.endswith("or who tells others that they were invited") for line in listed(plan))
     assert ("who got which form" in listed(plan)) is (case in ("tables", "rows"))
@@ -77,4 +78,6 @@ def test_the_noise_of_a_mean_counts_on_everyone():
 def test_promises_that_no_sample_strengthens(promise):
     plan = dps.design(PEOPLE, **promise, total=300)
     assert "whether or not they know who was invited" in plan.privacy["in_words"]
-    assert plan.privacy["assumptions"][0] == "nobody is listed twice in the frame"
+    answering, listed_once, *_ = plan.privacy["assumptions"]
+    assert answering.startswith("whether someone answers does not depend on what they would answer")
+    assert listed_once == "nobody is listed twice in the frame"

@@ -17,6 +17,7 @@ Published rows have no office, and r grows with n: then the noise is that of
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.privacy.mechanisms.tables import RowNoise, TableNoise
+from dpstrata.privacy.two_layers import joint_losses, office_budgets
 
 
 class QuestionParts(NamedTuple):
@@ -75,8 +77,8 @@ class FormTerms:
         g and q of each entry; empty where rows are published.
     fewest : array of int
         Fewest people of a form, by stratum.
-    odds : float or None
-        y = expm1(E) of the devices; ``None`` where rows are published, at the budget that n allows.
+    device_epsilon : float or None
+        E of the devices; ``None`` where rows are published, at the budget that n allows.
     dealt_by_shares : bool
         Whether people are dealt to forms by these shares, which targets need, and not for the least variance.
     """
@@ -95,13 +97,18 @@ class FormTerms:
     factors: FloatArray
     sensitivities: FloatArray
     fewest: IntArray
-    odds: float | None
+    device_epsilon: float | None
     dealt_by_shares: bool = False
 
     @property
     def publishes_rows(self) -> bool:
         """Whether rows are published, and not tables."""
-        return self.odds is None
+        return self.device_epsilon is None
+
+    @property
+    def odds(self) -> float | None:
+        """exp(E) − 1 of the devices, y in the formulas."""
+        return None if self.device_epsilon is None else math.expm1(self.device_epsilon)
 
     @property
     def sampled(self) -> FloatArray:
@@ -203,18 +210,29 @@ class FormTerms:
         return np.where(np.isinf(e), 0.0, self.factors * s(point(finite / self.sensitivities)))
 
     def office_budgets(self, budgets: FloatArray) -> FloatArray:
-        r"""Raise the office's budgets by what replaced rows give already, for each stratum and form.
+        """Raise the office's budgets by what replaced rows give already, for each stratum and form.
 
-        Notes
-        -----
-        With u = expm1(e), y = expm1(E) and r = K/y:
-        :math:`\mathrm{expm1}(e_c) = u (1 + r)/(1 - u/y)`. No noise is needed where e ≥ E.
+        No noise is needed where they are infinite.
         """
+        assert self.device_epsilon is not None
+        return office_budgets(budgets[:, None], self.device_epsilon, self._informative)
+
+    def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
+        """Return what those in the sample lose if the same rows are released several times, by stratum.
+
+        Published rows are the same each time. Of tables only the office's noise is new; the form that loses
+        most counts.
+        """
+        if self.device_epsilon is None or times == 0:
+            return budgets * min(times, 1)
+        offices = times * self.office_budgets(budgets)
+        return np.asarray(joint_losses(offices, self.device_epsilon, self._informative).max(axis=1))
+
+    @property
+    def _informative(self) -> FloatArray:
+        """1 − ρ of each form: rows are replaced with probability ρ = K/(y + K)."""
         assert self.odds is not None
-        u, y = np.expm1(budgets)[:, None], self.odds
-        with np.errstate(divide="ignore", invalid="ignore"):
-            raised = np.log1p(u * (1.0 + self.cells / y) / (1.0 - u / y))
-        return np.where(u >= y, np.inf, raised)
+        return np.asarray(self.odds / (self.odds + self.cells))
 
     def office_adds_noise(self, budgets: FloatArray) -> bool:
         """Whether the office noises a table of any stratum and form; at no finite budget there is none."""

@@ -110,7 +110,7 @@ def _to_ask_everyone(inputs: Inputs, strata: Strata, total: int) -> str:
     if total != strata.population:
         return ""
     sums = f" and publish sums ({option('release', 'sums')})" if inputs.release_form.noised_once else ""
-    return f" To ask everyone, leave the response rate out{sums}: the promise then holds whoever answers."
+    return f" To ask everyone, leave the response rate out{sums}: the promise then holds however many answer."
 
 
 def figures_in(inputs: Inputs, strata: Strata, terms: Terms) -> tuple[Family, ...]:

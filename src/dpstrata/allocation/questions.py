@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -55,7 +54,7 @@ def form_terms_of(inputs: Inputs, strata: Strata, spreads: Spreads | None = None
         sensitivities=np.array([sensitivity for _, sensitivity in tables]),
         fewest=fewest_per_form(strata, len(forms)),
         dealt_by_shares=inputs.asks_by_question,
-        odds=None if inputs.device_epsilon is None else math.expm1(inputs.device_epsilon),
+        device_epsilon=inputs.device_epsilon,
     )
 
 

@@ -172,6 +172,23 @@ class Design:
             return self.local_epsilons
         return read_only(NoisedOnce.of(self.problem).budgets_given(answers))
 
+    def losses_inside(self, times: int = 1, *, budgets: FloatArray | None = None) -> FloatArray:
+        """Return what those in the sample lose if the same reports are released several times, by stratum.
+
+        Never more than the device budget, where there is one: whatever is made of them, reports lose no more.
+
+        Parameters
+        ----------
+        times : int
+            How often, >= 0.
+        budgets : array, optional
+            What one release may lose, by default :attr:`local_epsilons`.
+        """
+        budgets = self.local_epsilons if budgets is None else budgets
+        if self.problem.forms is not None:
+            return self.problem.forms.losses_inside(budgets, times)
+        return self.inputs.release_form.losses_inside(budgets, times)
+
     def _budgets(self, rows: Rows) -> FloatArray:
         if self.problem.families:
             return NoisedOnce.of(self.problem).budgets_at(self.sample_sizes)[rows]

@@ -1,9 +1,10 @@
 r"""What several releases of one sample lose together: rounds, and questions of one design.
 
-The budgets of one person's answers add up before the secret sample hides anyone. And it hides them only as
-far as nobody can tell who answered: if someone answers one question and not another, the numbers of answers
-differ by one, which shows that they were drawn. In a stratum where not the same people answered every time,
-nothing is left of the sample's protection, and everyone there loses the whole of their local budgets.
+What releases lose inside the sample adds up before the secret sample hides anyone; of reports that devices
+randomised once, only the office's noise is new each time (:mod:`dpstrata.privacy.two_layers`). The sample
+hides people only as far as nobody can tell who answered: if someone answers one question and not another,
+the numbers of answers differ by one, which shows that they were drawn. In a stratum where not the same people
+answered every time, nothing is left of the sample's protection, and everyone there loses what is lost inside.
 """
 
 from __future__ import annotations
@@ -69,15 +70,22 @@ def joint_shares(
 
 
 def loss_of_repeats(
-    plan: Design, times: int, shares: FloatArray | None = None, budgets: FloatArray | None = None
+    plan: Design,
+    times: int,
+    shares: FloatArray | None = None,
+    *,
+    budgets: Sequence[FloatArray] = (),
+    same_reports: bool = True,
 ) -> float:
     r"""Central loss of releasing one and the same sample several times.
 
-    The budgets of one answer add up before the secret sample hides anyone, so this grows faster than times ε:
+    What is lost inside the sample, :math:`L_i(k)`, adds up before the sample hides anyone, so this grows
+    faster than times ε:
 
-    .. math:: \max_i \ln\bigl(1 + q_i (e^{k e_i} - 1)\bigr)
+    .. math:: \max_i \ln\bigl(1 + q_i (e^{L_i(k)} - 1)\bigr)
 
-    and at least ε, which the first release is counted with.
+    Where every release draws all its noise anew, L(k) = k·e. Reports that devices randomised lose at most E,
+    however often they are published.
 
     Parameters
     ----------
@@ -88,8 +96,10 @@ def loss_of_repeats(
     shares : array, optional
         q, the largest credible share of the willing people of each stratum who answered; by default what the
         design counts on.
-    budgets : array, optional
-        What all of them spend of a person in each stratum together, k·e by default.
+    budgets : sequence of array
+        What the office's noise loses in each of them, by stratum, where it was set after the field.
+    same_reports : bool
+        Whether all of them are made of the same reports, so that devices' randomness is the same each time.
 
     Examples
     --------
@@ -99,13 +109,33 @@ def loss_of_repeats(
     (1.0, 5.7)
     """
     promised = plan.inputs.promise.central_epsilon
-    if times == 0 or (times == 1 and shares is None):
-        return times * promised
-    spent = times * plan.local_epsilons if budgets is None else budgets
-    losses = central_losses(planned_shares(plan) if shares is None else shares, spent)
-    # Where a cap binds, less is spent than was promised; what was counted at first stays counted.
-    loss = max(float(losses.max()), promised)
-    return promised if loss <= promised * (1 + ROUNDING) else loss
+    if times == 0:
+        return 0.0
+    inside = _losses_inside(plan, times, budgets, same_reports=same_reports)
+    losses = central_losses(planned_shares(plan) if shares is None else shares, inside)
+    loss = float(losses.max())
+    return promised if abs(loss - promised) <= promised * ROUNDING else loss
+
+
+def _losses_inside(
+    plan: Design, times: int, budgets: Sequence[FloatArray], *, same_reports: bool
+) -> FloatArray:
+    """Return the loss inside the sample, by stratum.
+
+    Where reports are not known to be the same, someone may have sent one report that was released j times and
+    another that was released k − j times: the split that loses most counts.
+    """
+    if budgets:
+        together = [np.sum(budgets, axis=0)] if same_reports else budgets
+        return np.asarray(np.sum([plan.losses_inside(budgets=each) for each in together], axis=0))
+    of_same = [plan.losses_inside(number) for number in range(times + 1)]
+    if same_reports:
+        return of_same[times]
+    most = of_same[:1]
+    for number in range(1, times + 1):
+        splits = [of_same[number - j] + most[j] for j in range(number)]
+        most.append(np.max(splits, axis=0))
+    return most[times]
 
 
 def delta_of_repeats(plan: Design, times: int, shares: FloatArray) -> float:

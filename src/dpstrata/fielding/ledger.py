@@ -33,7 +33,7 @@ from dpstrata.words.results import altered_in_words
 
 FORMAT = "dpstrata.ledger"
 _MOST = 1e9  # of any loss; far beyond what protects
-_MOST_ROUNDS = 10**6
+_MOST_ROUNDS = 1000  # of one sample; the loss of each further one is found from all before
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,9 @@ class Entry:
     raw : bool
         Whether the office had raw answers of a design whose answers devices can noise: only the promise about
         what is published is left. Entries without it say nothing of that.
+    reports : str or None
+        Keyed digest of all that devices sent, together: releases that share it are made of the same reports.
+        ``None`` where answers are raw.
     """
 
     design_digest: str
@@ -86,6 +89,7 @@ class Entry:
     shares: tuple[float, ...] = ()
     budgets: tuple[float, ...] = ()
     raw: bool = False
+    reports: str | None = None
 
     @property
     def counts(self) -> bool:
@@ -148,6 +152,11 @@ class Ledger:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InputError(f"{path} is not a ledger of dpstrata.", where=str(path)) from None
 
+    def create(self) -> None:
+        """Write a file without entries, unless there is one."""
+        if not self.path.exists():
+            self._write()
+
     def of_sample(self, entry: Entry) -> list[Entry]:
         """Return the releases that count of the sample of an entry."""
         same = (entry.design_digest, entry.key_commitment)
@@ -204,8 +213,8 @@ class Ledger:
         others = [known for known in counted if known.design_digest != entry.design_digest]
         if others and not again and not _is_announced(others, plan):
             raise InputError(
-                f"everyone in the frame has already spent {_added(others).in_words}, most recently in "
-                f"{Path(others[-1].output).name}, and this release adds to it. Pass {option('again', True)} "
+                f"everyone in the frame has already spent {_added(counted).in_words}, most recently in "
+                f"{Path(counted[-1].output).name}, and this release adds to it. Pass {option('again', True)} "
                 "to release anyway; keep surveys of other people in another folder."
             )
         planned = planned_shares(plan)
@@ -412,15 +421,16 @@ def _with_round(
         )
     if not promise.amplified:  # the sample hides nobody, so that every release adds what it is
         return replace(entry, round=now + 1)
-    loss = loss_of_repeats(plan, now + 2, shares, _budgets_of([*drawn, entry]))
+    releases = [*drawn, entry]
+    loss = loss_of_repeats(
+        plan,
+        now + 2,
+        shares,
+        budgets=[np.array(each.budgets) for each in releases if each.budgets],
+        same_reports=entry.reports is not None and all(each.reports == entry.reports for each in drawn),
+    )
     delta = delta_of_repeats(plan, now + 2, shares)
     return _adding(replace(entry, round=now + 1), counted, loss, delta)
-
-
-def _budgets_of(entries: list[Entry]) -> FloatArray | None:
-    """Add up what releases of one sample spend of a person, where that was set after the field."""
-    budgets = [entry.budgets for entry in entries if entry.budgets]
-    return np.asarray(np.sum(budgets, axis=0)) if budgets else None
 
 
 def _adding(entry: Entry, counted: Spent, epsilon: float, delta: float) -> Entry:
@@ -449,7 +459,7 @@ def _written(entry: Entry) -> dict[str, Any]:
     for name, value in asdict(entry).items():
         data |= first if name == "spent" else {name: value}
         data |= spent if name == "pilot" else {}
-    return {name: value for name, value in data.items() if value or name not in ("budgets", "raw")}
+    return {name: value for name, value in data.items() if value or name not in ("budgets", "raw", "reports")}
 
 
 def _is_sound(entry: Entry) -> bool:
@@ -465,5 +475,8 @@ def _is_sound(entry: Entry) -> bool:
         and all(type(budget) in (int, float) and 0 <= budget <= _MOST for budget in entry.budgets)
         and entry.status in ("pending", "released")
         and all(isinstance(text, str) for text in texts)
-        and all(text is None or isinstance(text, str) for text in (entry.output_digest, entry.recognition))
+        and all(
+            text is None or isinstance(text, str)
+            for text in (entry.output_digest, entry.recognition, entry.reports)
+        )
     )

@@ -68,7 +68,7 @@ class Released:
     blank : int
         How many people in the table left the answer blank; they count as people who did not answer.
     from_devices : bool
-        Whether all rows of a questionnaire came from devices, which had randomised them.
+        Whether devices randomised all of the answers.
     """
 
     answers: int
@@ -180,7 +180,9 @@ class Batch:
 
     @property
     def from_devices(self) -> bool:
-        """Whether these are rows of a questionnaire that devices randomised."""
+        """Whether devices randomised all of these answers."""
+        if self.plan.inputs.questionnaire is None:
+            return self.plan.inputs.release_form.device is not None
         return all(isinstance(row, Row) for rows in self.answers.values() for row in rows)
 
     @property
@@ -279,14 +281,16 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
     """Write what is published, once, with what it spends on the ledger before."""
     files, plan, entry = batch.files, batch.plan, batch.entry
     with locked(files.ledger):
-        ledger = Ledger(files.ledger)
+        ledger = _open_ledger(files)
         _tidy_up(ledger, entry, files)
+        ledger.create()  # before its key: a key without a ledger means that the ledger was lost
         key = read_or_make_key(files.ledger_key)
         who = Recognition(batch.people, key, batch.secret)
         entry = replace(
             entry,
             people=tuple(sorted(keyed_digest(key, person) for person in batch.people)),
             recognition=commitment(key),
+            reports=keyed_digest(key, batch.digest) if batch.from_devices else None,
         )
         _put_back(ledger, entry, files.out, publication)
         place = ledger.in_place(entry, who) if files.out.exists() else None
@@ -324,7 +328,7 @@ def require_releasable(batch: Batch, *, again: bool, accept_response: bool) -> N
     """
     files, entry = batch.files, batch.entry
     with locked(files.ledger):
-        ledger = Ledger(files.ledger)
+        ledger = _open_ledger(files)
         key = read_key(files.ledger_key) if files.ledger_key.exists() else new_key()
         _require_new(files.out)
         require_room(files.out, 0)
@@ -339,6 +343,18 @@ def is_unfinished(batch: Batch) -> bool:
         return False
     who = Recognition(batch.people, read_key(files.ledger_key), batch.secret)
     return Ledger(files.ledger).in_place(batch.entry, who) is not None
+
+
+def _open_ledger(files: Files) -> Ledger:
+    """Read the ledger, and refuse to start another one where its key shows that there was one."""
+    if files.ledger_key.exists() and not files.ledger.exists():
+        raise InputError(
+            f"{files.ledger} is gone, but its key {files.ledger_key.name} is still there, so what was spent "
+            "on these people is unknown. Put the ledger back from a backup. If nothing was ever released "
+            f"about these people, delete {files.ledger_key.name} and run this again.",
+            where=str(files.ledger),
+        )
+    return Ledger(files.ledger)
 
 
 def _require_new(out: Path) -> None:

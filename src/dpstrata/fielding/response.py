@@ -5,10 +5,12 @@ Given m, each of the A is among those who answered with probability m/A, so that
 
 .. math:: \ln\bigl(1 + \tfrac{m}{A} (e^{e} - 1)\bigr)
 
-is lost (and the local δ times m/A). The design counts on A ≥ r·N, with r = 1 where no response rate is given,
-and m ≤ n; that is its promise. Where so few answers would come at most once in a thousand surveys if that
-were true, in a stratum or in all together, the fewest willing people that are credible given m take its
-place: in that stratum, or in every one with fewer answers than expected.
+is lost (and the local δ times m/A); e is at most the device budget, where devices randomise. The design
+counts on A ≥ r·N, with r = 1 where no response rate is given, and m ≤ n; that is its promise. Where so few
+answers would come at most once in a thousand surveys if that were true, in a stratum or in all together, the
+fewest willing people that are credible given m take its place: in that stratum, or in every one with fewer
+answers than expected. All of this takes it that whether someone answers does not depend on the answer:
+otherwise m itself, which is published, tells something about it.
 """
 
 from __future__ import annotations
@@ -98,7 +100,8 @@ def check_response(plan: Design, answers: IntArray) -> Response | None:
     shares = planned * (answers / invited) if plan.scaled_by_answers else planned.copy()
     # where nobody answered, nobody may be willing, and nothing is lost
     shares[fewer] = np.maximum(shares[fewer], answers[fewer] / np.maximum(willing, 1))
-    losses = central_losses(shares[fewer], plan.budgets_given(answers)[fewer])
+    inside = plan.losses_inside(budgets=plan.budgets_given(answers))
+    losses = central_losses(shares[fewer], inside[fewer])
     over = losses > promised * (1 + ROUNDING)
     return Response(
         epsilon=float(losses.max()) if over.any() else promised,

@@ -41,6 +41,10 @@ SOME_ANSWER = (
     "in each stratum, at least the stated share of people would answer if invited, and that share is public; "
     "substitutes and reserves count as invited"
 )
+ANSWERING_TELLS_NOTHING = (
+    "whether someone answers does not depend on what they would answer: the number of answers is published "
+    "without noise"
+)
 SAME_PEOPLE = "the same people answer every question"
 ONCE = "the results are released once; any other release about the same people adds to the privacy loss"
 NOT_FROM_ANSWERS = (
@@ -159,12 +163,13 @@ def _spent_besides(
 def _of_the_sample(inputs: Inputs, *, everyone: bool, everyone_answers: bool) -> tuple[str, ...]:
     """List what must hold of who is invited and who answers.
 
-    Where everyone is invited, every answer or sum has noise for the whole of the promise, whoever answers and
-    whoever knows that; only the noise of a mean is smaller the fewer answer.
+    Where everyone is invited, every answer or sum has noise for the whole of the promise, however many answer
+    and whoever knows that; only the noise of a mean is smaller the fewer answer.
     """
     if everyone:
-        return (EVERYONE_MUST_ANSWER,) if inputs.release_form.noised_once else ()
-    return SECRET_SAMPLE, EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER
+        must = (EVERYONE_MUST_ANSWER,) if inputs.release_form.noised_once else ()
+        return *must, ANSWERING_TELLS_NOTHING
+    return SECRET_SAMPLE, EVERYONE_ANSWERS if everyone_answers else SOME_ANSWER, ANSWERING_TELLS_NOTHING
 
 
 def _assumptions(inputs: Inputs, on_deviations: float, waves: Waves | None, *, everyone: bool) -> list[str]:

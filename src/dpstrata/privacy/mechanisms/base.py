@@ -150,6 +150,13 @@ class Mechanism(ABC):
         """Return the same in mpmath."""
         return e.context.mpf(1)
 
+    def informative(self, e: float) -> float:
+        r"""Probability with which an output depends on the answer: :math:`1 - \int \inf_x P_x`.
+
+        Only what is below 1 saves the office noise (:mod:`dpstrata.privacy.two_layers`).
+        """
+        return 1.0
+
     def share_changed(self, e: float) -> float | None:
         """Return how often another answer is sent than was given; ``None`` where every number is moved."""
         return None

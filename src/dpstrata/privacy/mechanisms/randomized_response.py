@@ -51,6 +51,10 @@ class RandomizedResponse(NoRemainder):
         """1/(1 + exp(e))."""
         return float(np.exp(-e) / (1.0 + np.exp(-e)))
 
+    def informative(self, e: float) -> float:
+        """tanh(e/2): otherwise a fair coin is sent."""
+        return float(np.tanh(0.5 * e))
+
     def debiasing(self, e: float) -> float:
         """coth(e/2): one over the difference of the two probabilities."""
         return float(1.0 / np.tanh(0.5 * e))

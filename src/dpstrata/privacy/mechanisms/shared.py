@@ -74,6 +74,10 @@ class SharedBudget(Mechanism):
         """Return what the inner mechanism changes at e/m."""
         return self.inner.share_changed(e / self.questions)
 
+    def informative(self, e: float) -> float:
+        """Depend on each answer as the inner mechanism does at e/m."""
+        return self.inner.informative(e / self.questions)
+
     def debiasing(self, e: float) -> float:
         """Stretch as the inner mechanism does at e/m."""
         return self.inner.debiasing(e / self.questions)

@@ -139,6 +139,11 @@ class Aggregated(Release):
         """On devices, if they have a budget."""
         return () if self.device_epsilon is None else ("device",)
 
+    def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
+        """Add up what the office's noise loses; all reports together lose no more than E."""
+        losses = times * budgets
+        return losses if self.device_epsilon is None else np.minimum(losses, self.device_epsilon)
+
     def worst_epsilon(self, largest: float) -> float:
         """Return E where there is one: neither reports nor sums tell more."""
         return largest if self.device_epsilon is None else self.device_epsilon

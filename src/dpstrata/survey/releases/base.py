@@ -118,6 +118,18 @@ class Release(ABC):
         """Return the budgets at which noise is added after all; infinite where none is needed."""
         return budgets
 
+    def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
+        """Return what those in the sample lose if the same answers are released several times.
+
+        Parameters
+        ----------
+        budgets : array
+            What one release may lose in each stratum.
+        times : int
+            How often, >= 0.
+        """
+        return times * budgets
+
     def worst_epsilon(self, largest: float) -> float:
         """Return the most that anyone who sees something noised can learn about one person.
 

@@ -24,6 +24,7 @@ from dpstrata.errors import Sentence, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.promises.pure import LARGEST_EPSILON
+from dpstrata.privacy.two_layers import joint_losses, office_budgets
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.aggregated import Aggregated
 from dpstrata.survey.releases.microdata import Microdata
@@ -82,19 +83,21 @@ class Sums(Aggregated):
         Notes
         -----
         A flipped bit plus discrete Laplace noise at :math:`e_c` loses e where
-        :math:`\tanh(e/2) = \tanh(E/2) \tanh(e_c/2)`; with u = expm1(e) and y = expm1(E) that is
-        :math:`\mathrm{expm1}(e_c) = u (1 + 2/y) / (1 - u/y)`. No noise is needed where e ≥ E. Of several
-        questions each has its share of both budgets.
+        :math:`\tanh(e/2) = \tanh(E/2) \tanh(e_c/2)`, which is the formula of
+        :mod:`dpstrata.privacy.two_layers` for ρ = 2/(exp(E) + 1). Of several questions each has its share of
+        both budgets.
         """
-        if not self.credits_devices or self.device_epsilon is None:
+        if self.device is None or self.device_epsilon is None or not self.credits_devices:
             return budgets
-        each = np.minimum(budgets, self.device_epsilon) / self.questions
-        u, y = np.expm1(each), math.expm1(self.device_epsilon / self.questions)
-        # y − u from the exponents, so that it keeps its digits where the two budgets are close
-        room = np.exp(each) * np.expm1(self.device_epsilon / self.questions - each)
-        with np.errstate(divide="ignore"):
-            raised = self.questions * np.log1p(u * (y + 2.0) / room)
-        return np.where(budgets >= self.device_epsilon, np.inf, raised)
+        m, E = self.questions, self.device_epsilon
+        return m * office_budgets(budgets / m, E / m, self.device.informative(E))
+
+    def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
+        """Count the device's randomness once, and the office's as often as it is drawn."""
+        if self.device is None or self.device_epsilon is None or not self.credits_devices or times == 0:
+            return Aggregated.losses_inside(self, budgets, times)
+        m, E = self.questions, self.device_epsilon
+        return m * joint_losses(times * self.credited(budgets) / m, E / m, self.device.informative(E))
 
     def simulated_sums(
         self, mechanism: Mechanism, sums: FloatArray, e: float, generator: np.random.Generator
