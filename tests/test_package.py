@@ -1,20 +1,16 @@
 """The package as a whole: what it exports, and how little it loads."""
 
-import ast
 import inspect
 import json
 import pydoc
 import subprocess
 import sys
-from collections import Counter
 from importlib import resources
-from pathlib import Path
 
 import pytest
 
 import dpstrata as dps
 
-MOST_LINES = 40
 ENGINES = {"scipy", "pandas", "polars", "pyarrow", "python_calamine", "openpyxl", "mpmath", "narwhals"}
 
 
@@ -178,43 +174,3 @@ def test_a_missing_extra_names_its_install_command(monkeypatch, tmp_path):
 def test_the_package_is_typed_and_ships_its_example():
     assert resources.files("dpstrata").joinpath("py.typed").is_file()
     assert resources.files("dpstrata").joinpath("examples/four-strata.csv").is_file()
-
-
-def lines_of_body(function):
-    """Lines from the first statement to the last, nested functions included; no docstring, no signature."""
-    documented = ast.get_docstring(function, clean=False) is not None
-    body = function.body[1:] if documented else function.body
-    return function.end_lineno - body[0].lineno + 1 if body else 0
-
-
-def long_functions(source):
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
-    lengths = [(function.name, lines_of_body(function)) for function in functions]
-    return [(name, length) for name, length in lengths if length > MOST_LINES]
-
-
-def test_functions_are_short():
-    root = Path(dps.__file__).parent
-    too_long = [
-        f"{path.relative_to(root)}: {name} has {length} lines"
-        for path in root.rglob("*.py")
-        for name, length in long_functions(path.read_text(encoding="utf-8"))
-    ]
-    assert not too_long
-
-
-@pytest.mark.parametrize("lines", [MOST_LINES, MOST_LINES + 1])
-def test_a_long_function_is_found_wherever_it_stands(lines):
-    body = "".join(f"        x = {i}\n" for i in range(lines - 1))
-    method = (
-        f'    async def long(\n        self,\n    ):\n        """Say.\n\n        More.\n        """\n{body}'
-    )
-    found = long_functions(f"class A:\n{method}        return x\n\nclass B:\n    def long(self): ...\n")
-    assert found == ([] if lines <= MOST_LINES else [("long", lines)])
-
-
-def test_no_folder_has_more_than_twenty_modules():
-    source = Path(dps.__file__).parent
-    folders = Counter(path.parent for path in source.rglob("*.py") if path.name != "__init__.py")
-    assert {str(folder): number for folder, number in folders.items() if number > 20} == {}
