@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpstrata.fielding.intervals.shares import Reports, share_limits, unsampled_share
+from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "intervals.md"
@@ -42,8 +42,8 @@ def coverages(answers, epsilon, share):
     slope, counts = 1 - 2 * floor, np.arange(answers + 1.0)
     mass = chance_of_each_count(answers, round(PEOPLE * share), floor, slope)
     ones = np.ones(len(counts))
-    unsampled = unsampled_share(PEOPLE * ones, answers * ones, finite=True)
-    reports = Reports(counts, answers * ones, unsampled, floor * ones, slope * ones, 0 * ones)
+    m = answers * ones
+    reports = Reports(counts, m, m, PEOPLE * ones, floor * ones, slope * ones, 0 * ones)
     lower, upper = share_limits(reports, Groups(np.arange(len(counts)), len(counts), ones), 0.05)
     reported = counts / answers
     reach = 1.96 * np.sqrt(reported * (1 - reported) / (answers - 1)) / slope

@@ -74,7 +74,7 @@ def test_one_answer_under_the_office_s_noise_does_not_decide_on_the_variance_of_
     found = []
     for _ in range(1000):
         counts = rng.binomial(m.astype(int), seen) + rng.normal(0.0, math.sqrt(noise), 2)
-        known = Reports(counts, m, ones, q, d, noise * ones)
+        known = Reports(counts, m, m, np.inf * ones, q, d, noise * ones)
         found.append(_reported_variances(known, np.array([1000, 60])))
     north, alone = np.transpose(found)
     assert north.mean() == pytest.approx(true[0], rel=0.02)

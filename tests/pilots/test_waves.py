@@ -10,7 +10,7 @@ import dpstrata as dps
 from dpstrata.fielding.intervals.means import Means, mean_limits
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.parts import StratumMeans, over_waves
-from dpstrata.fielding.intervals.shares import Reports, share_limits, unsampled_share
+from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.releases.microdata import Moments, estimate_from_moments
 from dpstrata.pilots.pilot import pilot_weight, plan_second_wave
@@ -42,7 +42,7 @@ def parts_of(plan, yes, m=None):
     """What is known of the strata of one wave, written out."""
     m = plan.sample_sizes if m is None else np.array(m)
     flip = 1 / (1 + np.exp(plan.local_epsilons))
-    return np.array([yes, m, (N - m) / (N - 1), flip, 1 - 2 * flip, np.zeros(3)], dtype=float)
+    return np.array([yes, m, m, N, flip, 1 - 2 * flip, np.zeros(3)], dtype=float)
 
 
 def test_every_stratum_of_either_wave_is_one_part_of_the_interval():
@@ -132,8 +132,10 @@ def test_coverage_of_two_waves(setting):
         said = rng.hypergeometric(true, sizes - true, m, (REPEATS, strata))
         counts = (rng.binomial(said, 1 - q) + rng.binomial(m - said, q)).ravel().astype(float)
         answers, known = np.tile(m, REPEATS), np.ones(REPEATS * strata)
-        unsampled = unsampled_share(np.tile(sizes, REPEATS), answers, finite=True)
-        reports = Reports(counts, answers * 1.0, unsampled, q * known, (1 - 2 * q) * known, 0 * known)
+        people = np.tile(sizes, REPEATS) * 1.0
+        reports = Reports(
+            counts, answers * 1.0, answers * 1.0, people, q * known, (1 - 2 * q) * known, 0 * known
+        )
         limits = PartLimits(reports, 0.05, (0.0, 1.0))
         return StratumMeans(reports.shares, known, known, known, known, answers, answers, limits)
 

@@ -52,6 +52,9 @@ class Estimate:
     largest_bias : float
         The largest error that strata without an answer can make in it: the share of its people who are in
         such strata, times the range of the answers. The interval does not contain it.
+    safe_lower, safe_upper : float or None
+        Of a mean that is published as one number: the interval that holds whatever the spreads of the strata
+        are. The other one trusts which strata the design takes to vary.
     """
 
     column: str
@@ -65,6 +68,8 @@ class Estimate:
     answers: int
     taken_from: str = ""
     largest_bias: float = 0.0
+    safe_lower: float | None = None
+    safe_upper: float | None = None
 
     def _repr_html_(self) -> str:
         return shown_as_html([estimates_table([self])])
@@ -99,6 +104,8 @@ class Estimates(Sequence[Estimate]):
         As in :class:`Estimate`.
     taken_from : mapping of int to str
         By place, for strata without an answer: the stratum whose result each takes.
+    safe_lower, safe_upper : array, optional
+        As in :class:`Estimate`.
     """
 
     columns: Sequence[str]
@@ -112,6 +119,8 @@ class Estimates(Sequence[Estimate]):
     answers: IntArray
     largest_biases: FloatArray
     taken_from: Mapping[int, str] = field(default_factory=dict)
+    safe_lower: FloatArray | None = None
+    safe_upper: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -127,8 +136,13 @@ class Estimates(Sequence[Estimate]):
         if isinstance(at, slice):
             return tuple(self)[at]
         row = Estimate(self.columns[at], self.groups[at], *(figure[at].item() for figure in self._figures))
-        taken_from = self.taken_from.get(at % len(self), "")
-        return replace(row, taken_from=taken_from, largest_bias=self.largest_biases[at].item())
+        return replace(
+            row,
+            taken_from=self.taken_from.get(at % len(self), ""),
+            largest_bias=self.largest_biases[at].item(),
+            safe_lower=None if self.safe_lower is None else self.safe_lower[at].item(),
+            safe_upper=None if self.safe_upper is None else self.safe_upper[at].item(),
+        )
 
     def _repr_html_(self) -> str:
         return shown_as_html([estimates_table(self)])
@@ -136,7 +150,11 @@ class Estimates(Sequence[Estimate]):
     def __iter__(self) -> Iterator[Estimate]:
         taken_from = (self.taken_from.get(place, "") for place in range(len(self)))
         figures = (figure.tolist() for figure in self._figures)
-        return map(Estimate, self.columns, self.groups, *figures, taken_from, self.largest_biases.tolist())
+        safe = (
+            repeat(None) if each is None else each.tolist() for each in (self.safe_lower, self.safe_upper)
+        )
+        biases = self.largest_biases.tolist()
+        return map(Estimate, self.columns, self.groups, *figures, taken_from, biases, *safe)
 
     @property
     def _figures(self) -> tuple[npt.NDArray[Any], ...]:
@@ -247,6 +265,8 @@ class Estimation:
             lower=whole.lower * people,
             upper=whole.upper * people,
             largest_bias=whole.largest_bias * people,
+            safe_lower=None if whole.safe_lower is None else whole.safe_lower * people,
+            safe_upper=None if whole.safe_upper is None else whole.safe_upper * people,
         )
 
     @property

@@ -7,7 +7,6 @@ it can be predicted and protects nobody. Never use it on real answers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,9 @@ from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
+from dpstrata.fielding.releases import fielding_of
+from dpstrata.fielding.releases.base import Surveys
+from dpstrata.fielding.releases.mean import limits_of_means_in_surveys
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.simulation.people import (
     CHUNK,
@@ -93,15 +95,21 @@ def simulate(
             _share_errors(plan, i, codes, replications, generator) for i, codes in enumerate(answers)
         ]
         return _summarise_shares(plan, np.stack(of_shares, axis=1), seed)
-    errors = np.empty((replications, len(answers)))
-    numbers = np.empty((replications, len(answers)), dtype=np.int64)
-    for i, values in enumerate(answers):
-        means, numbers[:, i] = _stratum_means(plan, i, values, replications, generator)
-        errors[:, i] = means - values.mean()
+    each = [_stratum(plan, i, values, replications, generator) for i, values in enumerate(answers)]
+    surveys = Surveys(*(np.stack(columns, axis=1) for columns in zip(*each, strict=True)))
+    truths = np.array([values.mean() for values in answers])
     if plan.inputs.objective != "mean":
-        return _summarise_strata(plan, errors, seed)
+        return _summarise_strata(plan, surveys.means - truths, seed)
     weights = plan.strata.sizes / plan.strata.population
-    return _summarise_mean(plan, errors @ weights + _noise_of_figures(plan, numbers, generator), seed)
+    wholes, truth = surveys.means @ weights, float(truths @ weights)
+    if plan.problem.families:
+        noise, variances = _noise_of_figures(plan, surveys.counts, generator)
+        wholes = wholes + noise
+        limits = limits_of_means_in_surveys(plan, surveys.counts, wholes, variances)
+    else:
+        limits = fielding_of(plan).limits_in_surveys(plan, surveys)
+    covered = (limits.lower <= truth) & (truth <= limits.upper)
+    return _summarise_mean(plan, wholes - truth, covered, seed)
 
 
 def synthetic_population(plan: Design) -> list[Any]:
@@ -166,10 +174,10 @@ def check_population(
     return checked
 
 
-def _stratum_means(
+def _stratum(
     plan: Design, row: int, values: FloatArray, replications: int, generator: np.random.Generator
-) -> tuple[FloatArray, IntArray]:
-    """Mean of the noised answers of one stratum in each survey, and how many there are."""
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Carry out all surveys in one stratum: numbers of answers, their means, sums of squared distances."""
     n, e = int(plan.sample_sizes[row]), plan.local_epsilon(row)
     release, mechanism = plan.inputs.release_form, plan.problem.terms.mechanism
     if not plan.inputs.finite_population and len(values) > 1:
@@ -177,7 +185,8 @@ def _stratum_means(
         values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))
     answers = plan.inputs.answers
     shares = answers.shares(values)
-    means, numbers = np.empty(replications), np.empty(replications, dtype=np.int64)
+    means, squares = np.empty((2, replications))
+    numbers = np.empty(replications, dtype=np.int64)
     per_survey = max(n, 1)
     rows = max(1, CHUNK // per_survey)
     for start in range(0, replications, rows):
@@ -185,14 +194,19 @@ def _stratum_means(
         sample = _samples(plan, len(values), n, count, generator)
         m = numbers_of_answers(plan, row, count, generator)
         chosen = release.simulated_answers(mechanism, shares[sample], e, generator)
+        answered: Any = True
         if m is None:
-            m, sums = np.full(count, n), chosen.sum(axis=1)
+            m = np.full(count, n)
         else:
             chosen = generator.permuted(chosen, axis=1)
-            sums = np.where(np.arange(n) < m[:, None], chosen, 0.0).sum(axis=1)
-        released = release.simulated_sums(mechanism, sums, e, generator) / m
-        means[start : start + count], numbers[start : start + count] = answers.at_shares(released), m
-    return means, numbers
+            answered = np.arange(n) < m[:, None]
+        sums = chosen.sum(axis=1, where=answered)
+        off = chosen - (sums / m)[:, None]
+        part = slice(start, start + count)
+        means[part] = answers.at_shares(release.simulated_sums(mechanism, sums, e, generator) / m)
+        squares[part] = answers.range**2 * np.square(off).sum(axis=1, where=answered)
+        numbers[part] = m
+    return numbers, means, squares
 
 
 def _samples(plan: Design, size: int, n: int, count: int, generator: np.random.Generator) -> IntArray:
@@ -228,27 +242,28 @@ def _share_errors(
     return np.asarray(errors - people.mean(axis=0))
 
 
-def _noise_of_figures(plan: Design, numbers: IntArray, generator: np.random.Generator) -> FloatArray | float:
-    """Noise of the population mean in each survey, where figures have one draw each; from the best family."""
-    if not plan.problem.families:
-        return 0.0
+def _noise_of_figures(
+    plan: Design, numbers: IntArray, generator: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Draw the noise of the population mean in each survey, from the best family; with its variance."""
     one = NoisedOnce.of(plan.problem)
     shares = [np.sqrt(family.weights * len(one.families)) for family in one.families]
     planned = one.strengths_at(plan.sample_sizes)
     best = min(range(len(planned)), key=lambda i: float(((shares[i] / planned[i]) ** 2).sum()))
-    noise = np.empty(len(numbers))
+    noise, variances = np.empty((2, len(numbers)))
     for row, m in enumerate(numbers):
-        strengths = strengths_after_field(one, planned, m)[best]
-        noise[row] = generator.laplace(0.0, shares[best] / strengths).sum()
-    return noise
+        scales = shares[best] / strengths_after_field(one, planned, m)[best]
+        noise[row] = generator.laplace(0.0, scales).sum()
+        variances[row] = 2.0 * np.square(scales).sum()
+    return noise, variances
 
 
-def _summarise_mean(plan: Design, errors: FloatArray, seed: int) -> Simulation:
+def _summarise_mean(
+    plan: Design, errors: FloatArray, covered: npt.NDArray[np.bool_], seed: int
+) -> Simulation:
     replications = len(errors)
     variance = float(errors.var(ddof=1))
     spread = errors - errors.mean()
-    z = NormalDist().inv_cdf(0.5 + plan.inputs.confidence / 2)
-    covered = float(np.mean(np.abs(errors) <= z * np.sqrt(plan.variance)))
     expected = plan.inputs.confidence
     return Simulation(
         replications=replications,
@@ -258,7 +273,7 @@ def _summarise_mean(plan: Design, errors: FloatArray, seed: int) -> Simulation:
         variance=variance,
         variance_error=float(np.std(spread**2, ddof=1) / np.sqrt(replications)),
         predicted_variance=plan.variance,
-        coverage=covered,
+        coverage=float(covered.mean()),
         coverage_error=float(np.sqrt(expected * (1 - expected) / replications)),
         predicted_coverage=expected,
         worst_case=plan.mechanism.worst_case,

@@ -18,6 +18,12 @@ REPORTED = "reported_stratum"
 """The column of strata crossed with classes whose groups are shown in place of the strata."""
 BIAS = "bias at most"
 """Heading of what strata without an answer can make of an estimate, where there are any."""
+SAFE = "safe interval"
+"""Heading of the intervals that hold whatever the spreads of the strata are, where there are such."""
+SAFE_IN_WORDS = (
+    "A published mean shows no spread. The interval trusts which strata the design takes to vary most; the "
+    "safe interval holds whatever their spreads are."
+)
 _NAMED = 5
 
 
@@ -67,6 +73,7 @@ def estimation_sentences(result: Estimation) -> list[str]:
     return [
         f"The population total{clipped} is {estimate} ({_level(result)}: {lower} to {upper}).",
         *not_told_from_zero([place_of(row) for row in result.rows if row.lower == 0]),
+        *((SAFE_IN_WORDS,) if result.whole.safe_lower is not None else ()),
         *strata_without_answers(result.stand_ins, result.largest_bias, "the population mean"),
         *_doubts(
             result,
@@ -107,7 +114,8 @@ def _doubts(result: Estimation | ShareEstimation, floored: str) -> list[str]:
 
 def _header_and_cells(level: str, rows: Sequence[Estimate]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Write estimates as lines of a table, with how far strata without an answer can shift any of them."""
-    header = ("mean of", "estimate", "standard error", level, "answers", "invited")
+    safe = (SAFE,) if any(row.safe_lower is not None for row in rows) else ()
+    header = ("mean of", "estimate", "standard error", level, *safe, "answers", "invited")
     last = bias_cells([row.largest_bias for row in rows])
     cells = [(*_cells(row), *bias) for row, bias in zip(rows, last, strict=True)]
     return (*header, *bias_header([row.largest_bias for row in rows])), cells
@@ -128,7 +136,16 @@ def bias_cells(biases: Sequence[float | None]) -> list[tuple[str, ...]]:
 def _cells(row: Estimate) -> tuple[str, ...]:
     figures = (row.estimate, row.standard_error, row.lower, row.upper)
     estimate, error, lower, upper = at_error(figures, row.standard_error)
-    return (place_of(row), estimate, error, f"{lower} to {upper}", f"{row.answers:,}", f"{row.invited:,}")
+    safe = safe_cells(row.safe_lower, row.safe_upper, row.standard_error)
+    people = f"{row.answers:,}", f"{row.invited:,}"
+    return (place_of(row), estimate, error, f"{lower} to {upper}", *safe, *people)
+
+
+def safe_cells(lower: float | None, upper: float | None, error: float) -> tuple[str, ...]:
+    """Write a safe interval, rounded as the other one; nothing where there is none."""
+    if lower is None or upper is None:
+        return ()
+    return (" to ".join(at_error((lower, upper), error)),)
 
 
 def place_of(row: Estimate | QuestionEstimate) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def simulation_lines(result: Simulation) -> str:
     """Set what simulated surveys gave beside what was predicted."""
     bias = f"{' ' * (result.bias >= 0)}{figure(result.bias, 3)}"  # with room for its sign
-    most, least = (" at most", " at least") if result.worst_case else ("", "")
+    most = " at most" if result.worst_case else ""
     lines = [
         f"{result.replications:,} simulated surveys (seed {result.seed}; simulated noise protects nobody)",
         f"  bias      {bias} ± {figure(result.bias_error, 2)}, predicted 0",
@@ -26,7 +26,7 @@ def simulation_lines(result: Simulation) -> str:
     if result.coverage is not None:
         lines.append(
             f"  coverage  {result.coverage: .4f} ± {result.coverage_error:.2g}, "
-            f"predicted{least} {result.predicted_coverage:.4f}"
+            f"intended {result.predicted_coverage:.4f}"
         )
     return "\n".join(lines + _questions(result))
 

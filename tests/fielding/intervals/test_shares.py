@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpstrata.fielding.intervals.shares import Reports, share_limits, unsampled_share
+from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
 from extent import FULL
 
@@ -30,8 +30,8 @@ def limits(counts, *, sizes, answers, epsilon=None, categories=2, noise=0.0, alp
     surveys, strata = counts.shape
     sizes, answers = (np.tile(np.broadcast_to(each, strata), surveys) for each in (sizes, answers))
     q, d = (np.full(counts.size, chance) for chance in chances(epsilon, categories))
-    unsampled = unsampled_share(sizes, answers, finite=finite)
-    reports = Reports(counts.ravel(), answers * 1.0, unsampled, q, d, np.full(counts.size, noise))
+    m, people = answers * 1.0, sizes * 1.0 if finite else np.full(counts.size, np.inf)
+    reports = Reports(counts.ravel(), m, m, people, q, d, np.full(counts.size, noise))
     weights = sizes / sizes[:strata].sum()
     groups = Groups(np.repeat(np.arange(surveys), strata), surveys, weights)
     return groups.add(weights * reports.shares), *share_limits(reports, groups, alpha)
@@ -40,23 +40,23 @@ def limits(counts, *, sizes, answers, epsilon=None, categories=2, noise=0.0, alp
 @pytest.mark.parametrize(
     ("counts", "survey", "expected"),
     [
-        ([3], {"sizes": 5000, "answers": 50, "epsilon": 5}, (0.054030, 0.005341, 0.161725)),
-        ([60], {"sizes": 10_000, "answers": 150, "epsilon": 1}, (0.283605, 0.112417, 0.463362)),
+        ([3], {"sizes": 5000, "answers": 50, "epsilon": 5}, (0.0540303837, 0.0053656758, 0.1618953909)),
+        ([60], {"sizes": 10_000, "answers": 150, "epsilon": 1}, (0.2836046586, 0.1124239799, 0.4633632986)),
         (
             [2, -1, 5],
             {"sizes": 2000, "answers": 40, "epsilon": 4, "noise": 1 / (2 * np.sinh(0.5) ** 2)},
-            (0.033208, 0.0, 0.106288),
+            (0.0332083757, 0.0, 0.1063598405),
         ),
         (
             [40],
             {"sizes": 6000, "answers": 150, "epsilon": 3, "categories": 5},
-            (0.284132, 0.197675, 0.382273),
+            (0.2841318988, 0.1977269981, 0.3822984274),
         ),
     ],
 )
 def test_pinned_cases(counts, survey, expected):
     found = limits(counts, **survey)
-    assert [each[0] for each in found] == pytest.approx(expected, abs=1e-5)
+    assert [each[0] for each in found] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(("answers", "tolerance"), [(20, 0.008), (50, 0.008), (100, 0.002), (1000, 0.002)])
@@ -94,23 +94,32 @@ def test_exact_coverage_of_one_stratum(size, answers, epsilon):
         assert mass[covered].sum() >= LEAST
 
 
-def test_third_cumulants_are_those_of_all_counts():
-    """Where few are asked they may be as with replacement, which errs by the fraction; beyond half, exactly."""
-    for (size, answers), epsilon, share in product([(40, 38), (40, 25), (4000, 60)], (None, 3.0), (0.1, 0.7)):
-        q, d = chances(epsilon)
-        values = (
-            1.0,
-            answers,
-            unsampled_share(np.array([size]), np.array([answers]), finite=True)[0],
-            q,
-            d,
-            0.0,
-        )
-        reports = Reports(*(np.array([float(value)]) for value in values))
-        mass = reported(size, round(share * size), answers, epsilon)
-        counts = np.arange(answers + 1)
-        exact = mass @ (counts - mass @ counts) ** 3
-        assert reports.thirds(np.array([share]))[0] == pytest.approx(exact, rel=0.05, abs=0.03)
+@pytest.mark.parametrize(
+    ("size", "answers"), [(40, 38), (40, 25), (40, 20), (40, 8), (4000, 60), (2, 1), (3, 2)]
+)
+@pytest.mark.parametrize("epsilon", [None, 3.0])
+@pytest.mark.parametrize("share", [0.1, 0.7])
+def test_third_cumulants_are_those_of_all_counts(size, answers, epsilon, share):
+    q, d = chances(epsilon)
+    true = round(share * size)
+    reports = Reports(*(np.array([float(value)]) for value in (1, answers, answers, size, q, d, 0)))
+    mass = reported(size, true, answers, epsilon)
+    counts = np.arange(answers + 1)
+    exact = mass @ (counts - mass @ counts) ** 3
+    assert reports.thirds(np.array([true / size]))[0] == pytest.approx(exact, rel=1e-9, abs=1e-9)
+
+
+def test_several_forms_are_one_sample():
+    """What forms add up to has the moments of all counts of everyone who was asked, without noise."""
+    size, each, true = 60, 16, 21
+    m = np.array([3.0, 5.0, 8.0])
+    ones = np.ones(3)
+    forms = Reports(0 * ones, m, ones * each, ones * size, 0 * ones, ones, 0 * ones)
+    mass, counts = reported(size, true, each, None), np.arange(each + 1)
+    away = counts - mass @ counts
+    p = np.full(3, true / size)
+    assert forms.variances(p).sum() == pytest.approx(mass @ away**2, rel=1e-9)
+    assert forms.thirds(p).sum() == pytest.approx(mass @ away**3, rel=1e-9)
 
 
 def surveys(number):

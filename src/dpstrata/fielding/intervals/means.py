@@ -56,10 +56,12 @@ class Means(NamedTuple):
     spreads: FloatArray
     noise: FloatArray
 
+    def drawn_from(self, sampled: FloatArray, population: FloatArray) -> Means:
+        """Say how many people of each stratum answered, on all forms, and of how many."""
+        return self._replace(unsampled=1.0 - sampled / population)
 
-def mean_limits(
-    parts: Means, groups: Groups, alpha: float, noise_of_groups: FloatArray | float = 0.0
-) -> Limits:
+
+def mean_limits(parts: Means, groups: Groups, alpha: float) -> Limits:
     """Find the intervals of the means of groups of strata.
 
     Parameters
@@ -70,8 +72,6 @@ def mean_limits(
         What is estimated from which parts.
     alpha : float
         One less the confidence.
-    noise_of_groups : array or float
-        Variance of the noise that each estimate has besides.
 
     Examples
     --------
@@ -94,11 +94,10 @@ def mean_limits(
     both, estimates, side = both_limits(groups, total)
     fractions, parts = np.tile(fractions, 2), Means(*(np.tile(values, 2) for values in parts))
     squares = both.weights**2
-    besides = np.tile(np.broadcast_to(noise_of_groups, groups.number), 2)
 
     def chance(p: FloatArray) -> FloatArray:
         """Chance of an estimate as low, and as high."""
-        variance = both.add(variances(p) * squares) + besides
+        variance = both.add(variances(p) * squares)
         away = side * (estimates - both.add(both.weights * p))
         below = ndtr(away / np.sqrt(np.where(variance > 0, variance, 1.0)))
         return np.where(variance > 0, below, (away >= 0).astype(float))

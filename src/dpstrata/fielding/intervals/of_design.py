@@ -9,7 +9,7 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.fielding.intervals.means import Means, mean_limits
-from dpstrata.fielding.intervals.shares import Reports, share_limits, unsampled_share
+from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups, Limits
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
@@ -28,29 +28,24 @@ class PartLimits:
         The least that the figure can be, and its range.
     shares : sequence of array
         What each form or wave counts in every stratum; nothing if there is only one.
-    noise_of_groups : array or float
-        Of means: variance of the noise that the estimate of each group has besides, scaled as they are.
     """
 
     parts: Reports | Means
     alpha: float
     within: tuple[float, float]
     shares: Sequence[FloatArray] = ()
-    noise_of_groups: FloatArray | float = 0.0
 
     def __call__(self, groups: Groups) -> Limits:
         """Find the intervals of groups of strata, in the units of the answers."""
         entries = groups.divided(self.shares) if self.shares else groups
-        noise = np.broadcast_to(self.noise_of_groups, groups.number)
-        found = [self._limits(run, noise[places]) for places, run in entries.in_blocks()]
-        lower, reach = self.within
-        return Limits(*(lower + reach * np.concatenate(ends) for ends in zip(*found, strict=True)))
+        found = [self._limits(run) for run in entries.in_blocks()]
+        return Limits(*map(np.concatenate, zip(*found, strict=True))).scaled(*self.within)
 
-    def _limits(self, entries: Groups, noise: FloatArray) -> Limits:
+    def _limits(self, entries: Groups) -> Limits:
         """Find those of some groups, where answers lie between 0 and 1."""
         if isinstance(self.parts, Reports):
             return share_limits(self.parts, entries, self.alpha)
-        return mean_limits(self.parts, entries, self.alpha, noise)
+        return mean_limits(self.parts, entries, self.alpha)
 
 
 def limits_over_waves(each: Sequence[PartLimits], shares: Sequence[FloatArray]) -> PartLimits:
@@ -64,6 +59,14 @@ def limits_over_waves(each: Sequence[PartLimits], shares: Sequence[FloatArray]) 
         What the wave counts in the estimate of every stratum.
     """
     return replace(each[0], parts=_one_after_another([one.parts for one in each]), shares=shares)
+
+
+def limits_over_surveys(plan: Design, each: Sequence[PartLimits]) -> Limits:
+    """Find the interval of the whole in every one of several surveys of the same design."""
+    weights = plan.strata.sizes / plan.strata.population
+    codes = np.repeat(np.arange(len(each)), len(weights))
+    groups = Groups(codes, len(each), np.tile(weights, len(each)))
+    return replace(each[0], parts=_one_after_another([one.parts for one in each]))(groups)
 
 
 def limits_of_shares(
@@ -94,9 +97,14 @@ def limits_of_shares(
         How many such shares are to lie in their intervals at once.
     """
     m, ones = answers.astype(float), np.ones(len(answers))
-    unsampled = unsampled_share(plan.strata.sizes, answers, finite=plan.inputs.finite_population)
     reports = Reports(
-        m * (floor + slope * shares), m, unsampled, floor * ones, slope * ones, noise * (m * slope) ** 2
+        counts=m * (floor + slope * shares),
+        answers=m,
+        sampled=m,
+        population=_population_of(plan),
+        floor=floor * ones,
+        slope=slope * ones,
+        noise=noise * (m * slope) ** 2,
     )
     return PartLimits(reports, _chance_to_miss(plan, together), _range_of(plan))
 
@@ -108,7 +116,6 @@ def limits_of_means(
     *,
     spreads: FloatArray,
     noise: FloatArray,
-    noise_of_groups: FloatArray | float = 0.0,
 ) -> PartLimits:
     """Find intervals for the means of numbers.
 
@@ -124,20 +131,16 @@ def limits_of_means(
         Variance of these answers.
     noise : array
         Variance of the noise in the mean.
-    noise_of_groups : array or float
-        Variance of the noise that the estimate of each group has besides.
     """
     inputs, square = plan.inputs, plan.inputs.answers.range**2
     parts = Means(
-        inputs.answers.shares(means),
-        answers.astype(float),
-        1.0 - answers / plan.strata.sizes if inputs.finite_population else np.ones(len(answers)),
-        spreads / square,
-        noise / square,
+        means=inputs.answers.shares(means),
+        answers=answers.astype(float),
+        unsampled=1.0 - answers / _population_of(plan),
+        spreads=spreads / square,
+        noise=noise / square,
     )
-    return PartLimits(
-        parts, 1.0 - inputs.confidence, _range_of(plan), noise_of_groups=noise_of_groups / square
-    )
+    return PartLimits(parts, 1.0 - inputs.confidence, _range_of(plan))
 
 
 def limits_over_forms(
@@ -167,8 +170,9 @@ def limits_over_forms(
         The least that the figure can be, and its range.
     """
     parts = _one_after_another(known)
-    unsampled = unsampled_share(plan.strata.sizes, answers, finite=plan.inputs.finite_population)
-    parts = parts._replace(unsampled=np.tile(unsampled, len(known)))
+    parts = parts.drawn_from(
+        np.tile(answers.astype(float), len(known)), np.tile(_population_of(plan), len(known))
+    )
     return PartLimits(parts, _chance_to_miss(plan, together), within, shares)
 
 
@@ -181,6 +185,15 @@ def _one_after_another(each: Sequence[Reports | Means]) -> Reports | Means:
 def _chance_to_miss(plan: Design, together: int) -> float:
     """Divide it among shares that are to lie in their intervals at once; two of them are one."""
     return (1.0 - plan.inputs.confidence) / (together if together > 2 else 1)
+
+
+def _population_of(plan: Design) -> FloatArray:
+    """Return N of every stratum; infinite where strata are taken to be endless."""
+    return (
+        plan.strata.sizes.astype(float)
+        if plan.inputs.finite_population
+        else np.full(len(plan.strata), np.inf)
+    )
 
 
 def _range_of(plan: Design) -> tuple[float, float]:

@@ -11,10 +11,9 @@ compared with what it would be if the shares were :math:`p_h`. With :math:`c_h =
     \gamma = V^{-3/2} \sum_h c_h^3 \left[(1 - 2 \lambda)(\mathrm{Var} A - v)
     - (1 - t)\, d^3 (1 - 2 p)\, m p (1 - p) \tfrac{N - m}{N - 1}\right] .
 
-Who is in a sample without replacement is skewed by (N − 2m)/(N − 2) times what it would be with replacement:
-the other way round once more than half are asked. So t = 1 while less than three tenths are, that factor
-beyond a half, and in between it falls from one to the other. With t = 1 everywhere, intervals of one stratum
-covered as little as 84% where nearly everyone was asked and there was almost no noise.
+with t = (N − 2m)/(N − 2), by which who is in a sample without replacement is less skewed than with
+replacement; once more than half are asked, it is skewed the other way round. With t = 1 everywhere, intervals
+of one stratum covered as little as 84% where nearly everyone was asked and there was almost no noise.
 
 T has nearly a Pearson III distribution with these moments. It moves in steps, so half a step,
 :math:`\kappa = \sum_h c_h^3\,\mathrm{Var} A / (2 V)`, is added on the safe side.
@@ -34,7 +33,7 @@ from dpstrata.fielding.intervals.tilt import (
     pilot_values,
     tilted_limits,
 )
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import FloatArray
 from dpstrata.numerics.tails import pearson_below
 
 
@@ -47,8 +46,10 @@ class Reports(NamedTuple):
         A, which may have noise of the office.
     answers : array
         m, at least 1.
-    unsampled : array
-        (N − m)/(N − 1), or 1 for endless strata.
+    sampled : array
+        Answers of the whole stratum, on all forms: their people are one sample drawn without replacement.
+    population : array
+        N of the stratum; infinite for endless strata.
     floor, slope : array
         q, with which it is reported whatever is true, and d, by how much more often where it is true.
     noise : array
@@ -57,7 +58,8 @@ class Reports(NamedTuple):
 
     counts: FloatArray
     answers: FloatArray
-    unsampled: FloatArray
+    sampled: FloatArray
+    population: FloatArray
     floor: FloatArray
     slope: FloatArray
     noise: FloatArray
@@ -66,6 +68,24 @@ class Reports(NamedTuple):
     def shares(self) -> FloatArray:
         """The estimated share of each part, which may lie outside 0 to 1."""
         return np.asarray((self.counts / self.answers - self.floor) / self.slope)
+
+    @property
+    def unsampled(self) -> FloatArray:
+        """(N − m)/(N − 1): the variance of a sample without replacement, compared with replacement."""
+        with np.errstate(invalid="ignore"):
+            kept = (self.population - self.sampled) / np.maximum(self.population - 1.0, 1.0)
+        return np.where(np.isinf(self.population), 1.0, kept)
+
+    @property
+    def skewness_kept(self) -> FloatArray:
+        """(N − 2m)/(N − 2): the same of its skewness."""
+        with np.errstate(invalid="ignore"):
+            kept = (self.population - 2.0 * self.sampled) / np.maximum(self.population - 2.0, 1.0)
+        return np.where(np.isinf(self.population), 1.0, kept)
+
+    def drawn_from(self, sampled: FloatArray, population: FloatArray) -> Reports:
+        """Say how many people of each stratum answered, on all forms, and of how many."""
+        return self._replace(sampled=sampled, population=population)
 
     def variances(self, p: FloatArray) -> FloatArray:
         """Variance of the counts, given the shares."""
@@ -80,19 +100,7 @@ class Reports(NamedTuple):
         sampling = self.slope**3 * (1.0 - 2.0 * p) * self.answers * p * (1.0 - p) * self.unsampled
         reported = self.floor + self.slope * p
         independent = (1.0 - 2.0 * reported) * (self.variances(p) - self.noise)
-        return np.asarray(independent - (1.0 - _skewness_kept(self.unsampled)) * sampling)
-
-
-def _skewness_kept(unsampled: FloatArray) -> FloatArray:
-    """Return t: how skewed sampling without replacement is, compared with sampling with replacement."""
-    return np.where(unsampled > 0.5, np.minimum((unsampled - 0.5) / 0.2, 1.0), 2.0 * unsampled - 1.0)
-
-
-def unsampled_share(sizes: IntArray, answers: IntArray, *, finite: bool) -> FloatArray:
-    """Return (N − m)/(N − 1), or 1 where strata are taken to be endless."""
-    if not finite:
-        return np.ones(len(answers))
-    return np.asarray((sizes - answers) / np.maximum(sizes - 1.0, 1.0))
+        return np.asarray(independent - (1.0 - self.skewness_kept) * sampling)
 
 
 def share_limits(reports: Reports, groups: Groups, alpha: float) -> Limits:
@@ -112,7 +120,7 @@ def share_limits(reports: Reports, groups: Groups, alpha: float) -> Limits:
     Three of 50 people, from a stratum of 5,000, report yes by randomized response at a budget of 5:
 
     >>> flip = 1 / (1 + np.exp(5.0))
-    >>> figures = 3.0, 50.0, 4950 / 4999, flip, 1 - 2 * flip, 0.0
+    >>> figures = 3.0, 50.0, 50.0, 5000.0, flip, 1 - 2 * flip, 0.0
     >>> reports = Reports(*(np.array([figure]) for figure in figures))
     >>> one = Groups(np.array([0]), 1, np.ones(1))
     >>> [round(float(end[0]), 4) for end in share_limits(reports, one, 0.05)]

@@ -87,10 +87,10 @@ class Groups(NamedTuple):
             np.concatenate([np.arange(parts)[groups.at] for groups in each]),
         )
 
-    def in_blocks(self) -> Iterator[tuple[slice, Groups]]:
-        """Yield runs of groups whose entries stay in cache, as groups of their own, with their places."""
+    def in_blocks(self) -> Iterator[Groups]:
+        """Yield runs of groups whose entries stay in cache, as groups of their own."""
         if len(self.codes) <= _ENTRIES:
-            yield slice(0, self.number), self
+            yield self
             return
         order = np.argsort(self.codes, kind="stable")
         first = np.searchsorted(self.codes[order], np.arange(self.number + 1))  # entry of each group
@@ -98,8 +98,7 @@ class Groups(NamedTuple):
         parts = np.arange(len(order)) if isinstance(self.at, slice) else self.at
         for start, stop in pairwise([*cuts.tolist(), self.number]):
             some = order[first[start] : first[stop]]
-            run = Groups(self.codes[some] - start, stop - start, self.weights[some], parts[some])
-            yield slice(start, stop), run
+            yield Groups(self.codes[some] - start, stop - start, self.weights[some], parts[some])
 
     def add(self, values: FloatArray | IntArray) -> FloatArray:
         """Add up within each group, a value for every entry."""
@@ -115,6 +114,10 @@ class Limits(NamedTuple):
 
     lower: FloatArray
     upper: FloatArray
+
+    def scaled(self, lower: float, reach: float) -> Limits:
+        """Put ends that lie between 0 and 1 on a range of so much."""
+        return Limits(lower + reach * self.lower, lower + reach * self.upper)
 
     def split(self, numbers: Sequence[int]) -> list[Limits]:
         """Take intervals of several groupings apart, given how many groups each has."""

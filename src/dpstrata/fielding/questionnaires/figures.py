@@ -159,7 +159,15 @@ def share_on(plan: Design, t: int, answers: IntArray, table: TableCounts, place:
     r, m, k = stretches(plan, t), np.maximum(answers, 1.0), table.counts.shape[1]
     least, office = r / (1.0 + r) / k, (1.0 - 1.0 / k) * table.noise
     reported = table.counts[:, place] / m
-    known = Reports(table.counts[:, place], m, np.ones(len(m)), least, 1.0 / (1.0 + r), office)
+    known = Reports(
+        counts=table.counts[:, place],
+        answers=m,
+        sampled=m,
+        population=np.full(len(m), np.inf),
+        floor=least,
+        slope=1.0 / (1.0 + r),
+        noise=office,
+    )
     seen = _reported_variances(known, plan.strata.sizes * (answers > 0))
     shares, of_office = (reported - least) * (1.0 + r), (1.0 + r) ** 2 * office / m**2
     # r (p (1 − 2/k) + 1/k) + r² (k − 1)/k², which is ((k − 1)/k) r (2 + r) over all shares together

@@ -313,12 +313,13 @@ class _Piece:
         kept = 1.0 / (1.0 + self.r)
         office = self.table.noise * ((self.scores - self.scores.mean()) ** 2).sum()
         known = Reports(
-            self.table.counts @ self.scores,
-            self.m,
-            np.ones(len(self.m)),
-            (1.0 - kept) * self.scores.mean(),
-            kept,
-            office,
+            counts=self.table.counts @ self.scores,
+            answers=self.m,
+            sampled=self.m,
+            population=np.full(len(self.m), np.inf),
+            floor=(1.0 - kept) * self.scores.mean(),
+            slope=kept,
+            noise=office,
         )
         none = np.zeros(len(self.m))
         return OnForm(self.estimates, none, self.answers, known, none, none)

@@ -5,18 +5,36 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.grid_noise import check_answers, noise_at, on_grid
+from dpstrata.fielding.intervals.tilt import Limits
+from dpstrata.numerics.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+
+
+class Surveys(NamedTuple):
+    """What many surveys of one design gave: a row for each survey, a column for each stratum.
+
+    Attributes
+    ----------
+    counts : array of int
+        How many people answered.
+    means, squares : array
+        Mean of what they reported, and the sum of squared distances from it.
+    """
+
+    counts: IntArray
+    means: FloatArray
+    squares: FloatArray
 
 
 class Fielding(ABC):
@@ -49,6 +67,10 @@ class Fielding(ABC):
     @abstractmethod
     def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation | QuestionnaireEstimation:
         """Estimate from the columns of a published table, as :meth:`read` has them."""
+
+    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+        """Find the interval of the mean of the population that would be printed in each of many surveys."""
+        raise NotImplementedError
 
     @abstractmethod
     def estimate_on_spark(

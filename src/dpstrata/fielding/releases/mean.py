@@ -33,8 +33,8 @@ from dpstrata.fielding.covariances.covariance import Errors
 from dpstrata.fielding.estimators import Estimates, Estimation
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.intervals.grouping import added
-from dpstrata.fielding.intervals.of_design import limits_of_means
-from dpstrata.fielding.intervals.tilt import Groups
+from dpstrata.fielding.intervals.single_mean import StatedStrata, single_mean_limits
+from dpstrata.fielding.intervals.tilt import Groups, Limits
 from dpstrata.fielding.neighbours import FigureStandIns, borrowed_shares, named_stand_ins
 from dpstrata.fielding.releases.combining import estimates_of, estimation_of, notes_on
 from dpstrata.fielding.releases.sums import (
@@ -243,24 +243,61 @@ def _estimates(
     plan: Design, part: Partition, groups: Groups, means: FloatArray, noise: FloatArray, counts: IntArray
 ) -> Estimates:
     """Put figures together with sampling, devices' noise and their own."""
-    device = plan.inputs.release_form.device_variance / np.maximum(counts, 1)
-    variances = _variances(plan, counts)
-    find = limits_of_means(
-        plan, means[part.codes], counts, spreads=plan.sds**2, noise=device, noise_of_groups=noise
-    )
+    variances, answers = _variances(plan, counts), plan.inputs.answers
+    stated, safe = _limits(plan, StatedStrata.of(plan, counts), groups, means, noise)
 
     def people(numbers: IntArray) -> IntArray:
         return added(part.codes, len(part.groups), numbers)
 
-    return estimates_of(
+    found = estimates_of(
         ([part.column or WHOLE] * len(part.groups), part.groups),
         means,
         groups.add(groups.weights**2 * variances[groups.at]) + noise,
         np.zeros(len(means)),
         (people(plan.sample_sizes), people(counts)),
-        find(groups),
-        plan.inputs.answers.range * borrowed_shares(plan, counts, part.codes, len(part.groups)),
+        stated,
+        answers.range * borrowed_shares(plan, counts, part.codes, len(part.groups)),
     )
+    return replace(found, safe_lower=safe.lower, safe_upper=safe.upper)
+
+
+def _limits(
+    plan: Design, strata: StatedStrata, groups: Groups, means: FloatArray, noise: FloatArray
+) -> tuple[Limits, Limits]:
+    """Find intervals in the units of the answers: those that trust the stated spreads, and safe ones."""
+    answers = plan.inputs.answers
+    stated, safe = single_mean_limits(
+        strata,
+        groups,
+        answers.shares(means),
+        noise / answers.range**2,
+        alpha=1.0 - plan.inputs.confidence,
+        shares=answers.values == 2,
+    )
+    within = answers.lower, answers.range
+    return stated.scaled(*within), safe.scaled(*within)
+
+
+def limits_of_means_in_surveys(
+    plan: Design, counts: IntArray, means: FloatArray, noise: FloatArray
+) -> Limits:
+    """Find the interval of the mean of the population that would be printed in each of many surveys.
+
+    Parameters
+    ----------
+    plan : Design
+        A design that publishes one number.
+    counts : array of int
+        How many people answered: a row for each survey, a column for each stratum.
+    means, noise : array
+        The published mean of each survey, and the variance of its noise.
+    """
+    each = [StatedStrata.of(plan, numbers) for numbers in counts]
+    strata = StatedStrata(*map(np.concatenate, zip(*each, strict=True)))
+    surveys, weights = len(counts), plan.strata.sizes / plan.strata.population
+    groups = Groups(np.repeat(np.arange(surveys), len(weights)), surveys, np.tile(weights, surveys))
+    stated, _ = _limits(plan, strata, groups, means, noise)
+    return stated
 
 
 def _number(value: float | None) -> float:

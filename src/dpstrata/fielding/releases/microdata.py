@@ -21,9 +21,15 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.answer_files import ANSWER, STRATUM, read_noised
 from dpstrata.fielding.estimators import FEW, Estimation, ShareEstimation, places
-from dpstrata.fielding.intervals.of_design import PartLimits, limits_of_means, limits_of_shares
+from dpstrata.fielding.intervals.of_design import (
+    PartLimits,
+    limits_of_means,
+    limits_of_shares,
+    limits_over_surveys,
+)
 from dpstrata.fielding.intervals.parts import StratumParts
-from dpstrata.fielding.releases.base import Fielding
+from dpstrata.fielding.intervals.tilt import Limits
+from dpstrata.fielding.releases.base import Fielding, Surveys
 from dpstrata.fielding.releases.combining import combine
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.releases import OPTION
@@ -60,6 +66,11 @@ class MicrodataFielding(Fielding):
     def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation:
         """Estimate from noised answers."""
         return estimate_means(plan, *columns)
+
+    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+        """Take the noise off the spread of noised answers in each."""
+        each = [Moments(*moments) for moments in zip(*surveys, strict=True)]
+        return limits_over_surveys(plan, [_limits_from(plan, moments) for moments in each])
 
     def estimate_on_spark(
         self, plan: Design, data: DataFrame, stratum: str, answer: str
@@ -135,8 +146,27 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
     if not (np.all(np.isfinite(moments.means)) and np.all(np.isfinite(moments.squares))):
         raise InputError("noised answers must be numbers that can be added up, got larger ones.")
     noise = _noise_variances(plan, moments)
-    limits = _limits_of_two(plan, moments, noise) if plan.inputs.answers.values == 2 else None
-    return estimate_parts(plan, moments, noise, plan.sds**2, limits)
+    return estimate_parts(plan, moments, noise, plan.sds**2, _limits_from(plan, moments))
+
+
+def _limits_from(plan: Design, moments: Moments) -> PartLimits:
+    """Find intervals: of numbers, or of the share of one of two answers."""
+    noise = _noise_variances(plan, moments)
+    if plan.inputs.answers.values == 2:
+        return _limits_of_two(plan, moments, noise)
+    return limits_of_means(
+        plan,
+        moments.means,
+        moments.counts,
+        spreads=_spreads(moments, noise, plan.sds**2),
+        noise=noise / np.maximum(moments.counts, 1),
+    )
+
+
+def _spreads(moments: Moments, noise: FloatArray, stated: FloatArray) -> FloatArray:
+    """Take the noise off the variance of noised answers; a single answer has the one that is stated."""
+    observed = moments.squares / np.maximum(moments.counts - 1, 1)
+    return np.where(moments.counts > 1, np.maximum(observed - noise, 0.0), stated)
 
 
 def _limits_of_two(plan: Design, moments: Moments, noise: FloatArray) -> PartLimits:
@@ -160,7 +190,7 @@ def estimate_parts(
     moments: Moments,
     noise: FloatArray,
     stated: FloatArray,
-    limits: PartLimits | None = None,
+    limits: PartLimits,
 ) -> Estimation:
     """Take the noise off the spread of noised answers, and put the strata together.
 
@@ -174,21 +204,20 @@ def estimate_parts(
         Variance of the noise of one answer, in each stratum.
     stated : array
         Variance of the answers that is used where there is only one.
-    limits : PartLimits, optional
-        Finds intervals; by default those of numbers.
+    limits : PartLimits
+        Finds intervals.
     """
     counts, means, squares = moments
     several = counts > 1
-    observed = squares / np.maximum(counts - 1, 1)
-    sampling = np.where(several, np.maximum(observed - noise, 0.0), stated)
+    floored = several & (squares < noise * (counts - 1))
     freedom = np.where(several, counts - 1.0, math.inf)
-    of_means = noise / np.maximum(counts, 1)
+    of_means, none = noise / np.maximum(counts, 1), np.zeros(len(means))
     names = plan.strata.names
     return combine(
         plan,
-        StratumParts(means, counts, sampling, of_means, np.zeros(len(means)), freedom),
-        limits or limits_of_means(plan, means, counts, spreads=sampling, noise=of_means),
-        floored=tuple(names[i] for i in np.flatnonzero(several & (observed < noise)).tolist()),
+        StratumParts(means, counts, _spreads(moments, noise, stated), of_means, none, freedom),
+        limits,
+        floored=tuple(names[i] for i in np.flatnonzero(floored).tolist()),
         single=tuple(names[i] for i in np.flatnonzero(counts == 1).tolist()),
         few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
     )

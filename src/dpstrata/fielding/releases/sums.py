@@ -31,9 +31,15 @@ from dpstrata.fielding.grid_noise import (
     office_noise_at,
     require_invited,
 )
-from dpstrata.fielding.intervals.of_design import PartLimits, limits_of_means, limits_of_shares
+from dpstrata.fielding.intervals.of_design import (
+    PartLimits,
+    limits_of_means,
+    limits_of_shares,
+    limits_over_surveys,
+)
 from dpstrata.fielding.intervals.parts import StratumParts
-from dpstrata.fielding.releases.base import Fielding
+from dpstrata.fielding.intervals.tilt import Limits
+from dpstrata.fielding.releases.base import Fielding, Surveys
 from dpstrata.fielding.releases.combining import combine
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
@@ -107,6 +113,14 @@ class SumsFielding(Fielding):
     def estimate(self, plan: Design, *columns: Any) -> Estimation:
         """Estimate from noised means."""
         return estimate_from_means(plan, *columns)
+
+    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+        """Find them from the noised means of each."""
+        parts = [
+            _parts_of(plan, means, counts)
+            for means, counts in zip(surveys.means, surveys.counts, strict=True)
+        ]
+        return limits_over_surveys(plan, [_limits_from(plan, each) for each in parts])
 
     def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
         """Bring the noised sums here, and estimate from them."""
@@ -243,30 +257,41 @@ def estimate_from_means(
     counts = answer_counts(plan, np.asarray(answers, dtype=float)[order])
     if not np.all(np.isfinite(values)):
         raise InputError("every noised sum must be a number.")
-    terms = plan.problem.terms
-    m = np.maximum(counts, 1)
-    office = terms.credited_variances(plan.sample_sizes.astype(float)) / m**2
-    device = terms.release.device_variance / m
     shown = plan.inputs.answers.values == 2  # the share of yes shows the spread, and other sums show none
-    several = (counts > 1) & shown
-    freedom = np.where(several, counts - 1.0, math.inf)
-    names = plan.strata.names
-    spreads = _spreads(plan, values, counts, device + office)
-    parts = StratumParts(values, counts, spreads, device, office, freedom)
-    limits = (
-        _limits_of_two(plan, parts)
-        if shown
-        else limits_of_means(plan, values, counts, spreads=spreads, noise=parts.noise)
-    )
+    several, names = (counts > 1) & shown, plan.strata.names
+    parts = _parts_of(plan, values, counts)
     found = combine(
         plan,
         parts,
-        limits,
+        _limits_from(plan, parts),
         floored=(),
         single=tuple(names[i] for i in np.flatnonzero((counts == 1) & shown).tolist()),
         few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
     )
     return found if shown else replace(found, causes=None)
+
+
+def _parts_of(plan: Design, means: FloatArray, counts: IntArray) -> StratumParts:
+    """Return what noised means show of the strata."""
+    terms, m = plan.problem.terms, np.maximum(counts, 1)
+    office = terms.credited_variances(plan.sample_sizes.astype(float)) / m**2
+    device = terms.release.device_variance / m
+    several = (counts > 1) & (plan.inputs.answers.values == 2)
+    return StratumParts(
+        means=means,
+        counts=counts,
+        sampling=_spreads(plan, means, counts, device + office),
+        device=device,
+        office=office,
+        freedom=np.where(several, counts - 1.0, math.inf),
+    )
+
+
+def _limits_from(plan: Design, parts: StratumParts) -> PartLimits:
+    """Find intervals: of the share of one of two answers, or of numbers."""
+    if plan.inputs.answers.values == 2:
+        return _limits_of_two(plan, parts)
+    return limits_of_means(plan, parts.means, parts.counts, spreads=parts.sampling, noise=parts.noise)
 
 
 def _limits_of_two(plan: Design, parts: StratumParts) -> PartLimits:

@@ -10,7 +10,16 @@ from dpstrata.designs.record import Design
 from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
 from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 from dpstrata.present.report.tables import SHOWN
-from dpstrata.words.estimates import beyond_in_words, beyond_interval, bias_cells, bias_header, place_of
+from dpstrata.words.estimates import (
+    SAFE,
+    SAFE_IN_WORDS,
+    beyond_in_words,
+    beyond_interval,
+    bias_cells,
+    bias_header,
+    place_of,
+    safe_cells,
+)
 from dpstrata.words.numbers import at_error, plain_number
 from dpstrata.words.question_estimates import spread_of_design
 from dpstrata.words.results import Figures
@@ -31,6 +40,7 @@ class EstimateRow:
     whole: bool
     crossed: bool
     largest_bias: float | None
+    safe: tuple[float | None, float | None] = (None, None)
 
 
 def rows_of(result: Result) -> Iterator[EstimateRow]:
@@ -39,12 +49,12 @@ def rows_of(result: Result) -> Iterator[EstimateRow]:
         figures = Figures(row.estimate, row.standard_error, row.lower, row.upper)
         if isinstance(row, Estimate):
             question, answer = "", row.category if isinstance(row, ShareEstimate) else ""
-            crossed = False
+            crossed, safe = False, (row.safe_lower, row.safe_upper)
         else:
-            question, answer, crossed = row.question, row.answer, row.crossed
+            question, answer, crossed, safe = row.question, row.answer, row.crossed, (None, None)
         whole = row.column == "all"
         yield EstimateRow(
-            question, answer, place_of(row), figures, row.answers, whole, crossed, row.largest_bias
+            question, answer, place_of(row), figures, row.answers, whole, crossed, row.largest_bias, safe
         )
 
 
@@ -91,8 +101,13 @@ def estimates_table(rows: Sequence[EstimateRow], result: Result) -> TextTable:
     for row, bias in zip(shown, bias_cells(biases), strict=True):
         estimate, error, lower, upper = at_error(row.figures, row.figures.error)
         answer, interval = (row.answer,) if answers else (), f"{lower} to {upper}"
-        cells.append((row.place, *answer, estimate, interval, error, f"{row.answers:,}", *bias))
-    header = ("for", *(("answer",) if answers else ()), "estimate", level, "standard error", "answers")
+        safe = safe_cells(*row.safe, row.figures.error)
+        cells.append((row.place, *answer, estimate, interval, *safe, error, f"{row.answers:,}", *bias))
+    safe = (SAFE,) if shown[0].safe != (None, None) else ()
+    header = (
+        *("for", *(("answer",) if answers else ())),
+        *("estimate", level, *safe, "standard error", "answers"),
+    )
     return TextTable(
         f"Estimates: {named[0]}" if named[0] and not answers else "Estimates",
         (*header, *bias_header(biases)),
@@ -119,5 +134,6 @@ def _from_design(rows: Sequence[EstimateRow], result: Result) -> list[str]:
         return []
     return [
         "What was published shows no spread of the answers, so these standard errors use the standard "
-        "deviations of the design."
+        "deviations of the design.",
+        *((SAFE_IN_WORDS,) if result.whole.safe_lower is not None else ()),
     ]
