@@ -220,8 +220,7 @@ def _waves(part: WavesPart, plan: Design) -> Waves:
 def _check_prices(bound: BoundPart, problem: Problem, strata: Strata, inputs: Inputs, path: Path) -> None:
     """Require prices that can prove something: one for the budget or for each target, none negative.
 
-    Of a person where figures have one draw of noise; with several families of each stratum's room too, and
-    the value below which a search has left no design.
+    Of a person where figures have one draw of noise; with several families of each stratum's room too.
     """
     needed = 1 if inputs.goal.spends_budget and strata.costs is not None else 0
     if inputs.targets:
@@ -229,7 +228,7 @@ def _check_prices(bound: BoundPart, problem: Problem, strata: Strata, inputs: In
     if inputs.asks_by_question and inputs.questionnaire is not None:
         needed = len(inputs.questionnaire)
     if problem.families:
-        needed = len(bound.prices) if len(problem.families) == 1 else 2 + len(strata)
+        needed = len(bound.prices) if len(problem.families) == 1 else 1 + len(strata)
     if len(bound.prices) != needed or needed == 0 or min(bound.prices) < 0:
         raise InputError(f"{path}: the prices of the certificate do not fit the goal; the file was changed.")
 

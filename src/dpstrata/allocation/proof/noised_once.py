@@ -8,7 +8,7 @@ With several families figures meet in every stratum. Then each stratum's room ha
 .. math:: \sum_i \min_n \left(f_i(n) + \lambda n - \mu_i\,\mathrm{room}_i(n)\right)
     + \sum_g \min_s \left(W_g/s^2 + p_g s\right) - \lambda \eta, \qquad p_g = \sum_i \mu_i a_{ig} R .
 
-Whole people make designs dearer than that; ``branches`` searches what this bound leaves, with ``cells``.
+Whole people make designs dearer than that; each design states the gap.
 
 This module imports no solver.
 """
@@ -37,7 +37,6 @@ def certify_noised_once(
     strengths: Sequence[FloatArray],
     prices: Sequence[float],
     room_prices: FloatArray | None = None,
-    floor: float = 0.0,
 ) -> Bound:
     """Bound the variance of every design by that of the prices.
 
@@ -53,14 +52,11 @@ def certify_noised_once(
         λ >= 0: prices of a person, at least one. Any are valid, and several prove more than each alone.
     room_prices : array, optional
         μ >= 0 of every stratum, needed for several families.
-    floor : float
-        With several families, a value below which a search (``branches``) has left no design. It is taken on
-        trust, like that a budget's candidates were all tried; loading a document searches again.
     """
     if room_prices is None:
         lower_bound = Walk(problem, sizes, strengths[0], prices).bound(prices)
     else:
-        lower_bound = max(floor, *(shared_bound(problem, sizes, price, room_prices) for price in prices))
+        lower_bound = max(shared_bound(problem, sizes, price, room_prices) for price in prices)
     return stated_bound(problem, sizes, strengths, lower_bound, prices)
 
 
@@ -76,8 +72,7 @@ def certify_figures(
     sizes : array of int
         Sample sizes within the bounds that add up to the total.
     prices : sequence of float
-        Of a person; with several families one such price, that of every stratum's room, and then the value
-        below which a search has left no design.
+        Of a person; with several families one such price, and then that of every stratum's room.
     finite_population : bool
         Whether variances have the correction, which is the same for all designs.
     """
@@ -85,8 +80,8 @@ def certify_figures(
     shared = len(one.families) > 1
     strengths = one.strengths_at(sizes)
     if shared:
-        price, *rooms, floor = prices
-        bound = certify_noised_once(one, sizes, strengths, [price], np.asarray(rooms, dtype=float), floor)
+        price, *rooms = prices
+        bound = certify_noised_once(one, sizes, strengths, [price], np.asarray(rooms, dtype=float))
     else:
         bound = certify_noised_once(one, sizes, strengths, prices)
     off = correction(problem) if finite_population else 0.0

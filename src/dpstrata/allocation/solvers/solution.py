@@ -52,8 +52,6 @@ class NoisedOnceSolution(NamedTuple):
         The best real sizes, nearly.
     room_prices : array or None
         With several families, what proves the bound beside its prices.
-    floor : float
-        With several families, the value below which a search has left no design; 0 if there was none.
     """
 
     sizes: IntArray
@@ -61,12 +59,11 @@ class NoisedOnceSolution(NamedTuple):
     bound: Bound
     relaxed_sizes: FloatArray
     room_prices: FloatArray | None = None
-    floor: float = 0.0
 
     @property
     def prices(self) -> tuple[float, ...]:
         """All that prove the bound."""
-        rooms = () if self.room_prices is None else (*self.room_prices.tolist(), self.floor)
+        rooms = () if self.room_prices is None else self.room_prices.tolist()
         return (*self.bound.prices, *rooms)
 
     @property

@@ -124,7 +124,7 @@ def share_limits(reports: Reports, groups: Groups, alpha: float) -> Limits:
     >>> reports = Reports(*(np.array([figure]) for figure in figures))
     >>> one = Groups(np.array([0]), 1, np.ones(1))
     >>> [round(float(end[0]), 4) for end in share_limits(reports, one, 0.05)]
-    [0.0053, 0.1617]
+    [0.0054, 0.1619]
     """
     reports = Reports(*(values[groups.at] for values in reports))
     found = reports.shares

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 
@@ -43,6 +44,17 @@ class BestSizes:
         self._strengths_anew(self.sizes)
         self.try_strengths(self.strengths, self.sizes.astype(float))
         return self.value < before * (1.0 - 1e-9)
+
+    def exchange(self) -> bool:
+        """Move one person from a stratum to another, each with the best strengths, wherever that helps."""
+        before, inner = self.value, self.problem.problem
+        for giver, taker in permutations(range(len(self.sizes)), 2):
+            n = self.sizes.copy()
+            n[giver] -= 1
+            n[taker] += 1
+            if n[giver] >= inner.lower[giver] and n[taker] <= inner.upper[taker]:
+                self._strengths_anew(n)
+        return self.value < before
 
     def _strengths_anew(self, n: IntArray) -> None:
         barrier = Barrier(self.problem, n, n)
