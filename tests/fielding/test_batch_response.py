@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.answer_files import read_people
+from dpstrata.fielding.answer_files import open_answers, read_people
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.ledger import loss_of_repeats
 from dpstrata.fielding.privatize import privatize
@@ -37,7 +37,10 @@ def test_a_response_that_contradicts_the_design_is_refused_before_anything_is_sp
     assert not (folder / "ledger.json").exists()
     result = release(folder, answers=few, accept_response=True)
     counts = np.array(
-        [read_people(folder / few, "person", ("region",))[1].count(n) for n in plan.strata.names]
+        [
+            read_people(open_answers(folder / few), "person", ("region",))[1].count(n)
+            for n in plan.strata.names
+        ]
     )
     losses = [
         math.log1p(m / fewest(m, n, N) * math.expm1(e))

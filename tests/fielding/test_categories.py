@@ -126,12 +126,15 @@ def test_an_unknown_category_is_placed_and_not_shown(survey, cell, words):
 
 
 def test_names_with_commas_and_points_are_no_numbers(tmp_path):
-    from dpstrata.fielding.answer_files import read_answers
+    from dpstrata.fielding.answer_files import open_answers, read_answers
     from dpstrata.privacy.answers.base import parse_answers
 
     (tmp_path / "answers.csv").write_text('tenure\n"rent, private"\nSt. Moritz\n\n')
     allowed = parse_answers(["rent, private", "St. Moritz"])
-    assert read_answers(tmp_path / "answers.csv", "tenure", allowed)[:2] == ["rent, private", "St. Moritz"]
+    assert read_answers(open_answers(tmp_path / "answers.csv"), "tenure", allowed)[:2] == [
+        "rent, private",
+        "St. Moritz",
+    ]
 
 
 def test_the_commands_speak_of_shares(survey):

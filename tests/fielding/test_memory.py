@@ -16,7 +16,7 @@ KEY = bytes(range(32))
 PEOPLE = {
     "whole": [7 * i - 50 for i in range(300)],
     "text": [f"person é-{i}" for i in range(300)],
-    "region": ["north", " south", "söuth"] * 100,
+    "region": ["north", " south", "wést"] * 100,
     "old": [i % 4 == 0 for i in range(300)],
     "income": [float(i % 17) for i in range(300)],
 }
@@ -88,3 +88,21 @@ def test_what_is_no_frame_is_refused():
     for more, words in (({"sheet": "x"}, "sheet requires an Excel file"), ({"table": "x"}, "table is for")):
         with pytest.raises(dps.InputError, match=words):
             open_frame(pd.DataFrame(PEOPLE), id="whole", stratum="region", **more)
+
+
+def test_strata_that_look_alike_are_named_in_a_warning():
+    names = ["Pflege", "Pflege", "pflege", "Plege", "\u0420flege", "Labor"] * 20
+    people = pa.table({"id": range(120), "unit": names, "sex": ["f", "m"] * 60})
+    with pytest.warns(dps.DpstrataWarning, match="look alike") as caught:
+        strata = dps.frame_strata(dps.open_frame(people, id="id", stratum=["unit", "sex"]))
+    (warning,) = caught
+    for words in ("'Pflege' and 'pflege'", "'Pflege' and 'Plege'", "'\u0420flege' (with Cyrillic letters)"):
+        assert words in str(warning.message)
+    assert "Labor" not in str(warning.message)
+    assert strata.population == 120
+
+
+def test_an_error_value_is_no_stratum():
+    people = pa.table({"id": range(4), "unit": ["a", "#REF!", "a", "#REF!"]})
+    with pytest.raises(dps.InputError, match="got 2 in stratum '#REF!', a spreadsheet's error value"):
+        dps.frame_strata(dps.open_frame(people, id="id", stratum="unit"))

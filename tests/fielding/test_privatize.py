@@ -11,7 +11,7 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding import releasing
-from dpstrata.fielding.answer_files import read_people
+from dpstrata.fielding.answer_files import open_answers, read_people
 from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.frames import frame_strata, open_frame
@@ -349,7 +349,7 @@ def test_crossed_and_boolean_strata_go_all_the_way(tmp_path):
         plan.save(folder / "design.json")
         draw(folder / "design.json", frame, out=folder / out, key_file=folder / "key")
         verify_draw(folder / "design.json", frame, sample=folder / out, key_file=folder / "key")
-        drawn = {int(person) for person in read_people(folder / out, "p", ())[0]}
+        drawn = {int(person) for person in read_people(open_answers(folder / out), "p", ())[0]}
         answers = {
             name: [cell for i, cell in enumerate(cells) if i in drawn] for name, cells in people.items()
         }

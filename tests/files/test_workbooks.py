@@ -10,7 +10,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.files.sent import SentFile
 from dpstrata.files.tables import read_table
-from dpstrata.files.workbooks import extents
+from dpstrata.files.workbooks import Workbook, extents
 
 
 def workbook(*places, filled=3):
@@ -66,3 +66,22 @@ def test_damaged_records_are_measured_without_failing(sheet):
     with zipfile.ZipFile(content, "w") as parts:
         parts.writestr("xl/worksheets/sheet1.bin", sheet)
     assert len(list(extents(SentFile("s.xlsb", content.getvalue())))) == 1
+
+
+def test_failed_formulas_are_read_as_their_error_values():
+    book = openpyxl.Workbook()
+    book.active.append(["another sheet"])
+    sheet = book.create_sheet("Daten 2")
+    rows = [["stratum", "size", "sd"], ["A", 10, "#DIV/0!"], ["#NAME?", 20, 0.1], ["C", "#REF!", 0.2]]
+    for row in (["", "", ""], *rows):  # the table begins below the first row and right of the first column
+        sheet.append([None, *row])
+    sheet.append([None, None, None, None, "#N/A"])
+    for cell in (cell for row in sheet for cell in row if str(cell.value).startswith("#")):
+        cell.data_type = "e"
+    content = io.BytesIO()
+    book.save(content)
+    file = SentFile("s.xlsx", content.getvalue())
+    rows_read, numbers = Workbook(file, "s.xlsx").rows("Daten 2")
+    assert [row[:3] for row in rows_read[:4]] == rows
+    assert rows_read[4] == [None, None, None, "#N/A"]
+    assert numbers == [2, 3, 4, 5, 6]

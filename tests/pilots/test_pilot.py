@@ -15,7 +15,7 @@ import pytest
 import commands
 import dpstrata as dps
 from chance import may_cover, mean_limit, variance_limits
-from dpstrata.fielding.answer_files import read_noised
+from dpstrata.fielding.answer_files import open_answers, read_noised
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.keys import survey_key
@@ -69,7 +69,7 @@ def field(folder, frame, design, wave, **more):
         **COLUMNS,
         **more,
     )
-    return release, {row["person"] for row in rows}, read_noised(out, "stratum", "answer")
+    return release, {row["person"] for row in rows}, read_noised(open_answers(out), "stratum", "answer")
 
 
 def test_from_the_frame_to_one_estimate_of_two_waves(survey):

@@ -3,6 +3,7 @@
 import inspect
 import json
 import math
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import dpstrata as dps
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.variances import planned_variance
 from dpstrata.designs.choice import better_mechanism, better_releases, valid_mechanisms
+from dpstrata.privacy.mechanisms.registry import MECHANISMS
 from dpstrata.survey.releases import kind_of
 from earlier import design_of_document
 from extent import few
@@ -127,6 +129,59 @@ def test_best_answers_every_question_and_survives_a_document(tmp_path, question)
     (tmp_path / "d.json").write_text(json.dumps(document))
     with pytest.raises(dps.InputError, match="contradicts itself at choice"):
         dps.load_design(tmp_path / "d.json")
+
+
+@contextmanager
+def without(name):
+    """Hide a mechanism, as if this version did not have it; the order of the others matters."""
+    everything = dict(MECHANISMS)
+    del MECHANISMS[name]
+    try:
+        yield
+    finally:
+        MECHANISMS.clear()
+        MECHANISMS.update(everything)
+
+
+@pytest.mark.parametrize("question", [{"total": 200}, {"at_most": 900}, {"target_se": 0.05}])
+@pytest.mark.parametrize("answers", [(0, 1), (0, 2, 1)])
+def test_designs_load_whichever_mechanisms_there_are(answers, question, tmp_path):
+    asked = {"epsilon": 0.5, "mechanism": "best", "answers": answers, **question}
+    everything = dps.design(PAPER, **asked)
+    everything.save(tmp_path / "everything.json")
+    names = [row.mechanism for row in everything.choice]
+    assert len(names) > 1
+    (rival,) = {*names[:2]} - {everything.inputs.mechanism}
+    for hidden in (rival, everything.inputs.mechanism):
+        with without(hidden):
+            plan = dps.design(PAPER, **asked)
+            plan.save(tmp_path / f"without-{hidden}.json")
+            assert hidden not in [row.mechanism for row in plan.choice]
+            assert dps.load_design(tmp_path / f"without-{hidden}.json") == plan
+            if hidden == rival:  # its row stays as it was written
+                loaded = dps.load_design(tmp_path / "everything.json")
+                assert loaded.choice == everything.choice
+                assert repr(loaded)
+    for hidden in (rival, everything.inputs.mechanism):  # which this version has, and the document does not
+        loaded = dps.load_design(tmp_path / f"without-{hidden}.json")
+        assert hidden not in [row.mechanism for row in loaded.choice]
+        assert repr(loaded)
+    assert dps.load_design(tmp_path / "everything.json") == everything
+
+
+@pytest.mark.parametrize("name", ["gaussian", "category_response"])
+def test_a_choice_with_a_mechanism_that_could_not_be_tried_was_changed(name, tmp_path):
+    plan = dps.design(PAPER, epsilon=0.5, total=200, mechanism="best")
+    plan.save(tmp_path / "d.json")
+    document = json.loads((tmp_path / "d.json").read_text())
+    changes = (
+        lambda rows: [*rows, {**rows[0], "mechanism": name}],
+        lambda rows: [row for row in rows if row["mechanism"] != plan.inputs.mechanism],
+    )
+    for change in changes:
+        (tmp_path / "d.json").write_text(json.dumps({**document, "choice": change(document["choice"])}))
+        with pytest.raises(dps.InputError, match="contradicts itself at choice; the file was changed"):
+            dps.load_design(tmp_path / "d.json")
 
 
 def test_best_leaves_out_what_no_design_meets_and_says_why_if_none_does():

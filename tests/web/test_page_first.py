@@ -125,6 +125,15 @@ FOREIGN = [
     ("Region,Employees\nN,700\nS,\nE,95\n", "Region", "Employees", 0),
     ("Lp.,Region,Y2024\n1,N,700\n2,S,800\n3,E,95\n4,W,50\n,,1645\n", "Region", "Y2024", 1),
     ("Region,Employees\nN,700\nS,800\nE,\n", "Region", "Employees", 0),
+    (
+        "E-mail,Staff number,Department\n"
+        + "".join(f"p{i}@example.org,{10000 + i},{'ABC'[i % 3]}\n" for i in range(1, 901)),
+        "Department",
+        "none: every row is one person",
+        0,
+    ),
+    ("Contact,Code\nann@a.org,17\nbo@a.org,95\ncy@a.org,31\n", "none: number the rows", "please choose", 0),
+    ("Region,Employees\nN,700\nS,#REF!\nE,95\n", "Region", "Employees", 0),
     ("Name,Team,Age\nAnn,a,31\nBo,b,32\nCy,a,40\nDi,b,29\n", "Team", "none: every row is one person", 0),
 ]
 
@@ -159,6 +168,10 @@ def test_a_list_of_people_is_counted_and_cells_that_are_no_table_change_nothing(
     expect(visit.cell(0, "size")).to_have_value("100")
     expect(visit.control("total")).to_have_value("200")
     visit.page.locator(".strata").scroll_into_view_if_needed()
+    staff = "".join(f"p{i}@example.org,{10000 + i},{'ABC'[i % 3]}\n" for i in range(1, 901))
+    open_file(visit, "staff.csv", f"E-mail,Staff number,Department\n{staff}".encode())
+    expect(visit.page.locator(".asking .people")).to_contain_text("900 people in 3 strata")
+    visit.button("Cancel").click()
     open_file(visit, "few.csv", b"stratum,size\nA,40\nB,60\n")
     expect(visit.control("total")).to_have_value("50")
     expect(visit.page.locator(".notice")).to_contain_text("so the goal is now 50 people")

@@ -39,6 +39,7 @@ export function Asking({ table: read, onUse, onCancel }) {
       <${Answers} value=${said.answers} onPick=${(answers) => setSaid((old) => ({ ...old, answers }))} />
     </div>
     <${Ends} rows=${table.rows} leftOut=${said.leftOut} onPick=${(leftOut) => setSaid((old) => ({ ...old, leftOut }))} />
+    ${said.size === PEOPLE_ARE_ROWS && html`<p class="people">Each row is read as one person: ${count(table.rows.length - said.leftOut)} people in ${count(found.rows.length)} ${found.rows.length === 1 ? "stratum" : "strata"}. Nothing else about them is used.</p>`}
     ${found && html`<${Preview} table=${found} />`}
     <div class="buttons">
       <button type="button" class="primary" disabled=${!found} onClick=${() => onUse(found, said.answers)}>Use this table</button>

@@ -19,7 +19,10 @@ const HINTS = {
 };
 export const SPREAD_KINDS = { proportion: "the share of yes, from 0 to 1", percent: "the share of yes, in percent", sd: "a standard deviation", variance: "a variance" };
 // Numbers about one person, who is a row of the table.
-const OF_ONE_PERSON = /\b(age|aged|id|birth|born|salary|wage|income|phone|zip|postcode)\b|^(alter|edad|idade|età|âge|wiek|leeftijd|geburt|jahrgang|gehalt|lohn|plz|personalnummer)/i;
+const OF_ONE_PERSON = /\b(age|aged|id|birth|born|salary|wage|income|phone|zip|postcode)\b|^(personnel|employee|payroll|staff)[ _-]?(id|no|nr|num)|^(alter|edad|idade|età|âge|wiek|leeftijd|geburt|jahrgang|gehalt|lohn|plz|personalnummer)/i;
+// Everyone has an address of their own, so a column of addresses lists people.
+const ADDRESS = /^[^@\s]+@[^@\s]+\.[^@\s]+$/;
+const ERROR_VALUE = /^#[\p{L}/]+0?[!?]$|^#N\/A$|^#NV$|^Err:\d{3}$/iu;
 const NOTE = /^(source|quelle|fuente|fonte|źródło|bron|note|nota|anmerkung|hinweis|remarque|stand|as of|\*|\(|http|©)|^.{60}/i;
 const SUMS = /^(grand )?(total|sum|all|overall|gesamt|summe|insgesamt|ensemble|suma|soma)/i;
 
@@ -86,7 +89,7 @@ function countNotes(rows) {
 
 function guessRoles(columns, rows) {
   const cellsOf = columns.map((_, i) => rows.map((row) => row[i].trim()));
-  const filledOf = cellsOf.map((cells) => cells.filter((cell) => cell !== ""));
+  const filledOf = cellsOf.map((cells) => cells.filter((cell) => cell !== "" && !ERROR_VALUE.test(cell)));
   const numeric = filledOf.map((cells) => cells.length > 0 && cells.every(looksNumeric));
   const taken = new Set();
   const find = (fits) => {
@@ -100,7 +103,10 @@ function guessRoles(columns, rows) {
   const [rate, cost] = [number("response_rate"), number("cost")];
   const counts = (name, i) => numeric[i] && countsPeople(name, filledOf[i]);
   const hintedSize = find((name, i) => counts(name, i) && hinted("size")(name));
-  const group = hintedSize === NONE ? groupOfPeople(columns, cellsOf, filledOf, numeric) : NONE;
+  const listed = filledOf.some((cells) => 2 * cells.filter((cell) => ADDRESS.test(cell)).length > cells.length);
+  const ofPeople = listed || (hintedSize === NONE && describesPeople(columns, filledOf, numeric));
+  const group = ofPeople ? groupOfPeople(columns, cellsOf, numeric) : NONE;
+  if (listed && group === NONE) return { stratum: NONE, size: NONE, spread: NONE, kind: "proportion", cost: NONE, response_rate: NONE, answers: "binary" };
   const repeated = stratum !== TOGETHER && stratum !== NONE && !isUnique(cellsOf[stratum]);
   const isList = repeated || group !== NONE;
   const size = isList ? PEOPLE_ARE_ROWS : hintedSize || find(counts);
@@ -125,13 +131,19 @@ function guessStratum(columns, cellsOf, numeric, find) {
 // Whether a column may say how many people there are: whole numbers that neither number the rows nor describe a person.
 function countsPeople(name, filled) {
   const numbers = plainNumbers(filled, "size");
-  const isNumbering = numbers.length > 2 && numbers.every((cell, i) => Number(cell) === i + 1);
+  const first = numbers.length > 9 ? Number(numbers[0]) : 1; // few sizes may follow each other by chance
+  const isNumbering = numbers.length > 2 && numbers.every((cell, i) => Number(cell) === first + i);
   return !isNumbering && !OF_ONE_PERSON.test(name) && numbers.every((cell) => /^\d+$/.test(cell)) && numbers.some((cell) => Number(cell) > 1);
 }
 
-// In a list of people, each with a name or number of their own, the column that groups them: a text which repeats, beside numbers of one person alone.
-function groupOfPeople(columns, cellsOf, filledOf, numeric) {
-  if (!columns.some((name, i) => numeric[i] && OF_ONE_PERSON.test(name)) || columns.some((name, i) => numeric[i] && countsPeople(name, filledOf[i]))) return NONE;
+// Whether the numbers of a table are those of one person alone.
+function describesPeople(columns, filledOf, numeric) {
+  const numbers = columns.map((_, i) => i).filter((i) => numeric[i]);
+  return numbers.some((i) => OF_ONE_PERSON.test(columns[i])) && !numbers.some((i) => countsPeople(columns[i], filledOf[i]));
+}
+
+// In a list of people, each with a name or number of their own, the column that groups them: a text which repeats.
+function groupOfPeople(columns, cellsOf, numeric) {
   const repeats = (i) => !numeric[i] && new Set(cellsOf[i]).size <= cellsOf[i].length / 2;
   const groups = columns.map((_, i) => i).filter(repeats);
   const best = groups.find((i) => HINTS.stratum.test(columns[i])) ?? groups[0];

@@ -81,7 +81,7 @@ def main_design_command(
     json: Json = False,
 ) -> None:
     """Design the main wave from the noised answers of a pilot."""
-    from dpstrata.fielding.answer_files import read_noised
+    from dpstrata.fielding.answer_files import open_answers, read_noised
     from dpstrata.fielding.ledger import check_release
     from dpstrata.files.writing import require_apart
     from dpstrata.pilots.pilot import main_design
@@ -89,7 +89,7 @@ def main_design_command(
 
     require_apart(pilot, noised, out)
     first = load_design(pilot)
-    main = main_design(first, *read_noised(noised, stratum, answer))
+    main = main_design(first, *read_noised(open_answers(noised), stratum, answer))
     check_release(first, noised, pilot)
     _show(main, out, full=full, json=json)
 

@@ -190,10 +190,11 @@ def estimate_command(
     weights: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Estimate means, or shares of categories, with intervals that cover both sampling and privacy."""
-    from dpstrata.fielding.estimate import estimate, refuse_late
+    from dpstrata.fielding.estimate import estimate
     from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
     from dpstrata.files.writing import require_apart
     from dpstrata.present.charts.chart import check_chart_path
+    from dpstrata.survey.classes import refuse_late
 
     refuse_late(classes=classes or None, weights=weights)
     check_chart_path(plot)

@@ -36,7 +36,7 @@ from dpstrata.collect.tables import CLOSED, LostError, Tables
 from dpstrata.designs.consent import asks_everyone
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataWarning, InputError, option, without_passwords
-from dpstrata.fielding.answer_files import read_people
+from dpstrata.fielding.answer_files import open_answers, read_people
 from dpstrata.fielding.draw import check_record, drawn_columns
 from dpstrata.fielding.frames.base import stratum_column
 from dpstrata.fielding.keys import new_key, read_key, survey_key, write_key
@@ -111,10 +111,11 @@ def invitees(plan: Design, *, sample: Path, key_file: Path, id: str, stratum: Se
     _require_counters(plan)
     secret = read_key(key_file)
     check_record(plan, sample=sample, key=secret, record=sample.with_name("draw.json"))
-    people, strata = read_people(sample, id, (stratum_column(stratum),))
+    drawn = open_answers(sample)
+    people, strata = read_people(drawn, id, (stratum_column(stratum),))
     key = survey_key(survey_key(secret, plan.digest), "invitations")
     place = {name: i for i, name in enumerate(plan.strata.names)}
-    forms = [1] * len(people) if plan.inputs.questionnaire is None else read_forms(sample, plan)
+    forms = [1] * len(people) if plan.inputs.questionnaire is None else read_forms(drawn, plan)
     return [
         Invitee(person, place[name], form - 1, _token(key, person))
         for person, name, form in zip(people, strata, forms, strict=True)

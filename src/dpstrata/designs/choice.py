@@ -44,8 +44,8 @@ class Choice:
 
     @property
     def title(self) -> str:
-        """The mechanism as people call it."""
-        return mechanism_class(self.mechanism).title
+        """The mechanism as people call it; one that only another version has, by its name."""
+        return mechanism_class(self.mechanism).title if self.mechanism in MECHANISMS else self.mechanism
 
 
 def valid_mechanisms(inputs: Inputs) -> dict[str, Mechanism]:

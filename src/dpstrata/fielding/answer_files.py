@@ -1,69 +1,66 @@
-"""Answers as people write them, read from files; no message shows one."""
+"""Answers as people write them, read from files and data frames; no message shows one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
-from dpstrata.files.tables import Table, read_table
+from dpstrata.files.tables import Table, read_table, table_from_frame
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.classes import BETWEEN
 from dpstrata.words.numbers import has_two_readings, read_number
 
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
 STRATUM, ANSWER = "stratum", "answer"
 
 
-def read_noised(path: Path, stratum: str, answer: str) -> tuple[list[str], list[float]]:
+def open_answers(answers: str | Path | IntoFrame, *, sheet: str | None = None) -> Table:
+    """Take a table about people from a file, or from a data frame of any library that narwhals knows."""
+    if isinstance(answers, str | Path):
+        return read_table(Path(answers), sheet=sheet, about_people=True)
+    if sheet is not None:
+        raise InputError(f"{option('sheet')} requires an Excel file, got a data frame.", value=sheet)
+    return table_from_frame(answers)
+
+
+def read_noised(table: Table, stratum: str, answer: str) -> tuple[list[str], list[float]]:
     """Read noised answers and the stratum of each."""
-    return read_people(path, stratum, (stratum,))[1], read_numbers(path, answer)
+    return read_people(table, stratum, (stratum,))[1], read_numbers(table, answer)
 
 
-def read_noised_names(path: Path, stratum: str, answer: str) -> tuple[list[str], list[str]]:
+def read_noised_names(table: Table, stratum: str, answer: str) -> tuple[list[str], list[str]]:
     """Read noised answers that are names, and the stratum of each."""
-    names, strata = read_people(path, answer, (stratum,))
+    names, strata = read_people(table, answer, (stratum,))
     return strata, names
 
 
-def read_people(
-    path: Path, id: str, stratum: Sequence[str], *, sheet: str | None = None
-) -> tuple[list[str], list[str]]:
+def read_people(table: Table, id: str, stratum: Sequence[str]) -> tuple[list[str], list[str]]:
     """Read ids and strata as text; several stratum columns are crossed."""
-    columns = _table(path, id, *stratum, sheet=sheet).columns
-    people, *parts = ([text_of(cell) for cell in columns[name]] for name in (id, *stratum))
+    _require(table, id, *stratum)
+    people, *parts = ([text_of(cell) for cell in table.columns[name]] for name in (id, *stratum))
     return people, [BETWEEN.join(cells) for cells in zip(*parts, strict=True)]
 
 
-def read_columns(path: Path) -> list[str]:
-    """Read the names of the columns of a table."""
-    return list(read_table(path, about_people=True).columns)
-
-
-def read_numbers(path: Path, name: str, *, sheet: str | None = None) -> list[float]:
+def read_numbers(table: Table, name: str) -> list[float]:
     """Read a column of numbers; a message says where there is none, and never what is there."""
-    values = _read_cells(_table(path, name, sheet=sheet), name, read_number, "not a number")
+    values = _read_cells(table, name, read_number, "not a number")
     return [value for value in values if value is not None]
 
 
-def read_present_numbers(path: Path, name: str) -> list[float | None]:
-    """Read a column of numbers, some of whose cells may be empty: ``None``."""
-    return _read_cells(_table(path, name), name, read_number, "not a number", blanks=True)
+def read_present_numbers(table: Table, name: str) -> list[float | None]:
+    """Read a column of numbers, some of whose cells may be blank: ``None``; no message shows one."""
+    return _read_cells(table, name, read_number, "not a number", blanks=True)
 
 
-def read_reports(path: Path, name: str, *, sheet: str | None = None) -> list[float | None]:
-    """Read what devices sent, ``None`` for a blank; no message shows one."""
-    return _read_cells(_table(path, name, sheet=sheet), name, read_number, "not a number", blanks=True)
-
-
-def read_answers(
-    path: Path, name: str, answers: Answers, *, clip: bool = False, sheet: str | None = None
-) -> list[Any]:
+def read_answers(table: Table, name: str, answers: Answers, *, clip: bool = False) -> list[Any]:
     """Read answers as people write them, ``None`` for a blank; a message says where one is not allowed."""
     remedy = f"not {answers.written}; correct that, or leave the cell empty if the person did not answer"
-    table = _table(path, name, sheet=sheet)
     values = _read_cells(table, name, answers.from_cell, remedy, blanks=True, numbers=answers.numbers)
     given = [(row, value) for row, value in enumerate(values) if value is not None]
     refused = _refused(given, answers, clip)
@@ -95,6 +92,7 @@ def _read_cells(
     numbers: bool = True,
 ) -> list[Any]:
     """Read a column cell by cell, or say in which rows that cannot be done."""
+    _require(table, name)
     cells = table.columns[name]
     values = [None if text_of(cell) == "" else read(cell) for cell in cells]
     failed = [
@@ -122,8 +120,6 @@ def _read_cells(
     return values
 
 
-def _table(path: Path, *names: str, sheet: str | None = None) -> Table:
-    """Read a table that must have these columns; no message shows others, which may be answers."""
-    table = read_table(path, sheet=sheet, about_people=True)
+def _require(table: Table, *names: str) -> None:
+    """Require columns of a table; no message shows others, which may be answers."""
     require_columns(table.source, table.columns, *names, sheets=table.sheets, about_people=True)
-    return table

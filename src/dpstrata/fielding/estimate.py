@@ -1,4 +1,4 @@
-"""Noised answers as they come, in a file or on Spark, and the estimates from them."""
+"""Noised answers as they come, in a file, a data frame or on Spark, and the estimates from them."""
 
 from __future__ import annotations
 
@@ -6,37 +6,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError, option
-from dpstrata.fielding.answer_files import ANSWER, STRATUM
+from dpstrata.fielding.answer_files import ANSWER, STRATUM, open_answers
 from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.frames import Engine
 from dpstrata.fielding.ledger import check_release
 from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.files.tables import require_file
-from dpstrata.survey.classes import too_late
+from dpstrata.survey.classes import refuse_late
 
 if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
     from pyspark.sql import DataFrame
-
-
-def refuse_late(**given: Any) -> None:
-    """Refuse what would have to be part of the design, with the reason."""
-    for name, value in given.items():
-        if name not in ("classes", "weights"):
-            raise TypeError(f"estimate() got an unexpected keyword argument {name!r}")
-        if value is None:
-            continue
-        refusal = (
-            f"{option('weights')} cannot be used: the promise does not cover weights that depend on answers "
-            f"or on who answered. Groups that answer differently are {option('classes')} of the design."
-        )
-        raise InputError(too_late() if name == "classes" else refusal, argument=name)
 
 
 def estimate(
     design: Design | str | Path,
-    answers: str | Path | DataFrame,
+    answers: str | Path | IntoFrame | DataFrame,
     *,
     stratum: str = STRATUM,
     answer: str = ANSWER,
@@ -49,14 +35,16 @@ def estimate(
     ----------
     design : Design or path
         The design, or its document.
-    answers : path, str or Spark data frame
+    answers : path, str or data frame
         What :func:`dpstrata.privatize` or :func:`dpstrata.publish` wrote, or any table with the stratum and
         the noised answer of everyone; for sums, or noised means as 0.1.0 wrote them, one row a
-        stratum with the number of its ``answers``.
+        stratum with the number of its ``answers``. Data frames are those of pandas, Polars, Arrow, Spark or
+        another library that narwhals knows.
     stratum, answer : str
         Names of the columns.
     engine : {"duckdb", "spark"}
-        With ``spark``, answers are the name of a table or a path that Spark reads.
+        With ``spark``, answers are the name of a table or a path that Spark reads; a data frame stays where
+        it is.
     **late
         ``classes`` and ``weights``, which cannot be brought in after the draw: refused with the reason.
 
@@ -76,15 +64,17 @@ def estimate(
     plan = design if isinstance(design, Design) else Design.read(Path(design))
     fielding = fielding_of(plan)
     document = None if isinstance(design, Design) else Path(design)
-    if isinstance(answers, str | Path) and engine == "duckdb":
-        columns = fielding.read(Path(answers), stratum, answer)
-        check_release(plan, Path(answers), document)
-        return fielding.estimate(plan, *columns)
-    from dpstrata.fielding.frames.spark import read_spark
-
-    if not isinstance(answers, str | Path):
+    path = Path(answers) if isinstance(answers, str | Path) else None
+    if hasattr(answers, "mapInArrow"):
         return fielding.estimate_on_spark(plan, answers, stratum, answer)
-    require_file(answers, spark=True)
-    data = read_spark(str(answers))
-    check_release(plan, Path(answers), document)
-    return fielding.estimate_on_spark(plan, data, stratum, answer)
+    if path is not None and engine == "spark":
+        from dpstrata.fielding.frames.spark import read_spark
+
+        require_file(str(answers), spark=True)
+        data = read_spark(str(answers))
+        check_release(plan, path, document)
+        return fielding.estimate_on_spark(plan, data, stratum, answer)
+    columns = fielding.read(open_answers(answers), stratum, answer)
+    if path is not None:
+        check_release(plan, path, document)
+    return fielding.estimate(plan, *columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
@@ -17,10 +18,13 @@ from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.microdata import Microdata
 from dpstrata.words.choice import other_releases_in_words
 
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
 
 def privatize(
     design: str | Path,
-    answers: str | Path,
+    answers: str | Path | IntoFrame,
     *,
     sample: str | Path,
     id: str | None = None,
@@ -44,7 +48,7 @@ def privatize(
     design : path
         The design document; the ledger ``ledger.json`` is kept beside it, with the key ``ledger.key`` by
         which it recognises people.
-    answers : path
+    answers : path or data frame
         Table with the columns ``id``, ``stratum`` and ``answer``. Numbers may have decimal commas; yes, no,
         true and false are 1 and 0 where the design's answers are ``"binary"``, and categories are written by
         name. People who left the answer blank count as people who did not answer.
@@ -78,7 +82,8 @@ def privatize(
         design, a design that does not state its range, no answer at all, a response that contradicts the
         design, and releases that need ``again``; nobody and no answer is named, and nothing is spent.
     """
-    files = Files(Path(design).resolve(), Path(answers), Path(sample), Path(out), Path(key_file))
+    path = Path(answers) if isinstance(answers, str | Path) else None
+    files = Files(Path(design).resolve(), path, Path(sample), Path(out), Path(key_file))
     files.check()
     plan = Design.read(files.design)
     if plan.inputs.release != Microdata.name:
@@ -87,7 +92,14 @@ def privatize(
             f"{option(OPTION, plan.inputs.release)}, which publishes none. Use publish."
         )
     batch = read_batch(
-        plan, files, id=id, stratum=stratum, answer=answer, sheet=sheet, accept_response=accept_response
+        plan,
+        files,
+        answers,
+        id=id,
+        stratum=stratum,
+        answer=answer,
+        sheet=sheet,
+        accept_response=accept_response,
     )
     return privatize_batch(batch, again=again, accept_response=accept_response, progress=progress)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
@@ -17,10 +18,13 @@ from dpstrata.fielding.releasing import Batch, Columns, Files, Publication, Rele
 from dpstrata.survey.releases import OPTION
 from dpstrata.words.released import raw_rows_in_words
 
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
 
 def publish(
     design: str | Path,
-    answers: str | Path,
+    answers: str | Path | IntoFrame,
     *,
     sample: str | Path,
     id: str | None = None,
@@ -45,7 +49,7 @@ def publish(
         The document of a design with ``release="sums"`` or ``release="mean"``; the ledger ``ledger.json`` is
         kept beside it, with the key ``ledger.key`` by which it recognises people, and for the moment
         ``office.noise``.
-    answers : path
+    answers : path or data frame
         Table with the columns ``id``, ``stratum`` and ``answer``. With a device budget the answers are what
         :func:`noise_answer` gave on devices, with all digits; without one they are raw answers, as
         :func:`privatize` takes them, and blanks count as people who did not answer.
@@ -80,7 +84,8 @@ def publish(
         outside the range of the design, no answer at all, a response that contradicts the design, and
         releases that need ``again``; nobody and no answer is named, and nothing is spent.
     """
-    files = Files(Path(design).resolve(), Path(answers), Path(sample), Path(out), Path(key_file))
+    path = Path(answers) if isinstance(answers, str | Path) else None
+    files = Files(Path(design).resolve(), path, Path(sample), Path(out), Path(key_file))
     files.check()
     plan = Design.read(files.design)
     fielding = fielding_of(plan)
@@ -90,7 +95,14 @@ def publish(
             "answers are published one by one. Use privatize."
         )
     batch = read_batch(
-        plan, files, id=id, stratum=stratum, answer=answer, sheet=sheet, accept_response=accept_response
+        plan,
+        files,
+        answers,
+        id=id,
+        stratum=stratum,
+        answer=answer,
+        sheet=sheet,
+        accept_response=accept_response,
     )
     if isinstance(fielding, SumsFielding):
         fielding.check_reports(plan, batch.answers)

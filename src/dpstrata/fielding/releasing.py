@@ -11,13 +11,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import read_answers, read_people, read_reports
+from dpstrata.fielding.answer_files import open_answers, read_answers, read_people, read_present_numbers
 from dpstrata.fielding.draw import check_record, drawn_columns
 from dpstrata.fielding.frames.base import stratum_column
 from dpstrata.fielding.grid_noise import as_answers, require_invited, require_stated_answers
@@ -38,6 +38,9 @@ from dpstrata.files.writing import (
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.privacy.promises import Spent
 from dpstrata.words.released import left_out_in_words, release_notes
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
 
 Columns = dict[str, list[Any]]
 ALL_QUESTIONS = "questionnaire"  # what the ledger calls it: rows are released once, as a whole
@@ -83,10 +86,13 @@ class Released:
 
 
 class Files(NamedTuple):
-    """The files of a release; ledger, its key and the record of the draw lie beside them."""
+    """The files of a release; ledger, its key and the record of the draw lie beside them.
+
+    There is no file of answers where they are in a data frame.
+    """
 
     design: Path
-    answers: Path
+    answers: Path | None
     sample: Path
     out: Path
     key: Path
@@ -204,6 +210,7 @@ class Batch:
 def read_batch(
     plan: Design,
     files: Files,
+    answers: str | Path | IntoFrame,
     *,
     id: str | None,
     stratum: str | Sequence[str] | None,
@@ -219,17 +226,18 @@ def read_batch(
     require_stated_answers(plan)
     secret = read_key(files.key)
     check_record(plan, sample=files.sample, key=secret, record=files.record)
-    drawn = dict(zip(*read_people(files.sample, id, (stratum_column(columns),)), strict=True))
-    people, strata = read_people(files.answers, id, columns, sheet=sheet)
+    sample, given = open_answers(files.sample), open_answers(answers, sheet=sheet)
+    drawn = dict(zip(*read_people(sample, id, (stratum_column(columns),)), strict=True))
+    people, strata = read_people(given, id, columns)
     values: Sequence[Any]
     if several:
-        forms = dict(zip(drawn, read_forms(files.sample, plan), strict=True))
-        values = read_rows(files.answers, plan, [forms.get(person) for person in people], sheet=sheet)
+        forms = dict(zip(drawn, read_forms(sample, plan), strict=True))
+        values = read_rows(given, plan, [forms.get(person) for person in people])
         answer = ALL_QUESTIONS
     elif plan.inputs.release_form.device is None:
-        values = read_answers(files.answers, answer, plan.inputs.answers, clip=plan.inputs.clip, sheet=sheet)
+        values = read_answers(given, answer, plan.inputs.answers, clip=plan.inputs.clip)
     else:
-        values = read_reports(files.answers, answer, sheet=sheet)
+        values = read_present_numbers(given, answer)
     _require_drawn(drawn, people, strata)
     # From here on, who left the answer blank is somebody who did not answer.
     answered = [row for row, value in enumerate(values) if value is not None]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dpstrata.errors import CellMistake, MistakesError
-from dpstrata.files.cells import text_of
+from dpstrata.files.cells import is_error_value, text_of
 from dpstrata.files.headers import columns_in_words
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray
@@ -173,6 +173,8 @@ class Columns:
             text = "" if is_missing(cell) else text_of(cell)
             if not text:
                 self.report(row, column, f"{column} must not be empty", "")
+            elif is_error_value(text):
+                self.report(row, column, f"{column} must be a name", f"the error value {text}")
             texts.append(text)
         # Empty names are reported once, not again as doubles of each other.
         return [text or f"\0{row}" for row, text in enumerate(texts)]
@@ -258,6 +260,8 @@ class Columns:
 
 def _shown(cell: Any) -> str:
     """Write a cell that is no number as people know it from their spreadsheet."""
+    if is_error_value(cell):
+        return f"the error value {cell.strip()}"
     if isinstance(cell, str):
         return repr(cell)
     if isinstance(cell, datetime.date):

@@ -7,6 +7,7 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from typing import IO, Any
+from xml.etree import ElementTree
 
 from dpstrata.errors import InputError, MissingExtraError
 from dpstrata.files.sent import File, source_of
@@ -40,8 +41,13 @@ class Workbook:
             raise MissingExtraError("Excel files need", "files") from None
         if not path.exists():
             raise FileNotFoundError
-        self._name = name
-        self._problems = (python_calamine.CalamineError, ValueError, zipfile.BadZipFile)
+        self._name, self._path = name, path
+        self._problems = (
+            python_calamine.CalamineError,
+            ValueError,
+            zipfile.BadZipFile,
+            ElementTree.ParseError,
+        )
         try:
             found = list(extents(path))
             self._book = python_calamine.CalamineWorkbook.from_object(source_of(path))
@@ -57,11 +63,15 @@ class Workbook:
         """Read the rows of a sheet that are not empty, and their numbers; an empty cell is ``None``."""
         try:
             cells = self._book.get_sheet_by_name(sheet)
+            failed = list(failed_formulas(self._path, sheet))
         except self._problems:
             raise self._unreadable() from None
-        first = (cells.start or (0, 0))[0] + 1
+        top, left = cells.start or (0, 0)
+        grid = cells.to_python(skip_empty_area=True)
+        for row, column, error in failed:  # python_calamine takes them for empty cells
+            grid[row - top][column - left] = error
         rows, numbers = [], []
-        for number, row in enumerate(cells.to_python(skip_empty_area=True), start=first):
+        for number, row in enumerate(grid, start=top + 1):
             if any(cell != "" for cell in row):
                 rows.append([None if cell == "" else cell for cell in row])
                 numbers.append(number)
@@ -94,6 +104,48 @@ def extents(path: File) -> Iterator[tuple[int, int, int]]:
             if extent is not None:
                 with parts.open(part) as file:
                     yield extent(file)
+
+
+def failed_formulas(path: File, sheet: str) -> Iterator[tuple[int, int, str]]:
+    """Find the cells of a sheet of an .xlsx file that hold an error value, by row and column from 0."""
+    if not zipfile.is_zipfile(source_of(path)):
+        return
+    with zipfile.ZipFile(source_of(path)) as parts:
+        part = _part_of(parts, sheet)
+        if part is None or not _has_errors(parts, part):
+            return
+        with parts.open(part) as file:
+            for _, element in ElementTree.iterparse(file):
+                tag = element.tag.rpartition("}")[2]
+                place = re.fullmatch("([A-Z]+)([0-9]+)", element.get("r", ""))
+                if tag == "c" and element.get("t") == "e" and place is not None:
+                    error = element.findtext("{*}v") or "#REF!"
+                    yield int(place[2]) - 1, _column_number(place[1].encode()) - 1, error
+                if tag == "row":
+                    element.clear()
+
+
+def _part_of(parts: zipfile.ZipFile, sheet: str) -> str | None:
+    """Find the part of an .xlsx file that holds a sheet."""
+    names = set(parts.namelist())
+    if not names >= {"xl/workbook.xml", "xl/_rels/workbook.xml.rels"}:
+        return None
+    book = ElementTree.fromstring(parts.read("xl/workbook.xml"))
+    ids = {
+        each.get("name"): next((value for key, value in each.items() if key.endswith("}id")), None)
+        for each in book.iterfind(".//{*}sheet")
+    }
+    links = ElementTree.fromstring(parts.read("xl/_rels/workbook.xml.rels"))
+    targets = {each.get("Id"): each.get("Target", "") for each in links}
+    target = targets.get(ids.get(sheet), "")
+    part = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
+    return part if part in names else None
+
+
+def _has_errors(parts: zipfile.ZipFile, part: str) -> bool:
+    """Look for a cell of the kind "error", much faster than by parsing the sheet."""
+    with parts.open(part) as file:
+        return any(b't="e"' in piece for piece in _pieces(file))
 
 
 def _extent_of_xml(file: IO[bytes]) -> tuple[int, int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,10 +29,17 @@ def design_with_best(strata: Strata, inputs: Inputs, posed: dict[str, Problem] |
     ``posed`` holds the problems that they pose, but for the total, and is filled.
     """
     posed = {} if posed is None else posed
+    return design_with_best_of(_considered(strata, inputs, posed), strata, inputs, posed)
+
+
+def design_with_best_of(
+    names: Sequence[str], strata: Strata, inputs: Inputs, posed: dict[str, Problem]
+) -> Design:
+    """Reach the goal with the best of these mechanisms, as :func:`design_with_best` ranks them."""
     plans: list[tuple[tuple[float, ...], Design]] = []
     reasons: list[InfeasibleError] = []
     rows = []
-    for name in _considered(strata, inputs, posed):
+    for name in names:
         try:
             named = replace(inputs, mechanism=name)
             plan = design_for(strata, named, _posed(named, strata, posed))

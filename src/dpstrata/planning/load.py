@@ -1,14 +1,17 @@
 """Reading a design document back, with everything in it checked: also that it is the best for its goal."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from dpstrata.allocation.proof.bound import Bound
+from dpstrata.designs.choice import Choice, valid_mechanisms
 from dpstrata.designs.reading import first_difference
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataError, InputError
-from dpstrata.planning.best import design_with_best
+from dpstrata.planning.best import design_with_best_of
 from dpstrata.planning.forms.questionnaire import design_on_forms
+from dpstrata.privacy.mechanisms.registry import MECHANISMS
 
 
 def load_design(path: str | Path) -> Design:
@@ -65,12 +68,26 @@ def load_design(path: str | Path) -> Design:
         told["cost"] = right["cost"] = plan.cost  # another machine may find another design within the gap
     difference = first_difference(told, right, "outcome")
     if plan.choice is not None and not difference:
-        choice = design_with_best(plan.strata, plan.inputs).choice or ()
-        told_rows, right_rows = ([asdict(row) for row in each] for each in (plan.choice, choice))
-        difference = first_difference(told_rows, right_rows, "choice")
+        difference = _difference_in_choice(plan, plan.choice)
     if difference:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.", where=str(path))
     return plan
+
+
+def _difference_in_choice(plan: Design, choice: Sequence[Choice]) -> str:
+    """Find what is wrong with the mechanisms that a document compares, or return an empty text.
+
+    They are those of the version that wrote it. Each that this version has too is tried again, and the one
+    chosen must be the best of them; mechanisms that were added since do not count.
+    """
+    known = [row.mechanism for row in choice if row.mechanism in MECHANISMS]
+    if plan.inputs.mechanism not in known or not valid_mechanisms(plan.inputs).keys() >= set(known):
+        return "choice"
+    best = design_with_best_of(known, plan.strata, plan.inputs, {})
+    again = {row.mechanism: row for row in best.choice or ()}
+    told, right = [asdict(row) for row in choice], [asdict(again.get(row.mechanism, row)) for row in choice]
+    wrong_best = "" if best.inputs.mechanism == plan.inputs.mechanism else "choice"
+    return first_difference(told, right, "choice") or wrong_best
 
 
 def _check_bound(plan: Design, again: Design, path: str | Path) -> None:

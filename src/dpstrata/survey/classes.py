@@ -92,3 +92,17 @@ def are_cells(names: Iterable[str], strata: Iterable[str]) -> bool:
     """
     crossed, known = {name for name in names if BETWEEN in name}, set(strata)
     return any(name.rpartition(BETWEEN)[0] in known for name in crossed)
+
+
+def refuse_late(**given: Any) -> None:
+    """Refuse what would have to be part of the design, with the reason."""
+    for name, value in given.items():
+        if name not in ("classes", "weights"):
+            raise TypeError(f"unexpected keyword argument {name!r}")
+        if value is None:
+            continue
+        refusal = (
+            f"{option('weights')} cannot be used: the promise does not cover weights that depend on answers "
+            f"or on who answered. Groups that answer differently are {option('classes')} of the design."
+        )
+        raise InputError(too_late() if name == "classes" else refusal, argument=name)

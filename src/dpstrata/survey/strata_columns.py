@@ -16,6 +16,7 @@ from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.strata_checks import COLUMN_OF, find_large_spreads, find_mistakes
+from dpstrata.survey.strata_rows import find_people, find_totals
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
 NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")
@@ -43,12 +44,21 @@ def strata_arguments(
         columns["sds"] = _spread_of_categories(known, columns["sizes"])
     elif spread is not None:
         columns["sds"] = _standard_deviations(known, spread, columns["sizes"])
-    found = find_mistakes(columns, names=names, sources=sources)
+    totals, like_totals = find_totals(names, columns["sizes"])
+    found = find_mistakes(columns, names=names, sources=sources) + find_people(names) + totals
     if answers is not None and "sds" in columns:
         found += _large_spreads(columns, answers, shares=spread == "proportion")
     # What is wrong with standard deviations is told of the column that they come from.
     named = [each._replace(column=spread or "sd") if each.column == "sd" else each for each in found]
     require_none(known.all_findings(named), table, StrataError)
+    if like_totals:
+        warnings.warn(
+            DpstrataWarning(
+                f"{table.source}: stratum {like_totals[0]!r} is named like a total; if the row adds up "
+                "others, remove it."
+            ),
+            stacklevel=4,
+        )
     if spread is None and not spread_follows:
         warnings.warn(
             DpstrataWarning(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from dpstrata.web.protection import Against
 from dpstrata.web.replies import JSON, Parts
@@ -16,21 +16,27 @@ CSV = "text/csv"
 HTML = "text/html"
 
 
-class Health(BaseModel):
+class _Reply(BaseModel):
+    """What comes back has the fields that are published, and no others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Health(_Reply):
     """The server and a worker answer."""
 
     status: Literal["ok"]
     version: str
 
 
-class MechanismName(BaseModel):
+class MechanismName(_Reply):
     """What noises an answer."""
 
     name: str
     title: str
 
 
-class Figures(BaseModel):
+class Figures(_Reply):
     """The figures of a design."""
 
     total: int = Field(description="People to invite.")
@@ -42,7 +48,12 @@ class Figures(BaseModel):
     margin: float | None = Field(description="Margin of error at the confidence asked for.")
     variance_parts: dict[str, float] = Field(description="The variance from sampling and from privacy.")
     mechanism: MechanismName
-    largest_local_epsilon: float | None
+    budget_of: str = Field(description="What the budgets of the strata are called, such as local epsilon.")
+    office_epsilon: float | None = Field(
+        description="What the office can learn at most; null where it sees raw answers, and for promises "
+        "without an epsilon."
+    )
+    office_sees_raw_answers: bool
     best_total: int | None
     cost: float | None
 
@@ -71,13 +82,13 @@ class DesignReply(Figures):
     code: dict[str, str] = Field(description="Code for the same design: python and command.")
 
 
-class HeadlineReply(BaseModel):
+class HeadlineReply(_Reply):
     """The headline in full."""
 
     headline: str
 
 
-class Offer(BaseModel):
+class Offer(_Reply):
     """Other choices that do better for the same goal, and what they give."""
 
     options: dict[str, str | float | None] = Field(description="What to ask for instead; the rest stays.")
@@ -92,19 +103,19 @@ class Offer(BaseModel):
     raw_answers: bool = Field(description="Whether the office would see raw answers.")
 
 
-class OffersReply(BaseModel):
+class OffersReply(_Reply):
     """What would do better than a design."""
 
     offers: list[Offer]
 
 
-class MisfitsReply(BaseModel):
+class MisfitsReply(_Reply):
     """Mechanisms that do not go with other options."""
 
     misfits: dict[str, Parts] = Field(description="The reason of each, like the parts of an error.")
 
 
-class ChartReply(BaseModel):
+class ChartReply(_Reply):
     """One Vega-Lite definition with its data."""
 
     chart: dict[str, Any]
@@ -116,7 +127,7 @@ class PrecisionReply(ChartReply):
     best: int | None = Field(description="Number of interviews beyond which more reduce precision.")
 
 
-class CompareReply(BaseModel):
+class CompareReply(_Reply):
     """Two plans side by side."""
 
     figures: list[dict[str, Any]]
@@ -125,7 +136,7 @@ class CompareReply(BaseModel):
     chart: dict[str, Any] | None = Field(description="Both allocations, where the strata are the same.")
 
 
-class ProtectionReply(BaseModel):
+class ProtectionReply(_Reply):
     """Whom a plan protects against, and what the other choices would cost."""
 
     against: Against = Field(
@@ -141,7 +152,7 @@ class ProtectionReply(BaseModel):
     languages: dict[str, str] = Field(description="Languages that there are texts in, by code.")
 
 
-class TableReply(BaseModel):
+class TableReply(_Reply):
     """A table as it stands, every cell as text."""
 
     name: str
@@ -153,7 +164,7 @@ class TableReply(BaseModel):
     strata: dict[str, list[str]]
 
 
-class QuestionsReply(BaseModel):
+class QuestionsReply(_Reply):
     """A questionnaire as a table, every cell as text."""
 
     name: str
@@ -161,19 +172,19 @@ class QuestionsReply(BaseModel):
     questionnaire: dict[str, list[str]] = Field(description="Columns as in a questionnaire file.")
 
 
-class PreviewReply(BaseModel):
+class PreviewReply(_Reply):
     """Where the respondents' page can be tried out."""
 
     address: str = Field(description="Path of a page that lists every form; it is dropped for newer ones.")
 
 
-class ExamplesReply(BaseModel):
+class ExamplesReply(_Reply):
     """The shipped examples."""
 
     examples: list[dict[str, str]]
 
 
-class ExampleReply(BaseModel):
+class ExampleReply(_Reply):
     """One of them."""
 
     name: str

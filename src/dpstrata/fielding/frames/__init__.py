@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +16,7 @@ from dpstrata.fielding.frames.databases import PostgresqlFrame, SqliteFrame, is_
 from dpstrata.fielding.frames.files import DATABASE_ENDINGS, FileFrame
 from dpstrata.files.tables import eager_frame, require_excel, require_file
 from dpstrata.survey.classes import BETWEEN
+from dpstrata.survey.look_alikes import alphabets, find_look_alikes
 from dpstrata.survey.strata import Strata
 from dpstrata.survey.strata_columns import is_known
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 Engine = Literal["duckdb", "spark"]
 _TINY = 2
 _MANY_STRATA = 10  # fewer are seen at a glance
+_MOST_PAIRS = 5  # in a warning
 
 
 def open_frame(
@@ -142,7 +145,8 @@ def frame_strata(
     Warns
     -----
     DpstrataWarning
-        If there are ten strata or more, and most of them have one or two people.
+        If there are ten strata or more, and most of them have one or two people; or if names of strata look
+        alike, so that one stratum may be counted as two.
 
     Examples
     --------
@@ -165,6 +169,7 @@ def frame_strata(
     summary.require_sound(frame.source)
     names = list(summary.sizes)
     _warn_of_tiny_strata(frame, list(summary.sizes.values()))
+    _warn_of_look_alikes(frame, summary.sizes)
     sds = None
     if sd_column is not None:
         spread = frame.spreads(sd_column)
@@ -187,6 +192,32 @@ def _warn_of_tiny_strata(frame: Frame, sizes: Sequence[int]) -> None:
         ),
         stacklevel=3,
     )
+
+
+def _warn_of_look_alikes(frame: Frame, sizes: Mapping[str, int]) -> None:
+    """Warn of values of a stratum column that may be one value in two spellings."""
+    for place, column in enumerate(frame.stratum):
+        people: Counter[str] = Counter()
+        for name, number in sizes.items():
+            people[name if len(frame.stratum) == 1 else name.split(BETWEEN)[place]] += number
+        pairs = find_look_alikes(people)
+        if pairs:
+            words = [f"{_spelled(first)} and {_spelled(second)}" for first, second in pairs[:_MOST_PAIRS]]
+            more = f", and {len(pairs) - _MOST_PAIRS:,} more pairs" if len(pairs) > _MOST_PAIRS else ""
+            warnings.warn(
+                DpstrataWarning(
+                    f"{frame.source}: values of column {column!r} look alike but are separate strata: "
+                    f"{'; '.join(words)}{more}. If two of them mean the same, write them the same way and "
+                    "count again."
+                ),
+                stacklevel=3,
+            )
+
+
+def _spelled(name: str) -> str:
+    """Write a name, with the alphabet of letters that only look Latin."""
+    foreign = alphabets(name)
+    return f"{name!r} (with {' and '.join(foreign)} letters)" if foreign else repr(name)
 
 
 def _crossed(columns: Sequence[str], names: Sequence[str]) -> dict[str, Sequence[str]]:

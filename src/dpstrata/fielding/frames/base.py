@@ -11,6 +11,7 @@ from typing import Any
 
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.spelling import warn_of_spellings
+from dpstrata.files.cells import is_error_value
 from dpstrata.files.headers import require_columns
 from dpstrata.survey.classes import BETWEEN
 from dpstrata.words.numbers import counted
@@ -127,7 +128,12 @@ class FrameSummary:
     @property
     def mistakes(self) -> list[str]:
         """What is wrong, a phrase each."""
-        return [
+        errors = [
+            f"{number:,} in stratum {name!r}, a spreadsheet's error value"
+            for name, number in self.sizes.items()
+            if any(map(is_error_value, name.split(BETWEEN)))
+        ]
+        return errors + [
             f"{number:,} {words}"
             for number, words in (
                 (self.without_stratum, "without a stratum"),

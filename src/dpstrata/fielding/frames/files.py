@@ -23,7 +23,7 @@ from dpstrata.fielding.frames.base import (
     summarize,
 )
 from dpstrata.fielding.frames.spelling import find_repeats, plain_ids
-from dpstrata.files.cells import text_of
+from dpstrata.files.cells import is_error_value, text_of
 from dpstrata.files.headers import require_columns
 from dpstrata.files.labelled import STATISTICS_ENDINGS
 from dpstrata.files.tables import EXCEL_ENDINGS, TEXT_ENDINGS, lines_above_header, read_table
@@ -222,7 +222,7 @@ class FileFrame(DuckFrame):
                         f"ids and strata must not be fractions, got some in column {name!r} of {self.path}."
                     )
             texts = {
-                name: pyarrow.array([text_of(cell) or None for cell in column], pyarrow.string())
+                name: pyarrow.array([_frame_text(cell, name == self.id) for cell in column], pyarrow.string())
                 for name, column in cells.items()
             }
             connection.register("frame", pyarrow.table(texts))
@@ -269,6 +269,11 @@ class FileFrame(DuckFrame):
                         f"{self.path} has several columns named {column!r}.", where=str(self.path)
                     )
         return titles
+
+
+def _frame_text(cell: Any, is_id: bool) -> str | None:
+    """Read a cell; nothing is ``None``, and so is an id whose formula failed."""
+    return None if is_id and is_error_value(cell) else text_of(cell) or None
 
 
 def file_digest(path: str | Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import NamedTuple
 
 from dpstrata.designs.record import Design
@@ -13,7 +12,7 @@ from dpstrata.fielding.draw import FORM
 from dpstrata.fielding.questionnaires.rows import form_of
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
-from dpstrata.files.tables import Table, read_table
+from dpstrata.files.tables import Table
 from dpstrata.survey.questionnaires.question import Question
 
 CELL = "cell"
@@ -34,22 +33,18 @@ class RawRow(NamedTuple):
     shares: tuple[Fraction, ...]
 
 
-def read_forms(sample: Path, plan: Design) -> list[int]:
+def read_forms(sample: Table, plan: Design) -> list[int]:
     """Read which form everyone in a sample was dealt."""
-    table = read_table(sample, about_people=True)
-    require_columns(table.source, table.columns, FORM, about_people=True)
-    return _numbers(table, FORM, len(plan.forms), "the number of a form")
+    require_columns(sample.source, sample.columns, FORM, about_people=True)
+    return _numbers(sample, FORM, len(plan.forms), "the number of a form")
 
 
-def read_rows(
-    path: Path, plan: Design, forms: Sequence[int | None], *, sheet: str | None
-) -> Sequence[Row | RawRow | None]:
-    """Read the rows of a file, whose people were dealt these forms; ``None`` for someone who was not drawn.
+def read_rows(table: Table, plan: Design, forms: Sequence[int | None]) -> Sequence[Row | RawRow | None]:
+    """Read the rows of a table, whose people were dealt these forms; ``None`` for someone who was not drawn.
 
-    Nor does a row count in which a question was left blank, unless it may be. A file with a column ``cell``
+    Nor does a row count in which a question was left blank, unless it may be. A table with a column ``cell``
     has what devices sent; any other has a column for each question.
     """
-    table = read_table(path, sheet=sheet, about_people=True)
     _require_dealt(table, forms)
     assert plan.inputs.questionnaire is not None
     names = [question.name for question in plan.inputs.questionnaire]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from dpstrata.designs.record import Design
 from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.grid_noise import check_answers, noise_at, on_grid
 from dpstrata.fielding.intervals.tilt import Limits
+from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ class Fielding(ABC):
         return plan.inputs.answers.at_shares(noise.shares(noise.randomize(k)))
 
     @abstractmethod
-    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read a published table from a file, column by column.
+    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+        """Read a published table, column by column.
 
         Parameters
         ----------
-        path : path
+        table : Table
             The table.
         stratum, answer : str
             Names of its columns.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from dpstrata.fielding.estimators import Estimation, ShareEstimation, places
 from dpstrata.fielding.grid_noise import check_answers, noise_at
 from dpstrata.fielding.intervals.of_design import limits_of_shares
 from dpstrata.fielding.releases.microdata import MicrodataFielding, Moments, estimate_parts, require_counts
+from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
 
@@ -42,9 +42,9 @@ class CategoriesFielding(MicrodataFielding):
         given = check_answers(plan, stratum, answers).astype(np.int64)
         return np.array(plan.inputs.answers.names, dtype=object)[noise.randomize(given)]
 
-    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
         """Read noised names."""
-        return read_noised_names(path, stratum, answer)
+        return read_noised_names(table, stratum, answer)
 
     def estimate(self, plan: Design, *columns: Any) -> ShareEstimation:
         """Count the categories of each stratum, and estimate from that."""

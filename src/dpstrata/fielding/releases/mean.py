@@ -17,7 +17,6 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -44,6 +43,7 @@ from dpstrata.fielding.releases.sums import (
     scale_of_reports,
     sum_of_steps,
 )
+from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -105,10 +105,10 @@ class MeanFielding(SumsFielding):
                 row(STRATUM, name, None, count)
         return columns
 
-    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
         """Read the figures and the numbers of answers."""
-        names, groups = (read_people(path, name, (name,))[0] for name in (COLUMN, GROUP))
-        return names, groups, read_present_numbers(path, MEAN), read_numbers(path, COUNT)
+        names, groups = (read_people(table, name, (name,))[0] for name in (COLUMN, GROUP))
+        return names, groups, read_present_numbers(table, MEAN), read_numbers(table, COUNT)
 
     def estimate(self, plan: Design, *columns: Any) -> Estimation:
         """Estimate from the figures."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,7 +30,9 @@ from dpstrata.fielding.intervals.parts import StratumParts
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.releases.base import Fielding, Surveys
 from dpstrata.fielding.releases.combining import combine
+from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.survey.classes import refuse_late
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.microdata import Microdata
 
@@ -59,9 +60,9 @@ class MicrodataFielding(Fielding):
             columns[ANSWER] += noised
         return columns
 
-    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
         """Read noised answers."""
-        return read_noised(path, stratum, answer)
+        return read_noised(table, stratum, answer)
 
     def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation:
         """Estimate from noised answers."""
@@ -86,7 +87,7 @@ class MicrodataFielding(Fielding):
         return estimate_from_moments(plan, Moments(counts.astype(np.int64), means, squares))
 
 
-def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Estimation:
+def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike, **late: Any) -> Estimation:
     """Estimate means from noised answers.
 
     Parameters
@@ -97,11 +98,14 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) 
         The stratum of each answer.
     answers : array
         The noised answers, in any order; fewer than invited are fine.
+    **late
+        ``classes`` and ``weights``, which cannot be brought in after the draw: refused with the reason.
 
     Raises
     ------
     InputError
-        If there are answers of strata that the design does not have, more than were invited, or none at all.
+        If there are answers of strata that the design does not have, more than were invited, or none at all;
+        or if classes or weights are brought in.
 
     Examples
     --------
@@ -113,6 +117,7 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) 
     >>> result.whole.answers, [each.group for each in result.strata]
     (40, ['north', 'south'])
     """
+    refuse_late(**late)
     return estimate_from_moments(plan, _moments(plan, strata, answers))
 
 

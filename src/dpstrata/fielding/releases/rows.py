@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpstrata.designs.record import Design
@@ -19,7 +18,7 @@ from dpstrata.fielding.questionnaires.rows import answers_of, form_of, odds_in
 from dpstrata.fielding.releases.base import Fielding
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
-from dpstrata.files.tables import read_table
+from dpstrata.files.tables import Table
 from dpstrata.privacy.device import cell_of, level_of, randomized_cell
 
 if TYPE_CHECKING:
@@ -67,9 +66,8 @@ class RowsFielding(Fielding):
             progress(len(given))
         return columns
 
-    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
         """Read published rows: strata, forms and cells."""
-        table = read_table(path)
         require_columns(table.source, table.columns, stratum, FORM, CELL)
         return tuple([text_of(cell) for cell in table.columns[name]] for name in (stratum, FORM, CELL))
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,7 @@ import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
-from dpstrata.fielding.answer_files import ANSWER, read_columns, read_noised, read_numbers
+from dpstrata.fielding.answer_files import ANSWER, read_noised, read_numbers
 from dpstrata.fielding.estimators import FEW, Estimation
 from dpstrata.fielding.grid_noise import (
     as_answers,
@@ -41,6 +40,7 @@ from dpstrata.fielding.intervals.parts import StratumParts
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.releases.base import Fielding, Surveys
 from dpstrata.fielding.releases.combining import combine
+from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
 from dpstrata.survey.releases import OPTION
@@ -101,13 +101,12 @@ class SumsFielding(Fielding):
             progress(len(given))
         return columns
 
-    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
         """Read noised sums, or noised means as 0.1.0 published them, and how many answers each has."""
-        named = read_columns(path)
-        if SUM not in named and answer in named:
-            return *read_noised(path, stratum, answer), read_numbers(path, COUNT)
-        names, sums = read_noised(path, stratum, SUM if answer == ANSWER else answer)
-        counts = read_numbers(path, COUNT)
+        if SUM not in table.columns and answer in table.columns:
+            return *read_noised(table, stratum, answer), read_numbers(table, COUNT)
+        names, sums = read_noised(table, stratum, SUM if answer == ANSWER else answer)
+        counts = read_numbers(table, COUNT)
         return names, _means(sums, counts), counts
 
     def estimate(self, plan: Design, *columns: Any) -> Estimation:

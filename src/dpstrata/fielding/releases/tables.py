@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from dpstrata.designs.record import Design
@@ -23,7 +22,7 @@ from dpstrata.fielding.releases.rows import RowsFielding, randomized
 from dpstrata.fielding.releases.sums import COUNT, STRATUM, require_noise_for
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
-from dpstrata.files.tables import read_table
+from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise
 from dpstrata.words.numbers import read_number
@@ -97,9 +96,8 @@ class TablesFielding(RowsFielding):
             for number in range(len(table_entries(plan, t, table.questions)))
         ]
 
-    def read(self, path: Path, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
         """Read published tables."""
-        table = read_table(path)
         names = (stratum, FORM, TABLE, ENTRY, VALUE, COUNT)
         require_columns(table.source, table.columns, *names)
         return tuple(table.columns[name] for name in names)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
 from dpstrata.fielding.estimators import Estimation, ShareEstimation, Wave
 from dpstrata.fielding.frames.files import file_digest
 from dpstrata.fielding.intervals.grouping import added
@@ -99,6 +100,11 @@ def find_published(plan: Design, answers: str | Path, design: str | Path | None 
     design : path, optional
         The design document; a ledger may lie beside it.
     """
+    if not isinstance(answers, str | Path):
+        raise InputError(
+            f"a report names the file that was published and its digest, got {type(answers).__name__}. Give "
+            "the path of that file."
+        )
     path = Path(answers)
     found = find_release(plan, path, None if design is None else Path(design))
     return Published(path.name, file_digest(path), found.entry, found.spent, found.others)
