@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from dpstrata.designs.neyman_equivalent import match_neyman
 
 import dpstrata as dps
 from dpstrata.allocation.solvers.solve import solve
-from dpstrata.designs.neyman_equivalent import match_neyman
 from dpstrata.planning.goal_search import design_for
 from dpstrata.present.charts.parts import lines as lines_chart
 from rivals import RIVALS, paper_problem

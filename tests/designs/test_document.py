@@ -72,6 +72,7 @@ def test_the_document_has_its_published_form():
         "cost",
         "variance",
         "standard_error",
+        "standard_error_without_privacy",
         "variance_parts",
         "certificate",
         "domains",
@@ -107,7 +108,7 @@ def test_the_document_has_its_published_form():
     ("change", "words"),
     [
         (lambda d: d.update(format="other"), "is not a design document"),
-        (lambda d: d.update(version=3), "must be a design document of version 1 or 2, got version 3"),
+        (lambda d: d.update(version=2), "must be a design document of version 3, got version 2"),
         (lambda d: d.pop("strata"), "not a valid design document: strata: Field required"),
         (lambda d: d["strata"][0].update(size="many"), "strata.0.size"),
         (lambda d: d["strata"][0].update(surprise=1), "strata.0.surprise"),

@@ -1,7 +1,6 @@
 """The page in a real browser: what is shown belongs to the plan that is shown, or says that it does not."""
 
 import re
-from pathlib import Path
 
 import pytest
 from browser import FIRST, PASTE, open_file, visiting
@@ -11,7 +10,6 @@ import dpstrata as dps
 from dpstrata.present.report.words import headline
 from extent import few
 
-SAVED = Path(__file__).parents[1] / "saved" / "0.1.0"
 GOOD = "total=200&epsilon=1&strata=stratum,size,sd;A,7000,0.283;B,8000,0.08"
 
 

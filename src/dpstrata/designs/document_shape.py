@@ -173,7 +173,6 @@ class ComparisonPart(_Part):
     variance: Real
     ratio: Real
     variance_without_privacy: Real
-    effective_sample_size: Real | None
     cost: Real | None
 
 
@@ -236,7 +235,7 @@ class QuestionResultPart(_Part):
     sampling: Real
     device: Real
     office: Real
-    without_privacy: Real
+    standard_error_without_privacy: Real
     if_split: Real
     target: Real | None
     expected: Real | None
@@ -262,7 +261,7 @@ class DesignDocument(_Part):
     """A design, with everything needed to check it and to carry out the survey."""
 
     format: Literal["dpstrata.design"]
-    version: Literal[1, 2]
+    version: Literal[3]
     created_with: str
     inputs: InputsPart
     strata: Annotated[list[StratumPart], Field(min_length=1)]
@@ -270,6 +269,7 @@ class DesignDocument(_Part):
     cost: Real | None
     variance: Real
     standard_error: Real | None
+    standard_error_without_privacy: Real | None
     variance_parts: VariancePart
     certificate: CertificatePart | BoundPart
     domains: list[DomainPart]

@@ -177,8 +177,6 @@ class Goal(ABC):
     """Whether the least variance within a budget is asked for."""
     fixes_total: ClassVar[bool] = False
     """Whether the number of people is given."""
-    counts_people: ClassVar[bool] = False
-    """Whether it is about their number, so that allocations are compared with as many."""
 
     @property
     def explains_total(self) -> bool:
@@ -214,7 +212,6 @@ class Total(Goal):
     """Exactly so many people."""
 
     fixes_total: ClassVar[bool] = True
-    counts_people: ClassVar[bool] = True
     total: int
 
     def in_words(self, unit: str, smallest: str) -> str:
@@ -230,7 +227,6 @@ class Total(Goal):
 class AtMost(Goal):
     """The best number of people that is not above a limit."""
 
-    counts_people: ClassVar[bool] = True
     limit: int
 
     def in_words(self, unit: str, smallest: str) -> str:

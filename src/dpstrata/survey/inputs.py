@@ -22,7 +22,7 @@ from dpstrata.survey.strata import Strata
 from dpstrata.words.estimates import REPORTED
 from dpstrata.words.numbers import figure
 
-FORMULAS = 2  # also the version of the design document
+FORMULAS = 3  # also the version of the design document
 
 
 @dataclass(frozen=True, slots=True)

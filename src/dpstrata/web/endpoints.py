@@ -40,7 +40,12 @@ class Figures(BaseModel):
     variance: float
     standard_error: float | None = Field(description="For the objective mean.")
     margin: float | None = Field(description="Margin of error at the confidence asked for.")
-    variance_parts: dict[str, float] = Field(description="The variance from sampling and from privacy.")
+    standard_error_without_privacy: float | None = Field(
+        description="If everyone in the sample were asked every question and no noise were added."
+    )
+    variance_parts: dict[str, float] = Field(
+        description="The variance without privacy (sampling) and what privacy adds."
+    )
     mechanism: MechanismName
     largest_local_epsilon: float | None
     best_total: int | None
@@ -50,7 +55,7 @@ class Figures(BaseModel):
 class DesignReply(Figures):
     """A design in figures, words and charts."""
 
-    headline: str = Field(description="Does not say how many interviews Neyman's allocation would need.")
+    headline: str
     notes: list[str] = Field(description="How the number of interviews and the mechanism were chosen.")
     sentences: list[str]
     sentence_parts: list[Parts] = Field(description="The sentences in pieces, like the parts of an error.")
@@ -69,12 +74,6 @@ class DesignReply(Figures):
     )
     charts: dict[str, dict[str, Any]] = Field(description="Vega-Lite definitions by name.")
     code: dict[str, str] = Field(description="Code for the same design: python and command.")
-
-
-class HeadlineReply(BaseModel):
-    """The headline in full."""
-
-    headline: str
 
 
 class Offer(BaseModel):
@@ -221,14 +220,6 @@ ENDPOINTS = (
     Endpoint("GET", "/api/health", "health", "Report that the server and a worker respond.", None, Health),
     Endpoint(
         "POST", "/api/design", "design", "Design: figures, words, charts, code.", DesignRequest, DesignReply
-    ),
-    Endpoint(
-        "POST",
-        "/api/headline",
-        "headline",
-        "The headline, with how many interviews Neyman's allocation would need.",
-        DesignRequest,
-        HeadlineReply,
     ),
     Endpoint(
         "POST",
