@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from dpstrata.files.writing import plain_cell
+from dpstrata.survey.goals import written_domains
 from dpstrata.survey.inputs import FORMULAS, Inputs
 from dpstrata.version import __version__
 
@@ -62,6 +63,7 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
     """Write what was asked for."""
     data = asdict(inputs)
     del data["formulas"]
+    data["domains"] = written_domains(inputs.domains)
     return data
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dpstrata.survey.option_models import Number, model_of
+from dpstrata.survey.option_models import model_of
 from dpstrata.survey.options import LARGEST_TOTAL, RECORDED
 
 Count = Annotated[int, Field(ge=1, le=LARGEST_TOTAL)]
@@ -102,7 +102,7 @@ else:
         RECORDED.values(),
         forms={
             "answers": AnswersPart | CategoriesPart,
-            "domains": dict[str, Number | dict[str, Number] | None],
+            "domains": dict[str, str | dict[str, str] | None],
         },
         required=True,
     )
@@ -162,6 +162,8 @@ class DomainPart(_Part):
     sample_size: Count
     standard_error: Real
     target: Real | None
+    asked: str | None
+    expected_mean: Real | None
     shadow_price: Real | None
 
 

@@ -37,7 +37,7 @@ from dpstrata.words.designs import TITLES, sentences
 
 Parameters = Mapping[str, str]
 CSV = "text/csv; charset=utf-8"
-GROUP_FIGURES = ("column", "group", "population", "sample_size", "standard_error", "target")
+GROUP_FIGURES = ("column", "group", "population", "sample_size", "standard_error", "cv", "target", "asked")
 Job = Callable[[bytes, Parameters], Reply]
 
 

@@ -124,6 +124,8 @@ def domain_table(plan: Design) -> TextTable:
     """Precision of every domain beside its target."""
     found = plan.domains
     priced = any(domain.shadow_price is not None for domain in found)
+    asked = any(not (domain.asked or "se").endswith("se") for domain in found)
+    relative = any((domain.asked or "").endswith("cv") for domain in found)
     of_what = "" if plan.cost is None else "cost "
     if plan.inputs.goal.spends_budget:
         of_what = "variance "
@@ -134,7 +136,9 @@ def domain_table(plan: Design) -> TextTable:
             f"{domain.population:,}",
             f"{domain.sample_size:,}",
             figure(domain.standard_error),
+            *(("" if domain.cv is None else figure(domain.cv, 3),) if relative else ()),
             "" if domain.target is None else figure(domain.target),
+            *((domain.asked or "",) if asked else ()),
             *((("" if domain.shadow_price is None else figure(domain.shadow_price, 3)),) if priced else ()),
         )
         for domain in found[:SHOWN_STRATA]
@@ -142,7 +146,10 @@ def domain_table(plan: Design) -> TextTable:
     left = len(found) - SHOWN_STRATA
     return TextTable(
         "Domains",
-        ("domain", "size", "sample size", "standard error", "target", *((saved,) if priced else ())),
+        (
+            *("domain", "size", "sample size", "standard error", *(("cv",) if relative else ())),
+            *("target", *(("asked for",) if asked else ()), *((saved,) if priced else ())),
+        ),
         rows,
         not_shown(left, "domains"),
     )
