@@ -69,16 +69,6 @@ def test_a_curve_of_the_plan_before_says_so(visit):
     expect(visit.page.locator('figure[aria-labelledby="chart-precision"]')).to_contain_text("300 interviews")
 
 
-def test_what_neyman_would_need_is_said_once_it_is_known(visit, strata):
-    held = []
-    visit.page.route("**/api/headline", lambda route: held.append(route))
-    visit.control("total").fill("300")
-    plan = dps.design(strata, epsilon=1, total=300)
-    visit.headline(headline(plan, matched=False))
-    release(visit, "**/api/headline", held)
-    visit.headline(headline(plan))
-
-
 # --- documents --------------------------------------------------------------------------------
 
 
