@@ -275,7 +275,7 @@ def test_fractions_are_taken_as_written():
             "a target of domains must be positive, got -1 for stratum",
         ),
         (
-            {"domains": {"stratum": {"Z": 1}}},
+            {"domains": {"stratum": {"Z": "1se"}}},
             dps.InputError,
             "column 'stratum' has no group 'Z'; it has A, B, C, D",
         ),
@@ -287,7 +287,7 @@ def test_fractions_are_taken_as_written():
         (
             {"domains": {"stratum": 0.1}, "target_cv": 0.1, "expected_mean": 0.5},
             dps.InputError,
-            "requires a column 'expected_mean' of the strata",
+            "must have a column 'expected_mean' or 'proportion', got neither",
         ),
     ],
 )

@@ -43,7 +43,7 @@ def errors_and_means(n):
 
 def test_a_bare_number_without_a_target_for_the_whole_is_refused():
     """It was read as a standard error of 0.15, which a handful of interviews meet."""
-    words = r"must say what it is .*: 0\.15cv, 0\.15se or 0\.15margin, got 0\.15 for region\."
+    words = r"without a target for the whole, a target of domains must say what it is: 0\.15cv, 0\.15se or 0\.15margin, got 0\.15 for region\."
     with pytest.raises(dps.InputError, match=words) as caught:
         dps.design(health(), **SURVEY, domains={"region": 0.15})
     assert caught.value.argument == "domains"

@@ -66,7 +66,7 @@ def test_a_rival_that_is_more_precise_is_told_with_what_it_fails_at():
     assert f"Neyman's allocation of the same cost would give {neyman.standard_error:#.3g} under" in headline(
         plan
     )
-    strict = dps.design(COSTLY, epsilon=1, domains={"region": {"s": 0.02}})
+    strict = dps.design(COSTLY, epsilon=1, domains={"region": {"s": dps.SE(0.02)}})
     rival = strict.compare()[1]
     assert rival.ratio < 1
     assert "miss 1 target" in headline(strict)
@@ -89,7 +89,10 @@ def test_a_rival_that_is_more_precise_is_told_with_what_it_fails_at():
             "variation of 0.05 for the population mean, expected to be 0.3",
         ),
         ({"target_se": 0.1, "domains": {"region": 0.05}}, "mean; and standard errors by region of 0.05?"),
-        ({"target_margin": 0.1, "domains": {"r": {"x": 0.05}}}, "margins of error by r of 0.05 for x?"),
+        (
+            {"target_margin": 0.1, "domains": {"r": {"x": 0.05}}},
+            "margins of error by r of 0.05 for x (95% confidence)?",
+        ),
         ({"total": 9, "objective": "trace"}, "the sum of the variances of the stratum means smallest"),
     ],
 )

@@ -199,10 +199,9 @@ def everyone_asked(problem: Problem, sizes: IntArray | FloatArray, *, finite_pop
     forms, terms = problem.forms, problem.terms
     assert forms is not None
     inverse, _ = inverses(sizes[:, None], terms.sizes, terms.response_rates)
-    sampling = inverse * forms.spreads
-    if not finite_population:
-        return sampling
-    return np.maximum(sampling - forms.spreads / terms.sizes[:, None], 0.0)
+    if finite_population:
+        inverse = np.maximum(inverse - 1.0 / terms.sizes[:, None], 0.0)
+    return inverse * forms.spreads
 
 
 def release_variances(problem: Problem, sizes: IntArray | FloatArray) -> FloatArray:

@@ -412,7 +412,7 @@ def domains_with_kinds(inputs: Inputs) -> dict[str, Any] | None:
         if whole is None:
             number = plain_number(target)
             raise InputError(
-                f"a target of {option('domains')} must say what it is where there is none for the whole: "
+                f"without a target for the whole, a target of {option('domains')} must say what it is: "
                 f"{number}cv, {number}se or {number}margin, got {number} for {where}.",
                 value=target,
             )
