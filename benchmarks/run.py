@@ -26,7 +26,6 @@ import numpy as np
 
 import dpstrata as dps
 from dpstrata.allocation.solvers.solve import solve
-from dpstrata.designs.neyman_equivalent import match_neyman
 from dpstrata.planning.goal_search import design_for
 from dpstrata.present.charts.parts import lines as lines_chart
 from rivals import RIVALS, paper_problem
@@ -286,20 +285,6 @@ def estimates(k: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
     return asked, partial(dps.estimate_means, plan, told, rng.normal(0.5, 1.0, plan.total))
 
 
-def measure_matches() -> Rows:
-    """Measure the search for what Neyman's allocation would need, in designs of the same strata."""
-    rows: Rows = []
-    rng = np.random.default_rng(2)
-    alike = dps.Strata(rng.integers(100, 9000, 1000), rng.uniform(0.05, 0.45, 1000))
-    for words, asked in (
-        ("sizes from 100 to 1,000,000", survey(1000)),
-        ("sizes from 100 to 9,000", Survey(alike, {"total": 12_000})),
-    ):
-        ratio = paired_ratio(partial(match_neyman, asked.design()), asked.design, rounds=9, repeats=(5, 30))
-        rows.append((f"what Neyman would need at k = 1,000, {words}, in designs", ratio, 30))
-    return rows
-
-
 def measure_draw(people: int) -> Rows:
     """Measure the secret draw in a process of its own."""
     script = Path(__file__).parent / "draw.py"
@@ -386,9 +371,7 @@ def main() -> int:
     questions = measure_questions()
     for what, value, limit in questions:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
-    after = (
-        measure_mean() + measure_questionnaires() + measure_best() + measure_matches() + measure_estimates()
-    )
+    after = measure_mean() + measure_questionnaires() + measure_best() + measure_estimates()
     for what, value, limit in after:
         print(f"  {what}: {value:.1f} (limit {limit:g})", flush=True)
     draws = measure_draw(5_000_000 if quick else 50_000_000)

@@ -41,6 +41,8 @@ def test_designing_loads_no_extra():
 
 def test_everything_exported_exists_and_nothing_else_is_public():
     assert dps.__all__ == [
+        "CV",
+        "SE",
         "Answers",
         "Bound",
         "Certificate",
@@ -53,6 +55,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "InputError",
         "Kit",
         "Letters",
+        "Margin",
         "MissingExtraError",
         "NotAvailableError",
         "PrecisionError",

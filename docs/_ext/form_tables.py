@@ -109,7 +109,7 @@ def result_table() -> str:
                 str(len(plan.forms)),
                 *(
                     f"{typical(plan, figure):.3f}"
-                    for figure in ("without_privacy", "standard_error", "if_split")
+                    for figure in ("standard_error_without_privacy", "standard_error", "if_split")
                 ),
                 f"{100 * plan.forms_bound.relative_gap:.1f}%",
             ]

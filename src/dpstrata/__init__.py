@@ -66,10 +66,12 @@ if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.spreads import Spreads
     from dpstrata.survey.questionnaires.translation import Translation
     from dpstrata.survey.strata import Strata
+    from dpstrata.survey.targets import CV, SE, Margin
 
 _HOMES = {
     "Answers": "privacy.answers.base",
     "Bound": "allocation.proof.bound",
+    "CV": "survey.targets",
     "Certificate": "allocation.proof.certificate",
     "Design": "designs.record",
     "DpstrataError": "errors",
@@ -80,6 +82,7 @@ _HOMES = {
     "InputError": "errors",
     "Kit": "collect.kit",
     "Letters": "collect.letters",
+    "Margin": "survey.targets",
     "MissingExtraError": "errors",
     "NotAvailableError": "errors",
     "PrecisionError": "errors",
@@ -89,6 +92,7 @@ _HOMES = {
     "Questionnaire": "survey.questionnaires.questionnaire",
     "QuestionnaireError": "errors",
     "QuestionnaireEstimation": "fielding.questionnaires.estimates",
+    "SE": "survey.targets",
     "ShareEstimation": "fielding.estimators",
     "Spreads": "survey.questionnaires.spreads",
     "Strata": "survey.strata",
@@ -142,6 +146,8 @@ _HOMES = {
 _GONE = {"compare_trust": "compare_releases"}  # names of earlier versions, and what took their place
 
 __all__ = [
+    "CV",
+    "SE",
     "Answers",
     "Bound",
     "Certificate",
@@ -154,6 +160,7 @@ __all__ = [
     "InputError",
     "Kit",
     "Letters",
+    "Margin",
     "MissingExtraError",
     "NotAvailableError",
     "PrecisionError",

@@ -258,7 +258,7 @@ def test_targets_of_domains_are_reached(rng):
         if asked.mechanism == "randomized_response":  # what it reports is below what can be asked for
             continue
         target = max(domain.standard_error for domain in reference.domains) * 1.0001
-        plan = asked.design(domains={"group": target})
+        plan = asked.design(domains={"group": dps.SE(target)})
         assert max(d.standard_error for d in plan.domains[1:]) <= target * (1 + 1e-9), vars(asked)
         assert plan.cost * (1 - proven(plan)) <= reference.cost * (1 + 1e-9)
 

@@ -58,7 +58,8 @@ def test_the_result_comes_first_and_the_promise_in_full_behind_a_flag():
     short, full = (" ".join(run(*design, *more).stdout.split()) for more in ([], ["--full"]))
     result = (
         "200 interviews give a standard error of 0.01956 for the population mean, a margin of error of "
-        "0.03833 at 95% confidence. Privacy accounts for 83.4% of the variance, sampling for the rest. "
+        "0.03833 at 95% confidence. The standard error would be 0.007958 without privacy, which accounts for "
+        "83.4% of the variance. "
     )
     assert short.startswith(result)
     assert full.startswith(result)
@@ -309,7 +310,7 @@ def test_planners_questions(arguments, words):
         (["--target-se", 0.02, "--domains", "region:nowhere=0.1"], "has no group 'nowhere'"),
         (
             ["--target-se", 0.02, "--domains", "region=much"],
-            "COLUMN=TARGET, with a number as the target, got 'region=much'",
+            "such as 15%cv, 0.02se or 0.03margin, got 'much' for region.",
         ),
         (
             ["--target-cv", 0.02],

@@ -122,7 +122,7 @@ def folder(tmp_path_factory):
         ),
         (
             "design strata.csv --epsilon 1 --target-cv 0.1 --answers rent|own",
-            "--target-cv needs answers with a mean, got 2 categories. Use --target-se or --target-margin",
+            "a coefficient of variation needs answers with a mean, got 2 categories. Ask for a standard error",
         ),
         ("design . --epsilon 1 --total 9", "a table must end in .csv"),
         (
@@ -236,10 +236,13 @@ def folder(tmp_path_factory):
             "design rates.csv --epsilon 1 --total 9 --response-rate 0.5",
             "remove that column, or leave --response-rate out.",
         ),
-        (f"{DESIGN} --domains colour=0.1", "--domains must name columns of the strata ('stratum'), got 'col"),
+        (
+            f"{DESIGN} --domains colour=0.1se",
+            "--domains must name columns of the strata ('stratum'), got 'col",
+        ),
         (
             f"{DESIGN} --domains stratum=0.1 --target-cv 0.1 --expected-mean 0.5",
-            "--target-cv with targets for domains requires a column 'expected_mean' of the strata",
+            "so the strata must have a column 'expected_mean' or 'proportion', got neither.",
         ),
         ("evaluate strata.csv --epsilon 1", "evaluate needs --sample-sizes, or a column sample_size"),
         ("evaluate strata.csv --epsilon 1 --sample-sizes x,1", "--sample-sizes must be whole numbers, one"),

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from functools import cache
-from pathlib import Path
 
 import pytest
 from mpmath import mp
@@ -13,7 +12,6 @@ from dpstrata.collect.languages import tag_of
 from small_questionnaire import small_plan as make_plan
 
 STRATA = dps.Strata([900, 2000], names=["a", "b"])
-SAVED = Path(__file__).parents[1] / "saved" / "0.1.0"
 small_plan = cache(make_plan)
 
 
@@ -137,7 +135,6 @@ def test_a_single_question_is_a_form_of_its_own(options, kind, values):
     [
         (lambda: dps.respondent_kit(one_question(mechanism="laplace"), text="?"), "questionnaire of one question"),
         (lambda: dps.respondent_kit(one_question(release="sums"), text="?"), "the office sees raw answers"),
-        (lambda: dps.respondent_kit(dps.load_design(SAVED / "questions.json"), text="?"), "share a budget"),
         (lambda: dps.respondent_kit(one_question()), "text must be the question as respondents read it"),
         (lambda: dps.respondent_kit(small_plan(), text="Do you?"), "text is for a single question"),
         (lambda: dps.respondent_kit(small_plan(), title="a\nb"), "title must be a line"),

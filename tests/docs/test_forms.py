@@ -171,4 +171,4 @@ def test_forms_are_several_times_as_precise_as_a_split_budget(name, E, most):
     assert plan.standard_error == pytest.approx(typical(plan, "standard_error"))
     assert plan.standard_error <= 1.05 * most
     assert typical(plan, "if_split") > 5 * plan.standard_error
-    assert typical(plan, "without_privacy") < plan.standard_error
+    assert typical(plan, "standard_error_without_privacy") < plan.standard_error

@@ -200,7 +200,7 @@ def test_the_reason_is_that_of_the_mechanism_that_comes_closest():
     strata = dps.Strata(PAPER.sizes, PAPER.sds, costs=[12, 10, 11, 25], extra={"half": list("aabb")})
     for question in (
         {"target_se": 0.01},  # 0.0181 with 303 people by randomized response, 0.0237 with 842 by piecewise
-        {"domains": {"half": {"a": 0.02, "b": 0.001}}},
+        {"domains": {"half": {"a": "0.02se", "b": "0.001se"}}},
         {"target_se": 0.03, "budget": 100},  # reached by all, at different costs
         {"target_se": 0.02, "budget": 100},  # reached by randomized response alone
     ):
@@ -361,8 +361,8 @@ def random_survey(rng):
         {"target_se": error},
         {"target_margin": 2 * error},
         {"target_cv": error, "expected_mean": 0.7},
-        {"domains": {"half": error}},
-        {"domains": {"half": 2 * error}, "budget": 5.0 * total},
+        {"domains": {"half": dps.SE(error)}},
+        {"domains": {"half": dps.SE(2 * error)}, "budget": 5.0 * total},
         {"total": total, "objective": str(rng.choice(["trace", "unit_free", "custom"]))},
     ]
     return strata, options, goals[rng.integers(len(goals))]

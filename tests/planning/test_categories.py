@@ -51,7 +51,7 @@ def test_the_variance_is_half_the_sum_over_the_shares(k):
         {"budget": 500},
         {"target_se": 0.03},
         {"target_margin": 0.06},
-        {"domains": {"region": 0.08}},
+        {"domains": {"region": dps.SE(0.08)}},
     ],
 )
 @pytest.mark.parametrize("more", [{}, {"local_epsilon_cap": 3.5}, {"response_rate": 0.7}])
@@ -135,8 +135,11 @@ def test_what_if_questions_work():
         ({"questions": 2}, "questions is gone"),
         ({"delta": 1e-6}, "categories support pure epsilon only, got a promise of epsilon with delta"),
         ({"epsilon": None, "gdp": 1.0}, "categories support pure epsilon only, got a promise of GDP"),
-        ({"total": None, "target_cv": 0.1}, "target_cv needs answers with a mean, got 3 categories"),
-        ({"total": None, "target_cv": 0.1, "expected_mean": 0.2}, "target_cv needs answers with a mean"),
+        (
+            {"total": None, "target_cv": 0.1},
+            "a coefficient of variation needs answers with a mean, got 3 categories",
+        ),
+        ({"total": None, "target_cv": 0.1, "expected_mean": 0.2}, "expected_mean needs answers with a mean"),
         ({"expected_mean": 0.2}, "expected_mean needs answers with a mean, got 3 categories"),
         ({"clip": True}, "clip requires answers in an interval, such as 0:8000, got rent, own, other"),
         ({"mechanism": "laplace"}, "Laplace noise protects numbers, got 3 categories of answers"),

@@ -223,7 +223,7 @@ def test_a_budget_with_unequal_costs():
             "target_se=0.0001 is out of reach: the best possible under this privacy is 0.00[0-9]+, with",
         ),
         (
-            {"domains": {"stratum": {"B": 1e-4}}},
+            {"domains": {"stratum": {"B": dps.SE(1e-4)}}},
             "target of stratum=B requires a standard error of 0.0001, but the best possible",
         ),
     ],
@@ -424,7 +424,7 @@ def test_domains_have_coefficients_of_variation_relative_to_their_own_means(tmp_
 @pytest.mark.parametrize(
     ("means", "words"),
     [
-        (None, "target_cv with targets for domains requires a column 'expected_mean' of the strata"),
+        (None, "must have a column 'expected_mean' or 'proportion', got neither"),
         (["x", 1, 1, 1], "column 'expected_mean' must be a number, got 'x' in stratum '1'"),
         ([0, 0, 1, 1], "the mean expected in the group 'x' of column 'half' must not be 0"),
     ],

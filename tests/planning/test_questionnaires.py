@@ -219,7 +219,7 @@ def test_questions_of_two_kinds(first, second, release):
         plan = dps.design(strata, questionnaire=questionnaire, forms=forms, epsilon=2, total=100, **release)
         assert plan.certificate.optimal
         assert [each.name for each in plan.questions] == ["a", "b"]
-        assert all(0 < each.without_privacy < each.standard_error for each in plan.questions)
+        assert all(0 < each.standard_error_without_privacy < each.standard_error for each in plan.questions)
         published = [set(table.questions) for form in plan.forms for table in form.tables]
         assert bool(published) == bool(release)
         if questionnaire is together:

@@ -78,7 +78,7 @@ def test_a_smaller_one_does_not_reach_the_whole(solve_for, goal, at_most):
 
 
 def test_a_smaller_one_does_not_reach_domains():
-    goal = {"domains": {"region": 0.05}}
+    goal = {"domains": {"region": dps.SE(0.05)}}
     found = dps.solve_epsilon(STRATA, **goal, at_most=60, digits=2)
     assert all(each.standard_error <= 0.05 * (1 + 1e-9) for each in found.design.domains if each.column)
     smaller = dps.design(STRATA, epsilon=next_smaller(found.value, 2), **goal)
@@ -165,7 +165,7 @@ def test_where_no_budget_is_enough_the_limit_is_named():
     assert said.endswith("interviews would be needed.")
     assert float(said.split("gives a standard error of ")[1].split(",")[0]) == pytest.approx(neyman, rel=0.01)
     with pytest.raises(dps.InfeasibleError, match=r"sampling alone takes [\d,]+ interviews\.$"):
-        dps.solve_epsilon(STRATA, domains={"region": 0.001}, at_most=200)
+        dps.solve_epsilon(STRATA, domains={"region": dps.SE(0.001)}, at_most=200)
     with pytest.raises(
         dps.InfeasibleError, match=r"no device_epsilon up to 100 reaches .*: target_se=0.0001 is out of reach"
     ):

@@ -37,8 +37,11 @@ QUESTIONS = {
     "target_se": {"epsilon": 1, "target_se": 0.03, "budget": 1e5},
     "target_margin": {"epsilon": 1, "target_margin": 0.06, "confidence": 0.9},
     "target_cv": {"epsilon": 1, "target_cv": 0.1, "expected_mean": 0.4},
-    "domains": {"epsilon": 2, "domains": {"region": {"c=d": 0.05, "a: b": 0.06}, "stratum": None}},
-    "one target for all domains": {"epsilon": 2, "domains": {"region": 0.06}},
+    "domains": {
+        "epsilon": 2,
+        "domains": {"region": {"c=d": "0.05se", "a: b": "0.06margin"}, "stratum": None},
+    },
+    "one target for all domains": {"epsilon": 2, "domains": {"region": dps.SE(0.06)}},
     "best": {"epsilon": 1, "total": 300, "mechanism": "best", "answers": "binary"},
     "grid": {"epsilon": 1, "total": 300, "mechanism": "discrete_laplace", "answers": (-5, 5, 0.5)},
     "gaussian": {"epsilon": 1, "delta": 1e-6, "total": 300, "mechanism": "gaussian"},

@@ -35,7 +35,7 @@ DESIGNS = {
     "target_se": (RICH, {"epsilon": 1, "target_se": 0.03}),
     "target_margin": (FOUR, {"epsilon": 1, "target_margin": 0.06}),
     "target_cv": (FOUR, {"epsilon": 1, "target_cv": 0.1, "expected_mean": 0.4}),
-    "domains": (RICH, {"epsilon": 2, "domains": {"region": 0.06}}),
+    "domains": (RICH, {"epsilon": 2, "domains": {"region": "0.06se"}}),
     "best": (FOUR, {"epsilon": 1, "total": 300, "mechanism": "best", "answers": "binary"}),
     "randomized response": (
         FOUR,

@@ -27,7 +27,7 @@ def test_every_question_has_its_three_figures_in_percent_of_its_range(plan):
         label = f"{question.name} (form {form[question.name]})"
         for title, value in (
             ("this design", designed.standard_error),
-            ("without privacy", designed.without_privacy),
+            ("without privacy", designed.standard_error_without_privacy),
             ("with a split budget", designed.if_split),
         ):
             assert rows.pop((label, title)) == pytest.approx(100 * value / question.range)
@@ -56,7 +56,7 @@ def test_questions_for_everyone_come_first_and_figures_of_nothing_are_left_out()
     plan = small_plan(
         questionnaire=questions, forms=[["a"], ["b"]], strata=dps.Strata([40, 60]), at_most=None, total=100
     )
-    assert all(question.without_privacy == 0 for question in plan.questions)
+    assert all(question.standard_error_without_privacy == 0 for question in plan.questions)
     rows = points(questions_chart(plan))["data"]["values"]
     assert rows[0]["question"] == "c (all forms)"
     assert {row["precision"] for row in rows} == {"this design", "with a split budget"}

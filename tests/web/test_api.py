@@ -12,7 +12,6 @@ from dpstrata.designs.saving import to_json
 from dpstrata.present.report.words import headline
 from dpstrata.web.endpoints import ENDPOINTS
 from dpstrata.web.examples import EXAMPLES
-from dpstrata.web.worker import work
 
 
 @pytest.fixture
@@ -78,15 +77,12 @@ def test_every_question_that_the_library_answers(client, four, options):
         )
 
 
-def test_what_neyman_would_need_is_worked_out_only_where_it_is_said(client, four, strata, monkeypatch):
-    said = client.post("/api/headline", json=four).json()["headline"]
-    assert said == headline(dps.design(strata, **four["options"]))
-    assert "684 interviews" in said
-    monkeypatch.setattr(
-        "dpstrata.present.report.words.match_neyman", lambda plan: pytest.fail("not asked for")
-    )
-    reply = work("design", {}, json.dumps(four).encode())
-    assert "would give 0.0295. Proven" in json.loads(reply.content)["headline"]
+def test_the_figures_say_what_the_sample_would_give_without_privacy(client, four, strata):
+    plan = dps.design(strata, **four["options"])
+    reply = client.post("/api/design", json=four).json()
+    assert reply["standard_error_without_privacy"] == plan.standard_error_without_privacy
+    assert reply["comparison"][1]["standard_error_without_privacy"] < reply["comparison"][1]["standard_error"]
+    assert reply["headline"] == headline(plan)
 
 
 def test_curves_hold_the_plan_and_the_best_number(client, four):

@@ -72,7 +72,7 @@ def requests(draw):
     return {"strata": strata, "options": options}
 
 
-@pytest.mark.parametrize("job", ["design", "headline", "precision", "epsilon", "offers", "document", "csv"])
+@pytest.mark.parametrize("job", ["design", "precision", "epsilon", "offers", "document", "csv"])
 @settings(max_examples=few(25, of=3000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(request=requests())
 def test_any_values_are_answered_or_refused(job, request):

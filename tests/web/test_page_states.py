@@ -1,7 +1,6 @@
 """The page in a real browser: what is shown belongs to the plan that is shown, or says that it does not."""
 
 import re
-from pathlib import Path
 
 import pytest
 from browser import FIRST, PASTE, open_file, visiting
@@ -11,7 +10,6 @@ import dpstrata as dps
 from dpstrata.present.report.words import headline
 from extent import few
 
-SAVED = Path(__file__).parents[1] / "saved" / "0.1.0"
 GOOD = "total=200&epsilon=1&strata=stratum,size,sd;A,7000,0.283;B,8000,0.08"
 
 
@@ -69,16 +67,6 @@ def test_a_curve_of_the_plan_before_says_so(visit):
     release(visit, "**/api/precision", held)
     expect(visit.page.get_by_text("previous plan")).to_have_count(0)
     expect(visit.page.locator('figure[aria-labelledby="chart-precision"]')).to_contain_text("300 interviews")
-
-
-def test_what_neyman_would_need_is_said_once_it_is_known(visit, strata):
-    held = []
-    visit.page.route("**/api/headline", lambda route: held.append(route))
-    visit.control("total").fill("300")
-    plan = dps.design(strata, epsilon=1, total=300)
-    visit.headline(headline(plan, matched=False))
-    release(visit, "**/api/headline", held)
-    visit.headline(headline(plan))
 
 
 # --- documents --------------------------------------------------------------------------------

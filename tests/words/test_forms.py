@@ -39,7 +39,7 @@ def test_the_result_comes_first_beside_no_privacy_and_a_split_budget(plan):
     first = repr(plan).splitlines()[0]
     assert first.startswith(
         f"600 interviews on 2 forms give a typical standard error of {typical('standard_error')} of a "
-        f"question's range. It would be {typical('without_privacy')} without privacy, and "
+        f"question's range. It would be {typical('standard_error_without_privacy')} without privacy, and "
         f"{typical('if_split')} if the budget were split over the questions. Privacy accounts for "
     )
     assert plan._repr_html_().startswith(f"<div><p>{escape(first)}</p><table>")

@@ -163,11 +163,11 @@ function Domains({ plan, error, onSet }) {
       const own = chosen.find((each) => each.name === name);
       const without = chosen.filter((each) => each.name !== name);
       return html`<div class="domain"><label><input type="checkbox" value=${name} checked=${Boolean(own)} onChange=${() => set(own ? without : [...chosen, { name, target: "" }], null)} /> ${name}</label>
-        ${own && targets && html`<input type="text" inputmode="decimal" aria-label=${`Target for every group of ${name}`} placeholder="no target" value=${own.target}
+        ${own && targets && html`<input type="text" aria-label=${`Target for every group of ${name}`} placeholder="no target" value=${own.target}
           onInput=${(event) => set(chosen.map((each) => (each === own ? { name, target: event.currentTarget.value } : each)), `type-domain-${name}`)} />`}</div>`;
     })}
     <p class=${error ? "error-text" : "soft"}>${error ?? (columns.length === 0 ? "Columns of the strata file that group its strata, such as region, can be reported too; this table has none."
-      : targets ? "Each group gets an estimate of its own, and reaches its target, if it has one." : "Each group gets an estimate of its own. Choose a standard error or a margin of error above to set targets for groups.")}</p>
+      : targets ? "Each group gets an estimate of its own, and reaches its target, if it has one: 0.02se, 0.03margin or 15%cv." : "Each group gets an estimate of its own. Choose a standard error, a margin of error or a budget above to set targets for groups.")}</p>
   </fieldset>`;
 }
 

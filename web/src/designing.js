@@ -42,9 +42,8 @@ export function useDesign(plan) {
 
 async function work(plan, request, isNewest, setState) {
   const update = (more) => isNewest() && setState((old) => ({ ...old, ...more, curves: { ...old.curves, ...more.curves } }));
-  let result;
   try {
-    result = await ask("/api/design", request);
+    const result = await ask("/api/design", request);
     performance.mark("designed");
     update({ result, of: plan, error: null, stale: false });
   } catch (error) {
@@ -52,20 +51,12 @@ async function work(plan, request, isNewest, setState) {
     return;
   }
   later = later
-    .then(() => sayMore(result, request, isNewest, update))
     .then(() => drawCurves(plan, request, isNewest, update))
     .then(() => findOffers(plan, request, isNewest, update));
 }
 
 // One thing at a time, so that designs never wait behind what nobody needs any more.
 let later = Promise.resolve();
-
-// The headline says what Neyman's allocation would need once that is known; without it, it is true as well.
-async function sayMore(result, request, isNewest, update) {
-  if (!isNewest()) return;
-  const more = await ask("/api/headline", request).catch(() => ({}));
-  update({ result: { ...result, ...more, told: true } });
-}
 
 async function drawCurves(plan, request, isNewest, update) {
   for (const name of ["precision", "epsilon"]) {

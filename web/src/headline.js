@@ -14,12 +14,12 @@ export function Headline({ result, failure, stale, offers, question, unfit, onRe
     ${result
       ? html`<div class=${failure ? "result old" : "result"}>
           ${failure && html`<p class="before soft">The previous plan, which still had a design:</p>`}
-          <p class="headline-text" id="headline" aria-busy=${String(!failure && !result.told)}>${result.headline}</p>${result.notes.map((text) => html`<p class="note">${text}</p>`)}<${Tiles} result=${result} />
+          <p class="headline-text" id="headline" aria-busy=${String(!failure && stale)}>${result.headline}</p>${result.notes.map((text) => html`<p class="note">${text}</p>`)}<${Tiles} result=${result} />
           ${result.warning_parts.map((parts) => html`<p class="warning">${capital(worded(parts))}</p>`)}
           ${!failure && html`<${Offers} offers=${offers} result=${result} onChoose=${onChoose} />`}
           <${Reasons} result=${result} /></div>`
       : !failure && html`<p class="headline-text waiting" aria-hidden="true"> </p><p class="hidden">The plan is being computed.</p>`}
-    <${Announcer} text=${failure ? `No design: ${describe(failure)}` : !stale && result?.told ? result.headline : null} />
+    <${Announcer} text=${failure ? `No design: ${describe(failure)}` : !stale && result ? result.headline : null} />
   </section>`;
 }
 
@@ -81,7 +81,7 @@ function Tiles({ result }) {
     result.standard_error === null
       ? ["Objective", significant(result.variance), result.objective.replace("_", " ")]
       : ["Standard error", significant(result.standard_error, 3), `margin ±${significant(result.margin, 3)}`],
-    ["From privacy", percent(share), "of the variance"],
+    ["Without privacy", significant(result.standard_error_without_privacy ?? parts.sampling, 3), `privacy is ${percent(share)} of the variance`],
     ["Neyman instead", `${significant(neyman.ratio, 3)}×`, "the variance"],
     ...(result.office_epsilon === null ? [] : [["Against the office", budget(result.office_epsilon), "ε of one person's answers"]]),
     ...(result.office_sees_raw_answers ? [["Against the office", "none", "it sees raw answers"]] : []),

@@ -327,7 +327,10 @@ const WITHOUT_CONTROL = Object.fromEntries(
   Object.entries(OPTIONS).filter(([name]) => !NAMES.includes(name)).map(([name, option]) => [name, option.default]),
 );
 
+const VERSION = 3; // of design documents
+
 function fromDocument(data) {
+  if (data.version !== VERSION) throw new Error(`This design document is of version ${data.version}; the page opens version ${VERSION}. Make the design again.`);
   try {
     return readDocument(data);
   } catch (error) {
@@ -342,7 +345,8 @@ function refuseUncontrolled(data) {
   const other = Object.entries(WITHOUT_CONTROL).find(([name, plain]) => (data.inputs[name] ?? plain) !== plain);
   const asked = QUESTIONS.filter((name) => (data.inputs[name] ?? null) !== null);
   const grouped = Object.values(data.inputs.domains ?? {}).some((target) => target !== null && typeof target === "object");
-  const what = grouped ? "targets for single groups" : other ? other[0] : data.inputs.spreads ? "known spreads of the answers to its questions" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
+  const alone = asked.length === 0 && Object.values(data.inputs.domains ?? {}).some((target) => target !== null);
+  const what = alone ? "targets for groups alone" : grouped ? "targets for single groups" : other ? other[0] : data.inputs.spreads ? "known spreads of the answers to its questions" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
   if (what) throw new Refusal(`This design uses ${what}, for which the page has no control; use the command line.`);
 }
 

@@ -3,7 +3,6 @@
 import { html } from "htm/preact";
 import { useEffect } from "preact/hooks";
 import { ask } from "./api.js";
-import { mayHaveTargets } from "./domains.js";
 import { count, percent, significant } from "./format.js";
 import { toRequest } from "./plan.js";
 import { choose } from "./protection.js";
@@ -72,7 +71,7 @@ export function withQuestions(plan, questions) {
   const { release, device_epsilon: devices, question } = plan.options;
   const shown = release === "microdata" || (release === "sums" && devices.trim() !== "");
   const options = shown ? plan.options : { ...choose("office", plan.options), release: "sums" };
-  return { ...plan, questions, options: mayHaveTargets(question) ? { ...options, question: "total" } : options };
+  return { ...plan, questions, options: question.startsWith("target_") ? { ...options, question: "total" } : options };
 }
 
 const goTo = (row, name) => document.querySelector(`[data-question="${row}"][data-field="${CSS.escape(name)}"]`)?.focus();
@@ -128,7 +127,7 @@ function Results({ result }) {
     </table></div></div>
     <div><h3>Precision of every question</h3><div class="scroll" tabindex="0" role="region" aria-label="Precision of every question"><table>
       <thead><tr><th scope="col">Question</th><th scope="col" class="number">Standard error</th><th scope="col" class="number">Margin</th><th scope="col" class="number">Without privacy</th></tr></thead>
-      <tbody>${result.questions.map((each) => html`<tr><th scope="row">${each.question}</th><td class="number">${significant(each.standard_error, 3)}</td><td class="number">±${significant(each.margin, 3)}</td><td class="number">${significant(each.without_privacy, 3)}</td></tr>`)}</tbody>
+      <tbody>${result.questions.map((each) => html`<tr><th scope="row">${each.question}</th><td class="number">${significant(each.standard_error, 3)}</td><td class="number">±${significant(each.margin, 3)}</td><td class="number">${significant(each.standard_error_without_privacy, 3)}</td></tr>`)}</tbody>
     </table></div></div>
   </div>`;
 }

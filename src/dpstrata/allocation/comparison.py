@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpstrata.allocation.baselines import BASELINES, baseline_sizes, baseline_sizes_at_cost, neyman_weights
+from dpstrata.allocation.baselines import BASELINES, baseline_sizes, baseline_sizes_at_cost
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.variances import least_noise, planned_variance, saved_by_devices, variance_parts
+from dpstrata.allocation.variances import planned_variance, variance_parts
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.costs import total_cost
 
@@ -34,10 +35,7 @@ class Comparison:
         What is minimised: the variance, or an upper bound of it where the number of answers is random, with a
         questionnaire, and where devices save the office noise.
     variance_without_privacy : float
-        The same sizes with no noise.
-    effective_sample_size : float or None
-        How many interviews without noise, allocated by Neyman, would do as well; ``None`` where no stratum
-        has any spread.
+        If everyone in the same sample were asked every question and no noise were added.
     """
 
     design: str
@@ -46,11 +44,15 @@ class Comparison:
     ratio: float
     planned_variance: float
     variance_without_privacy: float
-    effective_sample_size: float | None
     standard_error: float | None
     """Root of the variance for the population mean, ``None`` for other objectives."""
     cost: float | None = None
     """What the sizes cost, where the strata say what an invitation does."""
+
+    @property
+    def standard_error_without_privacy(self) -> float | None:
+        """Root of the variance without privacy for the population mean, ``None`` for other objectives."""
+        return None if self.standard_error is None else math.sqrt(self.variance_without_privacy)
 
     @property
     def total(self) -> int:
@@ -64,13 +66,15 @@ def compare_designs(
     *,
     finite_population: bool,
     costs: FloatArray | None = None,
-    equal_cost: bool = False,
     rivals: Sequence[str] = BASELINES,
 ) -> tuple[Comparison, ...]:
-    """Score ``sizes`` as this design, then classical allocations of the same total, or cost."""
+    """Score ``sizes`` as this design, then classical allocations of the same cost.
+
+    With the same cost for everyone, or none stated, that is the same number of people.
+    """
 
     def rival(name: str) -> IntArray:
-        if costs is None or not equal_cost:
+        if costs is None or not np.ptp(costs):
             return baseline_sizes(problem, name)
         return baseline_sizes_at_cost(problem, name, costs, total_cost(costs, sizes))
 
@@ -91,19 +95,8 @@ def compare_designs(
                 ratio=minimised / reference if reference > 0 else 1.0,
                 planned_variance=minimised,
                 variance_without_privacy=parts.sampling,
-                effective_sample_size=_effective_size(problem, allocation),
                 standard_error=float(np.sqrt(parts.total)) if problem.terms.objective == "mean" else None,
                 cost=None if costs is None else total_cost(costs, allocation),
             )
         )
     return tuple(rows)
-
-
-def _effective_size(problem: Problem, sizes: IntArray) -> float | None:
-    """Solve (Σ|a|S/√r)²/m = Σf for m: Neyman's variance without noise, the correction being on both sides."""
-    terms = problem.terms
-    spread = float(neyman_weights(terms).sum())
-    if spread == 0 or problem.forms is not None:
-        return None
-    noise = least_noise(problem, sizes) if problem.families else -saved_by_devices(problem, sizes)
-    return spread**2 / (problem.objective(sizes) + noise)

@@ -11,8 +11,10 @@ import numpy as np
 from dpstrata.errors import InputError, option
 from dpstrata.files.cells import text_of
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.survey.goals import each_target
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import EXPECTED, Strata
+from dpstrata.survey.targets import CV, PrecisionTarget
 
 WHOLE = "all"
 _MOST_TARGETS = 2000
@@ -37,6 +39,10 @@ class Partition:
         People in each domain.
     limits : array
         Variance that each domain may have at most; infinite without a target.
+    asked : tuple of PrecisionTarget or None
+        The target of each domain as it was asked for.
+    expected_means : tuple of float or None
+        The mean expected in each domain, as far as it is known.
     """
 
     column: str | None
@@ -45,6 +51,8 @@ class Partition:
     weights: FloatArray
     populations: IntArray
     limits: FloatArray
+    asked: tuple[PrecisionTarget | None, ...]
+    expected_means: tuple[float | None, ...]
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Add up a value of each stratum, weighted, within every domain."""
@@ -72,6 +80,10 @@ class Domain:
         Of its mean.
     target : float or None
         The standard error to reach.
+    asked : str or None
+        The target as it was asked for: ``0.15cv``, ``0.02se`` or ``0.03margin``.
+    expected_mean : float or None
+        The mean that is expected, if some target is a coefficient of variation.
     shadow_price : float or None
         What a target looser by 1% in the standard error would save, in interviews or cost, or in variance of
         the whole where a budget is spent; 0 where the target does not bind.
@@ -84,7 +96,14 @@ class Domain:
     sample_size: int
     standard_error: float
     target: float | None
+    asked: str | None
+    expected_mean: float | None
     shadow_price: float | None
+
+    @property
+    def cv(self) -> float | None:
+        """The coefficient of variation, if some target is one."""
+        return self.standard_error / abs(self.expected_mean) if self.expected_mean else None
 
     @property
     def binds(self) -> bool:
@@ -100,10 +119,10 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
     InputError
         If a column or a domain is not there, or a target is not a positive number.
     """
-    asked = inputs.targets
-    target = asked.variance
-    found = [_partition(strata, None, [WHOLE] * len(strata), {} if target is None else {WHOLE: target})]
-    for column, given in (inputs.domains or {}).items():
+    asked, means = inputs.targets, _known_means(strata, inputs)
+    whole = {} if asked.whole is None else {WHOLE: asked.whole}
+    found = [_partition(strata, inputs, None, [WHOLE] * len(strata), whole, means)]
+    for column, given in asked.domains.items():
         cells = _cells(strata, column)
         goals = given if isinstance(given, Mapping) else dict.fromkeys(cells, given)
         wanted = {group: goal for group, goal in goals.items() if goal is not None}
@@ -118,9 +137,7 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
                 value=unknown[0],
                 where=f"column {column!r}",
             )
-        means = _group_means(strata, column, cells) if wanted and inputs.target_cv is not None else {}
-        targets = {group: asked.variance_of(goal, means.get(group)) for group, goal in wanted.items()}
-        found.append(_partition(strata, column, cells, targets))
+        found.append(_partition(strata, inputs, column, cells, wanted, means))
     number = sum(int(np.isfinite(part.limits).sum()) for part in found)
     if number > _MOST_TARGETS:
         raise InputError(
@@ -129,24 +146,22 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
     return tuple(found)
 
 
-def _group_means(strata: Strata, column: str, cells: Sequence[str]) -> dict[str, float]:
-    """Return the mean that is expected in every domain of a column: that of its strata, by size."""
-    means = strata.expected_means()
-    if means is None:
+def _known_means(strata: Strata, inputs: Inputs) -> FloatArray | None:
+    """Return the mean expected in every stratum, which coefficients of variation of domains need."""
+    required = any(isinstance(target, CV) for _, _, target in each_target(inputs.domains))
+    try:
+        means = strata.expected_means(inputs.answers)
+    except InputError:
+        if required:
+            raise
+        return None  # a column of that name that holds something else
+    if means is None and required:
         raise InputError(
-            f"{option('target_cv')} with targets for domains requires a column {EXPECTED!r} of the strata, "
-            "with the mean expected in each, got none."
+            "a coefficient of variation of a group is relative to its mean, so the strata must have a column "
+            f"{EXPECTED!r} or 'proportion', got neither.",
+            argument="domains",
         )
-    part = _partition(strata, column, cells, {})
-    sums = np.bincount(part.codes, weights=strata.sizes * means)
-    by_group = dict(zip(part.groups, (sums / part.populations).tolist(), strict=True))
-    for group, mean in by_group.items():
-        if mean == 0:
-            raise InputError(
-                f"the mean expected in the group {group!r} of column {column!r} must not be 0, got 0.",
-                where=f"column {column!r}",
-            )
-    return by_group
+    return means
 
 
 def describe_domains(
@@ -172,6 +187,7 @@ def describe_domains(
         By column, what the noise that every domain's figure has once adds to its variance.
     """
     described = []
+    relative = any(isinstance(target, CV) for part in partitions for target in part.asked)
     costs = iter(() if prices is None else prices)
     for part in partitions:
         invited = np.bincount(part.codes, weights=sizes, minlength=len(part.groups))
@@ -191,6 +207,8 @@ def describe_domains(
                     sample_size=int(invited[i]),
                     standard_error=math.sqrt(variance),
                     target=math.sqrt(limit) if targeted else None,
+                    asked=None if part.asked[i] is None else str(part.asked[i]),
+                    expected_mean=part.expected_means[i] if relative else None,
                     shadow_price=price,
                 )
             )
@@ -221,15 +239,41 @@ def _cells(strata: Strata, column: str) -> list[str]:
 
 
 def _partition(
-    strata: Strata, column: str | None, cells: Sequence[str], targets: Mapping[str, float]
+    strata: Strata,
+    inputs: Inputs,
+    column: str | None,
+    cells: Sequence[str],
+    targets: Mapping[str, PrecisionTarget],
+    means: FloatArray | None,
 ) -> Partition:
+    """Group strata; ``means`` are those expected in each, if they are known."""
     groups = tuple(dict.fromkeys(cells))
     place = {group: i for i, group in enumerate(groups)}
     codes = np.array([place[cell] for cell in cells], dtype=np.int64)
     populations = np.zeros(len(groups), dtype=np.int64)
     np.add.at(populations, codes, strata.sizes)
     share = strata.sizes / populations[codes]
-    limits = np.array([targets.get(group, math.inf) for group in groups])
+    expected: list[float | None] = [None] * len(groups)
+    if means is not None:
+        expected = np.bincount(codes, weights=share * means).tolist()
+    if column is None and inputs.expected_mean is not None:
+        expected = [inputs.expected_mean]
+    asked = tuple(targets.get(group) for group in groups)
+    for group, mean, target in zip(groups, expected, asked, strict=True):
+        if isinstance(target, CV) and mean == 0:
+            raise InputError(
+                f"the mean expected in the group {group!r} of column {column!r} must not be 0, got 0.",
+                where=f"column {column!r}",
+            )
+    pairs = zip(asked, expected, strict=True)
+    limits = [math.inf if each is None else inputs.targets.variance_of(each, mean) for each, mean in pairs]
     return Partition(
-        column, groups, read_only(codes), read_only(share * share), read_only(populations), read_only(limits)
+        column=column,
+        groups=groups,
+        codes=read_only(codes),
+        weights=read_only(share * share),
+        populations=read_only(populations),
+        limits=read_only(np.array(limits)),
+        asked=asked,
+        expected_means=tuple(expected),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstrata.allocation.form_terms import FormTerms, QuestionParts, deal
+from dpstrata.allocation.form_terms import FormTerms, QuestionParts, deal, inverses
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import figure_variances
 from dpstrata.allocation.problem import Problem
@@ -23,9 +23,10 @@ class VarianceParts:
     Attributes
     ----------
     sampling : float
-        From asking some people and not others; with the finite population correction if it is on.
+        The variance without privacy: if everyone in the sample were asked every question and no noise were
+        added; with the finite population correction if it is on.
     privacy : float
-        From the noise.
+        The rest: from the noise, and from forms that ask each person only some of the questions.
     """
 
     sampling: float
@@ -35,6 +36,11 @@ class VarianceParts:
     def total(self) -> float:
         """Both together."""
         return self.sampling + self.privacy
+
+    @property
+    def privacy_share(self) -> float:
+        """The share of the variance that privacy accounts for."""
+        return self.privacy / self.total if self.total > 0 else 0.0
 
 
 def variance_parts(
@@ -148,7 +154,10 @@ def _variances_of_forms(
     planned: bool,
     credited: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the same for all questions of a questionnaire together, by their importance."""
+    """Return the same for all questions of a questionnaire together, by their importance.
+
+    People are divided over forms for the sake of privacy, so what that costs counts as privacy.
+    """
     if planned:  # as a share of the people gets each form, not whole numbers
         coefficients = problem.terms.coefficients
         total = problem.terms.values(n) / coefficients**2
@@ -158,7 +167,8 @@ def _variances_of_forms(
         problem, n.astype(np.int64), finite_population=finite_population, credited=credited
     )
     w = forms.importances
-    return parts.sampling @ w, (parts.device + parts.office) @ w
+    sampling = everyone_asked(problem, n, finite_population=finite_population) @ w
+    return sampling, np.maximum(parts.total @ w - sampling, 0.0)
 
 
 def dealt_to_forms(problem: Problem, sizes: IntArray) -> IntArray:
@@ -184,6 +194,16 @@ def question_parts(
     )
 
 
+def everyone_asked(problem: Problem, sizes: IntArray | FloatArray, *, finite_population: bool) -> FloatArray:
+    """Variance of every question's mean in every stratum if all were asked it and nothing were noised."""
+    forms, terms = problem.forms, problem.terms
+    assert forms is not None
+    inverse, _ = inverses(sizes[:, None], terms.sizes, terms.response_rates)
+    if finite_population:
+        inverse = np.maximum(inverse - 1.0 / terms.sizes[:, None], 0.0)
+    return inverse * forms.spreads
+
+
 def release_variances(problem: Problem, sizes: IntArray | FloatArray) -> FloatArray:
     """Noise variance of what is noised once: an answer, or the mean of a stratum.
 
@@ -191,7 +211,8 @@ def release_variances(problem: Problem, sizes: IntArray | FloatArray) -> FloatAr
     """
     terms, n = problem.terms, sizes.astype(float)
     if problem.forms is not None:
-        return stratum_variances(problem, sizes, finite_population=False)[1]
+        parts = question_parts(problem, sizes.astype(np.int64), finite_population=False)
+        return (parts.device + parts.office) @ problem.forms.importances
     if terms.release.noise_power == 1:
         return terms.noise_variances(n) + terms.release.device_variance
     return _noise_of_means(terms, n, _divisors(terms, n, planned=False), credited=True)
@@ -240,16 +261,6 @@ def mean_variances(problem: Problem, sizes: IntArray | FloatArray, *, finite_pop
     """Variance of each stratum's mean at ``sizes``, as it is minimised."""
     sampling, privacy = stratum_variances(problem, sizes, finite_population=finite_population, planned=True)
     return sampling + privacy
-
-
-def saved_by_devices(problem: Problem, sizes: IntArray | FloatArray) -> float:
-    """Return by how much the objective is below what is minimised, because devices noise as well."""
-    terms = problem.terms
-    if not terms.release.credits_devices:
-        return 0.0
-    n = sizes.astype(float)
-    saved = terms.noise_variances(n) - terms.credited_variances(n)
-    return float((terms.coefficients**2 * saved / _divisors(terms, n, planned=True)[1]).sum())
 
 
 def planned_variance(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:

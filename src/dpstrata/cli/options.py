@@ -15,6 +15,7 @@ import typer
 from dpstrata.cli.refusals import flag
 from dpstrata.errors import InputError, Mention, option
 from dpstrata.survey.options import GONE, OPTIONS, Group, Option, without_gone
+from dpstrata.survey.targets import take_target
 
 if TYPE_CHECKING:
     from dpstrata.survey.strata import Strata
@@ -225,17 +226,12 @@ def parse_domains(texts: Sequence[str], columns: set[str]) -> dict[str, Any] | N
         if not sign:
             domains.setdefault(where, None)
             continue
-        try:
-            target = float(number)
-        except ValueError:
-            raise InputError(
-                f"{option('domains')} must be COLUMN=TARGET, with a number as the target, got {text!r}."
-            ) from None
+        target = take_target(where, number)
         # COLUMN:GROUP, where either may hold a colon: the longest known column counts.
         known = [name for name in columns if where.startswith(f"{name}:")]
         column = where if where in columns else max(known, key=len, default=where.partition(":")[0])
         group = where[len(column) + 1 :]
-        if group and not isinstance(domains.get(column), float):
+        if group and isinstance(domains.get(column) or {}, dict):
             domains[column] = {**(domains.get(column) or {}), group: target}
         elif not group and domains.get(column) is None:
             domains[column] = target

@@ -7,18 +7,15 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from dpstrata.designs.migrations import inputs_as_of
 from dpstrata.files.writing import plain_cell
-from dpstrata.survey.inputs import FORMULAS
+from dpstrata.survey.goals import written_domains
+from dpstrata.survey.inputs import FORMULAS, Inputs
 from dpstrata.version import __version__
 
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
 
 FORMAT = "dpstrata.design"
-# Version 1 is that of dpstrata 0.1.0. A document keeps its version, and with it its formulas, when it is
-# loaded and saved again.
-VERSIONS = tuple(range(1, FORMULAS + 1))
 COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon")
 
 
@@ -30,14 +27,15 @@ def design_document(plan: Design) -> dict[str, Any]:
         proof["prices"] = list(proof["prices"])
     return {
         "format": FORMAT,
-        "version": plan.inputs.formulas,
+        "version": FORMULAS,
         "created_with": __version__,
-        "inputs": inputs_as_of(plan.inputs, plan.inputs.formulas),
+        "inputs": _inputs(plan.inputs),
         "strata": _stratum_rows(plan),
         "total": plan.total,
         "cost": plan.cost,
         "variance": parts.total,
         "standard_error": plan.standard_error,
+        "standard_error_without_privacy": plan.standard_error_without_privacy,
         "variance_parts": asdict(parts),
         "certificate": proof,
         "domains": [asdict(domain) for domain in plan.domains],
@@ -50,7 +48,6 @@ def design_document(plan: Design) -> dict[str, Any]:
                 "variance": row.variance,
                 "ratio": row.ratio,
                 "variance_without_privacy": row.variance_without_privacy,
-                "effective_sample_size": row.effective_sample_size,
                 "cost": row.cost,
             }
             for row in plan.compare()
@@ -60,6 +57,14 @@ def design_document(plan: Design) -> dict[str, Any]:
         **({} if plan.waves is None else {"waves": asdict(plan.waves)}),
         **_questionnaire_parts(plan),
     }
+
+
+def _inputs(inputs: Inputs) -> dict[str, Any]:
+    """Write what was asked for."""
+    data = asdict(inputs)
+    del data["formulas"]
+    data["domains"] = written_domains(inputs.domains)
+    return data
 
 
 def _questionnaire_parts(plan: Design) -> dict[str, Any]:
@@ -101,7 +106,7 @@ def design_digest(plan: Design) -> str:
     Nor does stating the default range of the answers, which can be made good after the draw.
     """
     content = {
-        "inputs": inputs_as_of(replace(plan.inputs, default_answers=False), 1),
+        "inputs": _inputs(replace(plan.inputs, default_answers=False)),
         "mechanism": plan.mechanism.name,
         "strata": [
             {name: cell for name, cell in row.items() if name not in COMPUTED} for row in _stratum_rows(plan)

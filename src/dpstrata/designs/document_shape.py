@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dpstrata.survey.option_models import Number, model_of
+from dpstrata.survey.option_models import model_of
 from dpstrata.survey.options import LARGEST_TOTAL, RECORDED
 
 Count = Annotated[int, Field(ge=1, le=LARGEST_TOTAL)]
@@ -102,7 +102,7 @@ else:
         RECORDED.values(),
         forms={
             "answers": AnswersPart | CategoriesPart,
-            "domains": dict[str, Number | dict[str, Number] | None],
+            "domains": dict[str, str | dict[str, str] | None],
         },
         required=True,
     )
@@ -162,6 +162,8 @@ class DomainPart(_Part):
     sample_size: Count
     standard_error: Real
     target: Real | None
+    asked: str | None
+    expected_mean: Real | None
     shadow_price: Real | None
 
 
@@ -173,7 +175,6 @@ class ComparisonPart(_Part):
     variance: Real
     ratio: Real
     variance_without_privacy: Real
-    effective_sample_size: Real | None
     cost: Real | None
 
 
@@ -236,7 +237,7 @@ class QuestionResultPart(_Part):
     sampling: Real
     device: Real
     office: Real
-    without_privacy: Real
+    standard_error_without_privacy: Real
     if_split: Real
     target: Real | None
     expected: Real | None
@@ -262,7 +263,7 @@ class DesignDocument(_Part):
     """A design, with everything needed to check it and to carry out the survey."""
 
     format: Literal["dpstrata.design"]
-    version: Literal[1, 2]
+    version: Literal[3]
     created_with: str
     inputs: InputsPart
     strata: Annotated[list[StratumPart], Field(min_length=1)]
@@ -270,6 +271,7 @@ class DesignDocument(_Part):
     cost: Real | None
     variance: Real
     standard_error: Real | None
+    standard_error_without_privacy: Real | None
     variance_parts: VariancePart
     certificate: CertificatePart | BoundPart
     domains: list[DomainPart]

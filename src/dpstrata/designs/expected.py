@@ -25,11 +25,11 @@ def expected_mean(plan: Design) -> float | None:
     if not answers.numbers:
         return None
     try:
-        means = strata.expected_means()
+        means = strata.expected_means(answers)
     except InputError:  # a column of that name that holds something else
         means = None
     if means is None:
-        shares = strata.proportions if strata.proportions is not None else _implied_shares(plan)
+        shares = _implied_shares(plan)
         if shares is None:
             return None
         means = answers.at_shares(shares)

@@ -12,7 +12,7 @@ import numpy as np
 from dpstrata.allocation.form_items import as_items, forms_problem, mixture_of
 from dpstrata.allocation.forms import Forms, FormsProblem
 from dpstrata.allocation.turnout import expected_inverse
-from dpstrata.allocation.variances import dealt_to_forms, question_parts
+from dpstrata.allocation.variances import dealt_to_forms, everyone_asked, question_parts
 from dpstrata.designs.expected import expected_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.numerics.identity import Same
@@ -73,8 +73,8 @@ class DesignedQuestion:
         The margin of error at the design's confidence.
     sampling, device, office : float
         Its variance by cause: who is asked, rows that devices replace, and the office's noise.
-    without_privacy : float
-        The standard error if everyone answered every question and nothing were randomised.
+    standard_error_without_privacy : float
+        If everyone in the sample were asked every question and no noise were added.
     if_split : float
         The standard error if everyone answered every question, each with its part of the budgets.
     target : float or None
@@ -90,7 +90,7 @@ class DesignedQuestion:
     sampling: float
     device: float
     office: float
-    without_privacy: float
+    standard_error_without_privacy: float
     if_split: float
     target: float | None
     expected: float | None
@@ -139,7 +139,9 @@ def questions_of(plan: Design, sizes: IntArray) -> tuple[DesignedQuestion, ...]:
     credited = not plan.inputs.asks_for_least  # a target does not count on what devices save the office
     parts = question_parts(plan.problem, sizes, finite_population=correct, credited=credited)
     whole = parts.of_population(plan.problem.terms.coefficients)
-    plain, split = _everyone_asked_everything(plan, sizes)
+    a2 = plan.problem.terms.coefficients**2
+    plain = a2 @ everyone_asked(plan.problem, sizes, finite_population=correct)
+    split = _with_split_budgets(plan, sizes)
     expected = expected_answers(plan)
     found = []
     for j, question in enumerate(questionnaire):
@@ -147,17 +149,17 @@ def questions_of(plan: Design, sizes: IntArray) -> tuple[DesignedQuestion, ...]:
         squared = question.range**2
         found.append(
             DesignedQuestion(
-                question.name,
-                question.kind,
-                error,
-                z * error,
-                squared * float(whole.sampling[j]),
-                squared * float(whole.device[j]),
-                squared * float(whole.office[j]),
-                question.range * math.sqrt(float(plain[j])),
-                question.range * math.sqrt(float(split[j])),
-                target_of(question, z),
-                expected[j],
+                name=question.name,
+                kind=question.kind,
+                standard_error=error,
+                margin=z * error,
+                sampling=squared * float(whole.sampling[j]),
+                device=squared * float(whole.device[j]),
+                office=squared * float(whole.office[j]),
+                standard_error_without_privacy=question.range * math.sqrt(float(plain[j])),
+                if_split=question.range * math.sqrt(float(split[j])),
+                target=target_of(question, z),
+                expected=expected[j],
             )
         )
     return tuple(found)
@@ -179,8 +181,8 @@ def variance_targets(inputs: Inputs) -> FloatArray:
     return np.array(targets) ** 2
 
 
-def _everyone_asked_everything(plan: Design, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Variances if all people answered all questions: without noise, and with split budgets."""
+def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
+    """Variance of every question if all people answered all questions, each with its part of the budgets."""
     problem, inputs = plan.problem, plan.inputs
     terms, forms = problem.terms, problem.forms
     assert forms is not None
@@ -207,7 +209,7 @@ def _everyone_asked_everything(plan: Design, sizes: IntArray) -> tuple[FloatArra
                 variance += float((a2 * two * (1.0 + r) ** 2 * office).sum())
             added = min(added, variance)
         split[j] = sampling[j] + added
-    return np.maximum(sampling, 0.0), split
+    return split
 
 
 def forms_to_prove(plan: Design) -> tuple[FormsProblem, Forms]:

@@ -18,15 +18,14 @@ from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.proof.forms import FormsBound, certify_forms
 from dpstrata.designs.choice import Choice
-from dpstrata.designs.document import FORMAT, VERSIONS
+from dpstrata.designs.document import FORMAT
 from dpstrata.designs.document_shape import BoundPart, DesignDocument, InputsPart, StratumPart, WavesPart
-from dpstrata.designs.migrations import upgraded
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.questions import forms_to_prove
 from dpstrata.designs.waves import Waves
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.privacy.answers.base import parse_answers
-from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.inputs import FORMULAS, Inputs
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.translation import Translation
@@ -58,7 +57,7 @@ def read_design(path: str | Path, kind: type[Design]) -> Design:
     Raises
     ------
     InputError
-        If the file is not a design document, is of a newer version, or does not agree with itself.
+        If the file is not a design document, is of another version, or does not agree with itself.
     """
     path = Path(path)
     try:
@@ -71,13 +70,13 @@ def read_design(path: str | Path, kind: type[Design]) -> Design:
         raise InputError(f"{path} is not a JSON file.") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f'{path} is not a design document: it must be an object with "format": "{FORMAT}".')
-    if data.get("version") not in VERSIONS:
+    if data.get("version") != FORMULAS:
         raise InputError(
-            f"{path} must be a design document of version {' or '.join(map(str, VERSIONS))}, got version "
-            f"{data.get('version')!r}."
+            f"{path} must be a design document of version {FORMULAS}, got version {data.get('version')!r}. "
+            "Make the design again."
         )
     try:
-        document = DesignDocument.model_validate(upgraded(data))
+        document = DesignDocument.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -110,7 +109,7 @@ def _certified(document: DesignDocument, path: Path, kind: type[Design]) -> Desi
     """Prove the sizes of a document anew, from its strata and what was asked for."""
     rows = document.strata
     strata = _strata(rows)
-    inputs = _inputs(document.inputs, document.version)
+    inputs = _inputs(document.inputs)
     problem = _with_scales(pose(inputs, strata, document.total), document, path)
     outcome = None if document.outcome is None else Outcome(**document.outcome.model_dump())
     bound = document.certificate if isinstance(document.certificate, BoundPart) else None
@@ -185,7 +184,7 @@ def _check_sizes(plan: Design, path: Path) -> None:
 
 def _check_figures(document: DesignDocument, plan: Design, path: Path) -> None:
     """Require that every figure of the document follows from its inputs."""
-    written, computed = document.model_dump(exclude_unset=True), upgraded(plan.to_dict())
+    written, computed = document.model_dump(exclude_unset=True), plan.to_dict()
     if document.created_with != __version__:  # another version has other words for the same
         for part in (written, computed):
             part["privacy"] = {name: part["privacy"].get(name) for name in _PRIVACY_FACTS}
@@ -254,13 +253,13 @@ def first_difference(written: Any, computed: Any, place: str = "") -> str | None
     return next((found for pair in pairs if (found := first_difference(pair[1], pair[2], pair[0]))), None)
 
 
-def _inputs(part: InputsPart, version: int) -> Inputs:
+def _inputs(part: InputsPart) -> Inputs:
     data = part.model_dump()
     if data["questionnaire"] is not None:
         data["questionnaire"] = _questionnaire(**data["questionnaire"])
         if isinstance(data["forms"], str):
             raise InputError(f"a document must list the forms of its questionnaire, got {data['forms']!r}.")
-    return Inputs(**{**data, "answers": parse_answers(data["answers"])}, formulas=version)
+    return Inputs(**{**data, "answers": parse_answers(data["answers"])})
 
 
 def _questionnaire(questions: list[dict[str, Any]], **heading: str) -> Questionnaire:

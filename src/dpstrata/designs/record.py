@@ -331,7 +331,7 @@ class Design:
 
     @property
     def variance_parts(self) -> VarianceParts:
-        """The variance, split into sampling and privacy."""
+        """The variance, split into what the sample would give without privacy and what privacy adds."""
         return variance_parts(
             self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
         )
@@ -345,6 +345,11 @@ class Design:
     def standard_error(self) -> float | None:
         """Root of the variance for the population mean, ``None`` for other objectives."""
         return float(np.sqrt(self.variance)) if self.inputs.objective == "mean" else None
+
+    @property
+    def standard_error_without_privacy(self) -> float | None:
+        """The standard error if everyone in the sample were asked every question and no noise were added."""
+        return float(np.sqrt(self.variance_parts.sampling)) if self.inputs.objective == "mean" else None
 
     @property
     def expected_mean(self) -> float | None:
@@ -385,23 +390,13 @@ class Design:
         """
         return consent_of(self, language, noised_at, form)
 
-    @property
-    def compares_costs(self) -> bool:
-        """Whether other allocations are compared at the same cost, and not with as many people.
-
-        That is so where people cost differently and the goal leaves their number open.
-        """
-        inputs = self.inputs
-        return inputs.formulas > 1 and not inputs.goal.counts_people and self.strata.costs_differ
-
     def compare(self) -> tuple[Comparison, ...]:
-        """Score this design and the classical ones, of as many people or (``compares_costs``) as costly."""
+        """Score this design and the classical ones of the same cost; with equal costs, of as many people."""
         return compare_designs(
             self.problem,
             self.sample_sizes,
             finite_population=self.inputs.finite_population,
             costs=self.strata.costs,
-            equal_cost=self.compares_costs,
         )
 
     def better_mechanism(self) -> tuple[str, float] | None:
@@ -445,7 +440,7 @@ class Design:
         Raises
         ------
         InputError
-            If the file is not a design document, is of a newer version, or does not agree with itself.
+            If the file is not a design document, is of another version, or does not agree with itself.
         """
         from dpstrata.designs.reading import read_design
 

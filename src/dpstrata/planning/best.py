@@ -15,7 +15,12 @@ from dpstrata.designs.choice import BEST, Choice, contenders, valid_mechanisms
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError
 from dpstrata.planning.forms.questionnaire import design_questionnaire
-from dpstrata.planning.goal_search import design_for, warn_beyond_the_best, warn_of_empty_strata
+from dpstrata.planning.goal_search import (
+    design_for,
+    warn_beyond_the_best,
+    warn_of_empty_strata,
+    warn_of_loose_targets,
+)
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
 
@@ -110,4 +115,5 @@ def design_as_asked(
     if warn:
         warn_beyond_the_best(plan, stacklevel=3)
         warn_of_empty_strata(plan, stacklevel=3)
+        warn_of_loose_targets(plan, stacklevel=3)
     return plan

@@ -10,13 +10,15 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.planning.best import design_as_asked
 from dpstrata.privacy.answers.base import Answers
+from dpstrata.survey.goals import has_cv
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective, Target, without_gone
+from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective, without_gone
 from dpstrata.survey.questionnaires.in_design import told_of
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import ReleaseName
-from dpstrata.survey.strata import Strata, require_fit
+from dpstrata.survey.strata import EXPECTED, Strata, require_fit
+from dpstrata.survey.targets import Target
 from dpstrata.words.estimates import REPORTED
 
 _OF_QUESTIONNAIRES = ("questionnaire", "spreads", "forms")
@@ -100,7 +102,8 @@ def design(
         only is spent on the least variance once they are met.
     expected_mean : float
         The mean that ``target_cv`` is relative to; by default, taken from the column ``expected_mean`` of the
-        strata, the mean expected in each, which targets of domains are relative to as well.
+        strata, the mean expected in each, or from their proportions. Coefficients of variation of domains are
+        relative to the same, weighted by size within each.
     mechanism : str
         Noise mechanism: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``, ``staircase``,
         ``piecewise``, ``gaussian`` or, for categories, ``category_response``. ``best``, the default, picks
@@ -142,9 +145,9 @@ def design(
         Minimum and maximum sampling rate, 0 <= min_fraction <= max_fraction <= 1.
     domains : mapping or sequence of str, optional
         Columns of the strata (or "stratum") whose groups are domains, each with the precision that its groups
-        must reach: one target for all, a mapping from group to target, or ``None``. Targets are of the same
-        kind as the target of the whole, and standard errors if it has none. Column names without targets are
-        only reported.
+        must reach: one target for all, a mapping from group to target, or ``None``. A target is ``CV(0.15)``,
+        ``SE(0.02)`` or ``Margin(0.03)``, or the same as text: ``"15%cv"``, ``"0.02se"``, ``"0.03margin"``. A
+        bare number is of the kind of the target of the whole. Column names without targets are only reported.
     confidence : float
         Confidence level of intervals, between 0 and 1.
     finite_population : bool
@@ -187,7 +190,8 @@ def design(
     Warns
     -----
     DpstrataWarning
-        If ``total`` exceeds the best number of interviews, with both standard errors.
+        If ``total`` exceeds the best number of interviews, with both standard errors; if a target allows a
+        standard error above the mean that is expected.
 
     Examples
     --------
@@ -229,21 +233,25 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InputError(f"a design has no option {name!r}.{hint}")
     shared = {name: given.pop(name, None) for name in OF_STRATA}
-    if given.get("target_cv") is not None and given.get("expected_mean") is None:
-        means = strata.expected_means()
-        if means is not None:
-            given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
     if shared["proportion"] is not None and given.get("questionnaire") is not None:
         raise InputError(
             f"{option('proportion')} is for a single question; say what is known of the answers to a "
             f"questionnaire with {option('spreads')}.",
             argument="proportion",
         )
+    if given.get("target_cv") is not None and given.get("expected_mean") is None:
+        answers = OPTIONS["answers"].taken(given.get("answers"))
+        means = strata.filled(proportion=shared["proportion"]).expected_means(answers)
+        if means is not None:
+            given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
     if (REPORTED in strata.extra or shared["classes"]) and given.get("release") != "mean":
         given["domains"] = {REPORTED: None} | (OPTIONS["domains"].taken(given.get("domains")) or {})
     inputs = Inputs(**given | _recorded(strata, given))
     require_fit(strata, inputs.answers, shared["proportion"])
-    return strata.filled(**shared), inputs
+    strata = strata.filled(**shared)
+    if has_cv(inputs) and strata.proportions is not None and EXPECTED not in strata.extra:
+        strata = strata.filled(expected_means=strata.expected_means(inputs.answers))
+    return strata, inputs
 
 
 def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:

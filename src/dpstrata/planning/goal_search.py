@@ -80,6 +80,27 @@ def warn_of_empty_strata(plan: Design, *, stacklevel: int) -> None:
         warnings.warn(DpstrataWarning(plan.response_in_words or ""), stacklevel=stacklevel + 1)
 
 
+def warn_of_loose_targets(plan: Design, *, stacklevel: int) -> None:
+    """Warn if a target allows a standard error above the mean that is expected: a share read as another."""
+    if not plan.inputs.targets or plan.inputs.answers.lower < 0:  # means around 0 are no measure
+        return
+    loose = [
+        (f"{part.column}={group}" if part.column else "the whole", math.sqrt(limit), mean)
+        for part in find_partitions(plan.strata, plan.inputs)
+        for group, limit, mean in zip(part.groups, part.limits, part.expected_means, strict=True)
+        if math.isfinite(limit) and mean is not None and math.sqrt(limit) > mean
+    ]
+    if not loose:
+        return
+    where, error, mean = loose[0]
+    others = f" ({len(loose):,} targets are like that)" if len(loose) > 1 else ""
+    warning = DpstrataWarning(
+        f"the target of {where} allows a standard error of {figure(error)}, above the mean expected there, "
+        f"{figure(mean)}{others}. A coefficient of variation is written 15%cv."
+    )
+    warnings.warn(warning, stacklevel=stacklevel + 1)
+
+
 def require_costs(strata: Strata) -> FloatArray:
     """Return what one invitation costs in every stratum, which a budget needs."""
     if strata.costs is None:

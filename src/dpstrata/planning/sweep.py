@@ -74,7 +74,6 @@ def sweep_rows(strata: Strata, options: Mapping[str, Any]) -> Iterator[dict[str,
         parts = plan.variance_parts
         total = parts.total
         error = math.sqrt(total) if inputs.objective == "mean" else None
-        share = parts.privacy / total if total > 0 else 0.0
         noise, sizes = plan.mechanism.title, plan.sample_sizes.tolist()
-        results = noise, plan.total, total, error, share, sizes, None
+        results = noise, plan.total, total, error, parts.privacy_share, sizes, None
         yield {**chosen, **dict(zip(_RESULTS, results, strict=True))}

@@ -5,83 +5,28 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpstrata.errors import InputError, option
 from dpstrata.survey.costs import fits_budget
+from dpstrata.survey.targets import CV, KINDS, SE, Margin, PrecisionTarget
 from dpstrata.words.numbers import counted, money, plain_number, told_apart
 
 if TYPE_CHECKING:
     from dpstrata.designs.outcome import Outcome
     from dpstrata.designs.record import Design
     from dpstrata.survey.inputs import Inputs
-    from dpstrata.survey.options import Target
 
 _LISTED_DOMAINS = 5
 
 
-# --- what a precision is measured in ----------------------------------------------------------------
+# --- precisions to reach ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """What a precision is measured in: a standard error, unless said otherwise."""
-
-    plural: ClassVar[str] = "standard errors"
-    of: str = field(default="the population mean", kw_only=True)
-
-    def standard_error(self, target: float, mean: float | None) -> float:
-        """Return the standard error that a target means for a group that is expected to have ``mean``."""
-        return target
-
-    def in_words(self, target: float) -> str:
-        """Say what is to be reached for the whole population."""
-        return f"a standard error of {plain_number(target)} for {self.of}"
-
-
-@dataclass(frozen=True, slots=True)
-class Margin(Measure):
-    """Half the width of an interval."""
-
-    plural: ClassVar[str] = "margins of error"
-    confidence: float
-
-    def standard_error(self, target: float, mean: float | None) -> float:
-        """Divide by the quantile."""
-        return target / normal_quantile(self.confidence)
-
-    def in_words(self, target: float) -> str:
-        """Say it with the confidence."""
-        margin = f"a margin of error of {plain_number(target)}"
-        return f"{margin} for {self.of} ({100 * self.confidence:.10g}% confidence)"
-
-
-@dataclass(frozen=True, slots=True)
-class Variation(Measure):
-    """A standard error relative to the mean."""
-
-    plural: ClassVar[str] = "coefficients of variation"
-    expected_mean: float
-
-    def standard_error(self, target: float, mean: float | None) -> float:
-        """Multiply by the mean that is expected."""
-        return target * abs(self.expected_mean if mean is None else mean)
-
-    def in_words(self, target: float) -> str:
-        """Say it with the mean."""
-        variation = f"a coefficient of variation of {plain_number(target)}"
-        return f"{variation} for {self.of}, expected to be {plain_number(self.expected_mean)}"
-
-
-# option of ``design``: what its target, and those of domains, are measured in, and the option that needs
-_MEASURES: dict[str, tuple[type[Measure], tuple[str, ...]]] = {
-    "target_se": (Measure, ()),
-    "target_margin": (Margin, ("confidence",)),
-    "target_cv": (Variation, ("expected_mean",)),
-}
-TARGETS = tuple(_MEASURES)
+_KINDS: dict[str, type[PrecisionTarget]] = {"target_se": SE, "target_margin": Margin, "target_cv": CV}
+TARGETS = tuple(_KINDS)
 GOAL_OPTIONS = ("total", "at_most", "budget", *TARGETS)
 
 
@@ -90,28 +35,59 @@ def normal_quantile(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + confidence / 2)
 
 
-def has_targets(domains: Mapping[str, Target] | None) -> bool:
+def has_targets(domains: Mapping[str, Any] | None) -> bool:
     """Whether any domain has a precision to reach."""
     return any(target is not None and target != {} for target in (domains or {}).values())
 
 
+def each_target(domains: Mapping[str, Any] | None) -> Iterator[tuple[str, str | None, PrecisionTarget]]:
+    """Yield every target of domains with its column and its group, ``None`` for all groups."""
+    for column, given in (domains or {}).items():
+        for group, target in given.items() if isinstance(given, Mapping) else [(None, given)]:
+            if target is not None:
+                yield column, group, target
+
+
+def written_domains(domains: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Write the targets of domains as text, as files and the command line have them."""
+
+    def written(target: Any) -> Any:
+        if isinstance(target, Mapping):
+            return {group: written(each) for group, each in target.items()}
+        return None if target is None else str(target)
+
+    return None if domains is None else {column: written(target) for column, target in domains.items()}
+
+
+def has_cv(inputs: Inputs) -> bool:
+    """Whether some target is a coefficient of variation, which needs means that are expected."""
+    given = [target for _, _, target in each_target(inputs.domains)]
+    return any(isinstance(target, CV) for target in (target_of_whole(inputs), *given))
+
+
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The precisions to reach, all of one measure; there may be none.
+    """The precisions to reach; there may be none.
 
     Attributes
     ----------
-    measure : Measure
-        What they are given in.
-    whole : float or None
+    whole : PrecisionTarget or None
         That of the population mean.
     domains : mapping
         Those of the groups of a column: one for all of them, or some by name.
+    confidence : float
+        Of margins of error.
+    expected_mean : float or None
+        Mean that a coefficient of variation of the whole is relative to.
+    of : str
+        What is estimated.
     """
 
-    measure: Measure
-    whole: float | None = None
-    domains: Mapping[str, Target] = field(default_factory=dict)
+    whole: PrecisionTarget | None
+    domains: Mapping[str, Any]
+    confidence: float
+    expected_mean: float | None
+    of: str
 
     @property
     def of_domains(self) -> bool:
@@ -124,14 +100,14 @@ class Targets:
     @property
     def variance(self) -> float | None:
         """Variance of the population mean to reach."""
-        return None if self.whole is None else self.variance_of(self.whole)
+        return None if self.whole is None else self.variance_of(self.whole, self.expected_mean)
 
-    def variance_of(self, target: float, mean: float | None = None) -> float:
+    def variance_of(self, target: PrecisionTarget, mean: float | None) -> float:
         """Return the variance that a target of a group means, which is expected to have ``mean``.
 
         It is the largest number whose root is the standard error, so that a design's own can be asked for.
         """
-        error = self.measure.standard_error(target, mean)
+        error = target.standard_error(z=normal_quantile(self.confidence), mean=mean)
         variance = error * error
         while math.sqrt(following := math.nextafter(variance, math.inf)) <= error:
             variance = following
@@ -140,20 +116,26 @@ class Targets:
     @property
     def in_words(self) -> str:
         """All of them."""
-        return "; and ".join(self._each_in_words())
+        said = "; and ".join(self._each_in_words())
+        kinds = {type(target) for _, _, target in each_target(self.domains)} | {type(self.whole)}
+        return f"{said} ({100 * self.confidence:.10g}% confidence)" if Margin in kinds else said
 
     def _each_in_words(self) -> Iterator[str]:
         if self.whole is not None:
-            yield self.measure.in_words(self.whole)
-        for column, target in self.domains.items():
-            if isinstance(target, Mapping):
-                listed = [f"{plain_number(value)} for {group}" for group, value in target.items()]
+            mean = self.expected_mean
+            expected = "" if mean is None else f", expected to be {plain_number(mean)}"
+            yield f"{self.whole.in_words} for {self.of}{expected}"
+        for column, given in self.domains.items():
+            if isinstance(given, PrecisionTarget):
+                yield f"{given.plural} by {column} of {plain_number(given.value)}"
+                continue
+            for kind in KINDS.values():
+                own = {group: each.value for group, each in (given or {}).items() if type(each) is kind}
+                listed = [f"{plain_number(value)} for {group}" for group, value in own.items()]
                 more = len(listed) - _LISTED_DOMAINS
                 few = ", ".join(listed[:_LISTED_DOMAINS]) + (f" and {more:,} more" if more > 0 else "")
                 if listed:
-                    yield f"{self.measure.plural} by {column} of {few}"
-            elif target is not None:
-                yield f"{self.measure.plural} by {column} of {plain_number(target)}"
+                    yield f"{kind.plural} by {column} of {few}"
 
     def missed_by(self, plan: Design) -> bool:
         """Whether a design misses one."""
@@ -177,8 +159,6 @@ class Goal(ABC):
     """Whether the least variance within a budget is asked for."""
     fixes_total: ClassVar[bool] = False
     """Whether the number of people is given."""
-    counts_people: ClassVar[bool] = False
-    """Whether it is about their number, so that allocations are compared with as many."""
 
     @property
     def explains_total(self) -> bool:
@@ -214,7 +194,6 @@ class Total(Goal):
     """Exactly so many people."""
 
     fixes_total: ClassVar[bool] = True
-    counts_people: ClassVar[bool] = True
     total: int
 
     def in_words(self, unit: str, smallest: str) -> str:
@@ -230,7 +209,6 @@ class Total(Goal):
 class AtMost(Goal):
     """The best number of people that is not above a limit."""
 
-    counts_people: ClassVar[bool] = True
     limit: int
 
     def in_words(self, unit: str, smallest: str) -> str:
@@ -397,12 +375,50 @@ class QuestionTargets(Goal):
 # --- from options -----------------------------------------------------------------------------------
 
 
+def target_of_whole(inputs: Inputs) -> PrecisionTarget | None:
+    """Return the precision to reach for the whole population."""
+    asked = ((kind, getattr(inputs, name)) for name, kind in _KINDS.items())
+    return next((kind(value) for kind, value in asked if value is not None), None)
+
+
 def targets_of(inputs: Inputs) -> Targets:
-    """Return the precisions that someone's options ask for; standard errors unless said otherwise."""
-    asked = next((name for name in TARGETS if getattr(inputs, name) is not None), "target_se")
-    kind, needed = _MEASURES[asked]
-    measure = kind(**{name: getattr(inputs, name) for name in needed}, of=inputs.answers.estimated)
-    return Targets(measure, getattr(inputs, asked), inputs.domains or {})
+    """Return the precisions that someone's options ask for."""
+    return Targets(
+        whole=target_of_whole(inputs),
+        domains=inputs.domains or {},
+        confidence=inputs.confidence,
+        expected_mean=inputs.expected_mean,
+        of=inputs.answers.estimated,
+    )
+
+
+def domains_with_kinds(inputs: Inputs) -> dict[str, Any] | None:
+    """Return the domains with a kind for every target: a bare number has that of the whole's target.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if inputs.domains is None:
+        return None
+    whole = target_of_whole(inputs)
+
+    def with_kind(where: str, target: Any) -> Any:
+        if isinstance(target, Mapping):
+            return {group: with_kind(f"{where}={group}", each) for group, each in target.items()}
+        if not isinstance(target, float):
+            return target
+        if whole is None:
+            number = plain_number(target)
+            raise InputError(
+                f"without a target for the whole, a target of {option('domains')} must say what it is: "
+                f"{number}cv, {number}se or {number}margin, got {number} for {where}.",
+                value=target,
+            )
+        return type(whole)(target)
+
+    return {column: with_kind(column, target) for column, target in inputs.domains.items()}
 
 
 def goal_of(inputs: Inputs) -> Goal:
@@ -414,9 +430,7 @@ def goal_of(inputs: Inputs) -> Goal:
     if inputs.at_most is not None:
         return AtMost(inputs.at_most)
     targets = targets_of(inputs)
-    # Under version 1 a budget with targets of domains asked for the least cost.
-    least = targets.whole is not None or (inputs.formulas == 1 and targets.of_domains)
-    if inputs.budget is not None and not least:
+    if inputs.budget is not None and targets.whole is None:
         return Budget(inputs.budget, targets)
     return Precision(targets, inputs.budget)
 
@@ -473,11 +487,12 @@ def _check_targets_of_questions(inputs: Inputs, asked: list[str]) -> bool:
 
 def _check_expected_mean(inputs: Inputs) -> None:
     mean, answers = inputs.expected_mean, inputs.answers
-    if not answers.numbers and (inputs.target_cv is not None or mean is not None):
-        alone = "expected_mean" if inputs.target_cv is None else "target_cv"
+    if not answers.numbers and (has_cv(inputs) or mean is not None):
+        asked = option("expected_mean") if mean is not None else "a coefficient of variation"
         raise InputError(
-            f"{option(alone)} needs answers with a mean, got {answers.described}. Use {option('target_se')} "
-            f"or {option('target_margin')}, which the shares of all categories then meet."
+            f"{asked} needs answers with a mean, got {answers.described}. Ask for a standard error or a "
+            "margin of error, which the shares of all categories then meet.",
+            argument="domains" if inputs.target_cv is None and mean is None else "target_cv",
         )
     if (inputs.target_cv is None) != (mean is None):
         alone = "target_cv" if mean is None else "expected_mean"

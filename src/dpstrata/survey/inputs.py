@@ -10,7 +10,15 @@ from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.promises import promise_of
 from dpstrata.privacy.promises.base import Promise
 from dpstrata.survey.forms import AUTO, FormPlan, Forms, are_chosen
-from dpstrata.survey.goals import Goal, Targets, check_goal, goal_of, normal_quantile, targets_of
+from dpstrata.survey.goals import (
+    Goal,
+    Targets,
+    check_goal,
+    domains_with_kinds,
+    goal_of,
+    normal_quantile,
+    targets_of,
+)
 from dpstrata.survey.options import Options
 from dpstrata.survey.priors import Distribution, read_prior
 from dpstrata.survey.questionnaires.in_design import Told, take_questionnaire, told_spreads
@@ -22,7 +30,7 @@ from dpstrata.survey.strata import Strata
 from dpstrata.words.estimates import REPORTED
 from dpstrata.words.numbers import figure
 
-FORMULAS = 2  # also the version of the design document
+FORMULAS = 3  # also the version of the design document
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,7 @@ class Inputs(Options):
         self._check_together()
         self._check_available()
         check_goal(self)
+        object.__setattr__(self, "domains", domains_with_kinds(self))
 
     @property
     def promise(self) -> Promise:

@@ -17,6 +17,7 @@ from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms.registry import MECHANISMS
 from dpstrata.privacy.promises import PromiseOptions
 from dpstrata.survey.releases import RELEASES, ReleaseName
+from dpstrata.survey.targets import LARGEST, SMALLEST, PrecisionTarget, Target, take_target
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -25,12 +26,9 @@ if TYPE_CHECKING:
 
 Group = Literal["goal", "survey", "privacy", "limits"]
 Objective = Literal["mean", "trace", "unit_free", "custom"]
-Target = float | Mapping[str, float] | None
-"""What the domains of a column must reach: the same for all, one for each that has one, or nothing."""
 
 LARGEST_TOTAL = 2**62
 _MOST_BITS = 2000  # of a number that a message can show
-_SMALLEST, _LARGEST = 1e-100, 1e100  # beyond them squares leave double precision
 
 
 class Option(NamedTuple):
@@ -111,7 +109,7 @@ class Option(NamedTuple):
         if self.above is not None and not value > self.above:
             requirement = f"be above {written(self.above)}"
         elif self.least is not None and not value >= self.least:
-            tiny = self.least == _SMALLEST and not value > 0
+            tiny = self.least == SMALLEST and not value > 0
             requirement = "be positive" if tiny else f"be at least {written(self.least)}"
         elif self.most is not None and not value <= self.most:
             requirement = f"be at most {written(self.most)}"
@@ -180,8 +178,8 @@ def _as_prior(given: Any) -> str | None:
     return None if given is None else read_prior(given).text
 
 
-def _as_domains(given: Any) -> dict[str, Target] | None:
-    """Take names alone for domains without targets, and targets as plain numbers."""
+def _as_domains(given: Any) -> dict[str, Any] | None:
+    """Take names alone for domains without targets, and targets as records or plain numbers."""
     if isinstance(given, str):
         given = [given]
     if isinstance(given, Mapping):
@@ -199,27 +197,14 @@ def _as_classes(given: Any) -> tuple[str, ...] | None:
     raise InputError.must("classes", "be column names", given)
 
 
-def _as_target(where: str, target: object) -> Target:
+def _as_target(where: str, target: object) -> float | PrecisionTarget | dict[str, Any] | None:
     """Take what the domains of a column must reach."""
     if target is None:
         return None
     if isinstance(target, Mapping):
-        each = {str(group): _as_target(f"{where}={group}", value) for group, value in target.items()}
-        return {group: value for group, value in each.items() if isinstance(value, float)}
-    got = f"got {target!r} for {where}"
-    if isinstance(target, bool) or not isinstance(target, Real):
-        raise InputError(f"a target of {option('domains')} must be a number, {got}.", value=target)
-    try:
-        number = float(target)
-    except OverflowError:
-        rule = f"a target of {option('domains')} must be a number of moderate size"
-        raise InputError(f"{rule}, got one for {where} that is not.") from None
-    if not number > 0:
-        raise InputError(f"a target of {option('domains')} must be positive, {got}.", value=target)
-    if not _SMALLEST <= number <= _LARGEST:
-        ends = f"between {_SMALLEST:g} and {_LARGEST:g}"
-        raise InputError(f"a target of {option('domains')} must lie {ends}, {got}.", value=target)
-    return number
+        wanted = {str(group): value for group, value in target.items() if value is not None}
+        return {group: take_target(f"{where}={group}", value) for group, value in wanted.items()}
+    return take_target(where, target)
 
 
 # --- the options ------------------------------------------------------------------------------------
@@ -231,7 +216,7 @@ def _option(default: Any, sentence: str, group: Group, **about: Any) -> Any:
 
 
 def _target(sentence: str) -> Any:
-    return _option(None, sentence, "goal", least=_SMALLEST, most=_LARGEST)
+    return _option(None, sentence, "goal", least=SMALLEST, most=LARGEST)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)  # which ``Inputs`` has
@@ -321,7 +306,8 @@ class Options(PromiseOptions):
     max_fraction: float = _option(1.0, "Maximum sampling rate in a stratum.", "limits", above=0.0, most=1.0)
     domains: Mapping[str, Target] | None = _option(
         None,
-        "Columns whose groups are domains, each with the precision that its groups must reach, if any.",
+        "Columns whose groups are domains, each with the precision that its groups must reach, if any: "
+        "15%cv, 0.02se or 0.03margin. A bare number is of the kind of the target for the whole.",
         "goal",
         typed="COLUMN=TARGET sets a target for each group of a column, COLUMN:GROUP=TARGET for one of them; "
         "may be repeated.",

@@ -194,8 +194,9 @@ class Strata:
         response_rate: float | None = None,
         proportion: float | None = None,
         classes: str | Sequence[str] | None = None,
+        expected_means: FloatArray | None = None,
     ) -> Strata:
-        """Return the same strata with one response rate, one expected proportion, or with coarser strata.
+        """Return the same strata with one response rate, one expected proportion, or further columns.
 
         Parameters
         ----------
@@ -207,6 +208,8 @@ class Strata:
         classes : str or sequence of str, optional
             Columns that the strata are crossed with and not reported by; the column ``reported_stratum`` then
             names the coarser strata.
+        expected_means : array, optional
+            The column ``expected_mean``, which documents keep, unlike proportions.
 
         Raises
         ------
@@ -219,11 +222,13 @@ class Strata:
         >>> strata.response_rates.tolist(), strata.sds.round(4).tolist(), strata.sd_source(0)
         ([0.6, 0.6], [0.2713, 0.2713], 'prior')
         """
-        if response_rate is None and proportion is None and classes is None:
+        if response_rate is None and proportion is None and classes is None and expected_means is None:
             return self
         rates, sds, sources, shares = self.response_rates, self.sds, self.sd_sources, self.sds_are_shares
         proportions, wanted = self.proportions, OPTIONS["classes"].taken(classes)
         extra = with_reported(self.names, self.extra, wanted) if wanted else self.extra
+        if expected_means is not None:
+            extra = {**extra, EXPECTED: expected_means.tolist()}
         if response_rate is not None:
             rate = OPTIONS["response_rate"].taken(response_rate)
             if rates is not None:
@@ -312,8 +317,8 @@ class Strata:
             name.removeprefix(OF_CATEGORY) for name in self.extra if str(name).startswith(OF_CATEGORY)
         )
 
-    def expected_means(self) -> FloatArray | None:
-        """Return the mean expected in each stratum, from the column ``expected_mean`` if there is one.
+    def expected_means(self, answers: Answers) -> FloatArray | None:
+        """Return the mean expected in each stratum: the column ``expected_mean``, or from proportions.
 
         Raises
         ------
@@ -322,7 +327,9 @@ class Strata:
         """
         cells = self.extra.get(EXPECTED)
         if cells is None:
-            return None
+            if self.proportions is None or not answers.numbers:
+                return None
+            return answers.at_shares(self.proportions)
         means = np.empty(len(self))
         for row, cell in enumerate(cells):
             try:

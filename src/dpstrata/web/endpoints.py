@@ -46,7 +46,12 @@ class Figures(_Reply):
     variance: float
     standard_error: float | None = Field(description="For the objective mean.")
     margin: float | None = Field(description="Margin of error at the confidence asked for.")
-    variance_parts: dict[str, float] = Field(description="The variance from sampling and from privacy.")
+    standard_error_without_privacy: float | None = Field(
+        description="If everyone in the sample were asked every question and no noise were added."
+    )
+    variance_parts: dict[str, float] = Field(
+        description="The variance without privacy (sampling) and what privacy adds."
+    )
     mechanism: MechanismName
     budget_of: str = Field(description="What the budgets of the strata are called, such as local epsilon.")
     office_epsilon: float | None = Field(
@@ -61,7 +66,7 @@ class Figures(_Reply):
 class DesignReply(Figures):
     """A design in figures, words and charts."""
 
-    headline: str = Field(description="Does not say how many interviews Neyman's allocation would need.")
+    headline: str
     notes: list[str] = Field(description="How the number of interviews and the mechanism were chosen.")
     sentences: list[str]
     sentence_parts: list[Parts] = Field(description="The sentences in pieces, like the parts of an error.")
@@ -80,12 +85,6 @@ class DesignReply(Figures):
     )
     charts: dict[str, dict[str, Any]] = Field(description="Vega-Lite definitions by name.")
     code: dict[str, str] = Field(description="Code for the same design: python and command.")
-
-
-class HeadlineReply(_Reply):
-    """The headline in full."""
-
-    headline: str
 
 
 class Offer(_Reply):
@@ -232,14 +231,6 @@ ENDPOINTS = (
     Endpoint("GET", "/api/health", "health", "Report that the server and a worker respond.", None, Health),
     Endpoint(
         "POST", "/api/design", "design", "Design: figures, words, charts, code.", DesignRequest, DesignReply
-    ),
-    Endpoint(
-        "POST",
-        "/api/headline",
-        "headline",
-        "The headline, with how many interviews Neyman's allocation would need.",
-        DesignRequest,
-        HeadlineReply,
     ),
     Endpoint(
         "POST",

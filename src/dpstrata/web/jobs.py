@@ -37,7 +37,7 @@ from dpstrata.words.designs import TITLES, sentences
 
 Parameters = Mapping[str, str]
 CSV = "text/csv; charset=utf-8"
-GROUP_FIGURES = ("column", "group", "population", "sample_size", "standard_error", "target")
+GROUP_FIGURES = ("column", "group", "population", "sample_size", "standard_error", "cv", "target", "asked")
 Job = Callable[[bytes, Parameters], Reply]
 
 
@@ -73,7 +73,7 @@ def reply_design(body: bytes, parameters: Parameters) -> Reply:
     return reply_json(
         {
             **describe(plan),
-            "headline": headline(plan, matched=False),
+            "headline": headline(plan),
             "notes": _notes(plan),
             **_said(sentences(plan)),
             "warnings": warned,
@@ -85,6 +85,7 @@ def reply_design(body: bytes, parameters: Parameters) -> Reply:
                     "title": TITLES[row.design],
                     "variance": row.variance,
                     "standard_error": row.standard_error,
+                    "standard_error_without_privacy": row.standard_error_without_privacy,
                     "ratio": row.ratio,
                 }
                 for row in plan.compare()
@@ -132,6 +133,7 @@ def describe(plan: Design) -> dict[str, Any]:
         "objective": plan.inputs.objective,
         "variance": plan.variance,
         "standard_error": plan.standard_error,
+        "standard_error_without_privacy": plan.standard_error_without_privacy,
         "margin": None if plan.standard_error is None else plan.inputs.z * plan.standard_error,
         "variance_parts": asdict(parts),
         "mechanism": {"name": plan.inputs.mechanism, "title": plan.mechanism.title},
@@ -141,12 +143,6 @@ def describe(plan: Design) -> dict[str, Any]:
         "best_total": None if plan.outcome is None else plan.outcome.best_total,
         "cost": plan.cost,
     }
-
-
-def reply_headline(body: bytes, parameters: Parameters) -> Reply:
-    """Say the headline in full: how many interviews Neyman's allocation would need takes several designs."""
-    plan, _ = plan_of(DesignRequest.read(body))
-    return reply_json({"headline": headline(plan)})
 
 
 def reply_precision(body: bytes, parameters: Parameters) -> Reply:
@@ -296,7 +292,6 @@ def reply_report(body: bytes, parameters: Parameters) -> Reply:
 JOBS: dict[str, Job] = {
     "health": reply_health,
     "design": reply_design,
-    "headline": reply_headline,
     "precision": reply_precision,
     "epsilon": reply_epsilon,
     "offers": reply_offers,

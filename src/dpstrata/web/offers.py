@@ -64,7 +64,7 @@ def _saved(plan: Design) -> Literal["total", "cost"] | None:
     """Return what a goal asks for little of; none where it asks for precision."""
     if not plan.inputs.asks_for_least:
         return None
-    return "cost" if plan.compares_costs else "total"
+    return "cost" if plan.strata.costs_differ else "total"
 
 
 def _offer(better: Design, options: dict[str, Any]) -> dict[str, Any]:

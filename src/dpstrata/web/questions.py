@@ -56,7 +56,7 @@ def describe_forms(plan: Design) -> dict[str, Any]:
             "kind": each.kind,
             "standard_error": each.standard_error,
             "margin": each.margin,
-            "without_privacy": each.without_privacy,
+            "standard_error_without_privacy": each.standard_error_without_privacy,
             "target": each.target,
         }
         for each in plan.questions or ()

@@ -69,7 +69,7 @@ else:
         forms={
             **{name: Text for name, each in OPTIONS.items() if each.choices},
             "answers": Text | Annotated[list[Number], Field(min_length=2, max_length=3)] | None,
-            "domains": dict[ColumnName, Number | dict[Text, Number] | None],
+            "domains": dict[ColumnName, Number | Text | dict[Text, Number | Text] | None],
             "classes": list[ColumnName],
         },
         required=False,

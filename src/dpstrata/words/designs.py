@@ -124,6 +124,8 @@ def domain_table(plan: Design) -> TextTable:
     """Precision of every domain beside its target."""
     found = plan.domains
     priced = any(domain.shadow_price is not None for domain in found)
+    asked = any(not (domain.asked or "se").endswith("se") for domain in found)
+    relative = any((domain.asked or "").endswith("cv") for domain in found)
     of_what = "" if plan.cost is None else "cost "
     if plan.inputs.goal.spends_budget:
         of_what = "variance "
@@ -134,7 +136,9 @@ def domain_table(plan: Design) -> TextTable:
             f"{domain.population:,}",
             f"{domain.sample_size:,}",
             figure(domain.standard_error),
+            *(("" if domain.cv is None else figure(domain.cv, 3),) if relative else ()),
             "" if domain.target is None else figure(domain.target),
+            *((domain.asked or "",) if asked else ()),
             *((("" if domain.shadow_price is None else figure(domain.shadow_price, 3)),) if priced else ()),
         )
         for domain in found[:SHOWN_STRATA]
@@ -142,7 +146,10 @@ def domain_table(plan: Design) -> TextTable:
     left = len(found) - SHOWN_STRATA
     return TextTable(
         "Domains",
-        ("domain", "size", "sample size", "standard error", "target", *((saved,) if priced else ())),
+        (
+            *("domain", "size", "sample size", "standard error", *(("cv",) if relative else ())),
+            *("target", *(("asked for",) if asked else ()), *((saved,) if priced else ())),
+        ),
         rows,
         not_shown(left, "domains"),
     )
@@ -154,16 +161,14 @@ def comparison_table(plan: Design) -> TextTable:
     measure = "typical standard error" if plan.forms else "standard error" if mean else "objective"
     compared = plan.compare()
     planned = _differs_from_planned(compared)
-    effective = any(row.effective_sample_size is not None for row in compared)
     rows = [
         (
             TITLES[row.design],
             _short_sizes(row),
-            *((f"{row.total:,}",) if plan.compares_costs else ()),
-            figure(row.variance if row.standard_error is None else row.standard_error),
+            *((f"{row.total:,}",) if plan.strata.costs_differ else ()),
+            *map(figure, _measured(row)),
             figure(row.planned_variance),
             "1" if row.design == "this_design" else f"{row.ratio:.3f} times",
-            *((_as_precise_as(row),) if effective else ()),
             *((money(row.cost),) if row.cost is not None else ()),
         )
         for row in compared
@@ -171,9 +176,8 @@ def comparison_table(plan: Design) -> TextTable:
     return TextTable(
         "Other allocations under the same privacy",
         (
-            *("allocation", "sample sizes", *(("people",) if plan.compares_costs else ())),
-            *(measure, "planned variance" if planned else "variance", "variance ratio"),
-            *(("as precise as",) if effective else ()),
+            *("allocation", "sample sizes", *(("people",) if plan.strata.costs_differ else ())),
+            *(measure, "without privacy", "planned variance" if planned else "variance", "variance ratio"),
             *(("cost",) if plan.cost is not None else ()),
         ),
         rows,
@@ -181,9 +185,11 @@ def comparison_table(plan: Design) -> TextTable:
     )
 
 
-def _as_precise_as(row: Comparison) -> str:
-    size = row.effective_sample_size
-    return "" if size is None else f"{size:,.0f} interviews without privacy"
+def _measured(row: Comparison) -> tuple[float, float]:
+    """Return the standard error, or else the objective, of an allocation as planned and without privacy."""
+    if row.standard_error is None or row.standard_error_without_privacy is None:
+        return row.variance, row.variance_without_privacy
+    return row.standard_error, row.standard_error_without_privacy
 
 
 def _differs_from_planned(compared: Sequence[Comparison]) -> bool:
@@ -193,12 +199,10 @@ def _differs_from_planned(compared: Sequence[Comparison]) -> bool:
 
 def _what_is_equal(plan: Design, *, planned: bool) -> str:
     """Say what the other allocations have in common with a design, where that needs saying."""
-    ignored = ["costs"] if plan.cost is not None and not plan.compares_costs else []
-    ignored += ["targets"] if plan.inputs.targets.of_domains else []
-    ignoring = f", ignoring {' and '.join(ignored)}" if ignored else ""
-    said = f"The other allocations invite as many people{ignoring}." if ignoring else ""
-    if plan.compares_costs:
-        said = f"The other allocations cost at most as much as this design{ignoring}."
+    targets = "; they ignore the targets" if plan.inputs.targets.of_domains else ""
+    said = f"The other allocations invite as many people{targets}." if targets else ""
+    if plan.strata.costs_differ:
+        said = f"The other allocations cost at most as much as this design{targets}."
     by = RANDOM_ANSWERS if plan.problem.terms.random_answers else BY_A_BOUND if planned else ""
     return f"{said} {PLANNED if plan.forms else by}".strip()
 
@@ -217,8 +221,6 @@ def result_in_words(plan: Design) -> str:
     """State what comes out, how much of its error is due to privacy, and whether that is of any use."""
     if plan.inputs.questionnaire is not None:
         return result_of_questionnaire(plan)
-    parts = plan.variance_parts
-    share = parts.privacy / parts.total if parts.total > 0 else 0.0
     give = "gives" if plan.total == 1 else "give"
     error, of = plan.inputs.precision_in_words
     if plan.standard_error is not None:
@@ -232,9 +234,22 @@ def result_in_words(plan: Design) -> str:
             f"{plan.strata.counted(plan.total)} {give} an objective ({plan.inputs.objective}) of "
             f"{figure(plan.variance)}."
         )
-    whole = "the variance" if plan.standard_error is not None else "it"
-    cause = f"Privacy accounts for {share:.1%} of {whole}, sampling for the rest."
-    return " ".join([result, cause, *([] if (useless := alarm(plan)) is None else [useless])])
+    return " ".join(
+        [result, _without_privacy(plan), *([] if (useless := alarm(plan)) is None else [useless])]
+    )
+
+
+def _without_privacy(plan: Design) -> str:
+    """Say what the same sample would give without privacy, and how much of the variance is due to it."""
+    share = f"{plan.variance_parts.privacy_share:.1%}"
+    error = plan.standard_error_without_privacy
+    if error is None:
+        objective = figure(plan.variance_parts.sampling)
+        return f"The objective would be {objective} without privacy, which accounts for {share} of it."
+    return (
+        f"The standard error would be {figure(error)} without privacy, which accounts for {share} of the "
+        "variance."
+    )
 
 
 def reasons(plan: Design, *, full: bool = True) -> list[str]:

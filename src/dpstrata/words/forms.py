@@ -38,7 +38,7 @@ def precision_table(plan: Design) -> TextTable:
             figure(designed.margin),
             as_percent(designed.margin / question.range),
             *(_target(designed.target, met=designed.target_met) if targets else ()),
-            figure(designed.without_privacy),
+            figure(designed.standard_error_without_privacy),
             figure(designed.if_split),
         )
         for question, designed in _pairs(plan)[:SHOWN_QUESTIONS]
@@ -69,8 +69,8 @@ def _pairs(plan: Design) -> list[tuple[Question, DesignedQuestion]]:
 def _explained(plan: Design) -> str:
     """Say what the last columns are, and what one figure means for a category."""
     said = (
-        "The last two columns are standard errors if everyone answered every question: without privacy, and "
-        "with each question having its part of the budgets."
+        "The last two columns are standard errors if everyone in the sample were asked every question: "
+        "without noise, and with the budgets split over the questions."
     )
     if any(question.of_kind.cases(question) for question in plan.inputs.questionnaire or ()):
         said += " Of a category: the root of half the sum of the variances of its shares."
@@ -161,16 +161,8 @@ def _range(least: int, most: int) -> str:
 
 def result_of_questionnaire(plan: Design) -> str:
     """State what comes out of a questionnaire, and which questions it would be of no use for."""
-    parts = plan.variance_parts
-    share = parts.privacy / parts.total if parts.total > 0 else 0.0
     useless = imprecise_questions(plan)
-    return " ".join(
-        [
-            f"{result_in_short(plan)} {beside_in_words(plan)}",
-            f"Privacy accounts for {share:.1%} of the variance, sampling for the rest.",
-            *([] if useless is None else [useless]),
-        ]
-    )
+    return " ".join([result_in_short(plan), beside_in_words(plan), *([] if useless is None else [useless])])
 
 
 def result_in_short(plan: Design) -> str:
@@ -190,11 +182,15 @@ def result_in_short(plan: Design) -> str:
 
 def beside_in_words(plan: Design) -> str:
     """Set the typical precision beside no privacy and a split budget."""
-    plain = _typical(plan, [question.without_privacy for question in plan.questions])
+    plain, share = plan.standard_error_without_privacy, plan.variance_parts.privacy_share
+    assert plain is not None
     split = _typical(plan, [question.if_split for question in plan.questions])
     one = len(plan.questions) == 1
     splitting = "" if one else f", and {as_percent(split)} if the budget were split over the questions"
-    return f"It would be {as_percent(plain)} without privacy{splitting}."
+    return (
+        f"It would be {as_percent(plain)} without privacy{splitting}. "
+        f"Privacy accounts for {share:.1%} of the variance."
+    )
 
 
 def _typical(plan: Design, errors: list[float]) -> float:

@@ -281,7 +281,7 @@ def test_only_yes_and_no_have_an_order_and_documents_keep_it(tmp_path):
         for no in (False, True)
     ]
     written = [plan.to_dict()["inputs"]["questionnaire"]["questions"][0] for plan in plans]
-    assert [each.get("no_first") for each in written] == [None, True]
+    assert [each["no_first"] for each in written] == [False, True]
     for plan in plans:
         plan.save(tmp_path / "design.json")
         again = dps.load_design(tmp_path / "design.json")

@@ -197,7 +197,7 @@ def parts_chart(plan: Design) -> Chart:
     causes = ["sampling", "privacy"]
     colours = colour_scale(causes, "caused by", field="cause", colours=colours_of(causes))
     order = {"field": "cause", "type": "nominal", "sort": "descending"}  # sampling first
-    what = f"A cost of {money(plan.cost)}" if plan.compares_costs and plan.cost is not None else None
+    what = f"A cost of {money(plan.cost)}" if plan.strata.costs_differ and plan.cost is not None else None
     chart = make_chart(
         _parts_by_cause(compared),
         BARS,

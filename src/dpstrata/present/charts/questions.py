@@ -20,7 +20,7 @@ class _Series(NamedTuple):
 
 
 _SERIES = (
-    _Series("without_privacy", "without privacy", "diamond"),
+    _Series("standard_error_without_privacy", "without privacy", "diamond"),
     _Series("standard_error", "this design", "circle"),
     _Series("if_split", "with a split budget", "triangle-right"),
 )

@@ -14,6 +14,7 @@ from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.forms import names_on
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import GONE, RECORDED
+from dpstrata.survey.targets import PrecisionTarget
 from dpstrata.words.numbers import plain_number
 
 MOST_INLINE = 40
@@ -227,6 +228,8 @@ def _literal(value: Any) -> str:
     match value:
         case Answers():
             return value.code
+        case PrecisionTarget():
+            return f"dps.{type(value).__name__}({plain_number(value.value)})"
         case str():
             return _quoted(value)
         case float():
@@ -260,9 +263,9 @@ def _domains(domains: Mapping[str, Any]) -> list[str]:
     texts = []
     for column, target in domains.items():
         if isinstance(target, Mapping) and target:
-            texts += [f"{column}:{group}={plain_number(value)}" for group, value in target.items()]
-        elif isinstance(target, float):
-            texts.append(f"{column}={plain_number(target)}")
+            texts += [f"{column}:{group}={each}" for group, each in target.items()]
+        elif isinstance(target, PrecisionTarget):
+            texts.append(f"{column}={target}")
         else:
             texts.append(column)
     return texts

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpstrata.designs.consent import why_no_consent
-from dpstrata.designs.neyman_equivalent import Match, match_neyman
 from dpstrata.designs.record import Design
 from dpstrata.present.charts.allocations import MOST_BESIDE, allocation_chart
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
@@ -36,7 +35,6 @@ from dpstrata.present.report.words import (
     headline,
     influence_in_words,
     neighbours_in_words,
-    neyman_cost_in_words,
     neyman_in_words,
     odds_in_words,
     why_a_proof,
@@ -77,19 +75,18 @@ class Curves:
 
 def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
     """Write the report of a design as one HTML page, with no script and nothing from outside."""
-    match = match_neyman(plan)
     people = counted(plan.strata.population, "person")
     under = f"{counted(len(plan.strata), 'stratum')}, {people}, {plan.inputs.promise.in_words}"
     body = [
         f"<header><h1>{text(title)}</h1>",
         f'<p class="under">{long_text(under)}</p>',
-        f'<p class="headline">{long_text(headline(plan, match))}</p>',
+        f'<p class="headline">{long_text(headline(plan))}</p>',
         f"{paragraphs(cautions(plan), kind='caution')}</header><main>",
         section("goal", "The goal", _goal(plan)),
         *_questionnaire(plan),
         section("allocation", "The allocation", _allocation(plan)),
         section("proof", "The certificate", _proof(plan)),
-        section("neyman", "What Neyman's allocation would have given", _neyman(plan, match)),
+        section("neyman", "What Neyman's allocation would have given", _neyman(plan)),
         section("precision", "What precision depends on", _curves(plan, curves)),
         section("promise", "The privacy promise", _promise(plan)),
         section("respondents", "What respondents are told", _respondents(plan)),
@@ -126,16 +123,10 @@ def _goal(plan: Design) -> str:
 
 
 def _allocation(plan: Design) -> str:
-    parts = plan.variance_parts
-    share = parts.privacy / parts.total if parts.total > 0 else 0.0
+    share = plan.variance_parts.privacy_share
     return "".join(
         [
-            paragraphs(
-                [
-                    *outcome_sentences(plan),
-                    f"Privacy accounts for {share:.1%} of the variance, sampling for the rest.",
-                ]
-            ),
+            paragraphs([*outcome_sentences(plan), f"Privacy accounts for {share:.1%} of the variance."]),
             table(tables.allocation_table(plan)),
             paragraphs([neighbours_in_words(plan)] if len(plan.strata) > 1 else [], kind="note"),
             table(domain_table(plan)) if plan.domains else "",
@@ -165,24 +156,20 @@ def _proof(plan: Design) -> str:
     )
 
 
-def _neyman(plan: Design, match: Match) -> str:
+def _neyman(plan: Design) -> str:
     if asks_everyone(plan):
         return paragraphs([NO_OTHERS])
-    costs = neyman_cost_in_words(plan, match)
-    words = [neyman_in_words(plan, match), *([costs] if costs else [])]
     explained = (
-        'Neyman\'s allocation is the best one without noise. The column "as precise as" gives the number of '
-        f"{plan.strata.unit}s that would be as precise without privacy, under Neyman's allocation."
+        "Neyman's allocation is the best one without privacy. Without privacy means that everyone in the "
+        "sample is asked every question and no noise is added."
     )
-    if plan.forms:
-        explained = "Neyman's allocation is the best one without noise."
     chart = figure(
         parts_chart(plan),
         "The error from sampling and from privacy, for this design and for the usual allocations "
-        + ("of the same cost." if plan.compares_costs else f"of as many {plan.strata.unit}s."),
+        + ("of the same cost." if plan.strata.costs_differ else f"of as many {plan.strata.unit}s."),
     )
     return (
-        paragraphs(words)
+        paragraphs([neyman_in_words(plan)])
         + table(comparison_table(plan), columns_of_text=2)
         + paragraphs([explained], kind="note")
         + chart

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
-from dpstrata.allocation.baselines import baseline_sizes
 from dpstrata.allocation.comparison import Comparison
 from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.variances import stratum_variances
 from dpstrata.designs.influence import largest_influence
-from dpstrata.designs.neyman_equivalent import Match, match_neyman
 from dpstrata.designs.record import Design
-from dpstrata.survey.costs import total_cost
 from dpstrata.survey.inputs import Inputs
 from dpstrata.words.estimates import REPORTED
 from dpstrata.words.forms import beside_in_words, forms_bound_in_words, result_in_short
@@ -44,30 +40,21 @@ def minimised_in_words(inputs: Inputs) -> str:
     return (OBJECTIVES if inputs.answers.numbers else OBJECTIVES_OF_SHARES)[inputs.objective]
 
 
-def headline(plan: Design, match: Match | None = None, *, matched: bool = True) -> str:
+def headline(plan: Design) -> str:
     """Say in a few sentences what a design gives, and what Neyman's allocation would.
-
-    Parameters
-    ----------
-    plan : Design
-        The design.
-    match : Match, optional
-        What :func:`dpstrata.designs.neyman_equivalent.match_neyman` found for it, if that is known already.
-    matched : bool
-        Whether to say how many interviews Neyman's allocation would need, which costs several designs.
 
     Examples
     --------
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> print(headline(dps.design(strata, epsilon=1.0, total=200)))
-    104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118. Neyman's allocation would give 0.0126; with it, you would need 276 interviews to be as precise. Proven optimal.
+    104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118; without privacy, they would give 0.00648. Neyman's allocation would give 0.0126 under the same privacy. Proven optimal.
     """  # noqa: E501 - the sentence is shown whole
     useless = alarm(plan)
     said = [_result(plan), *([] if useless is None else [useless])]
     if plan.forms_bound is not None:
         return " ".join([*said, f"{_proof(plan)[:-1]} for these forms.", forms_bound_in_words(plan)])
-    return " ".join([*said, neyman_in_words(plan, match, matched=matched), _proof(plan)])
+    return " ".join([*said, neyman_in_words(plan), _proof(plan)])
 
 
 def _result(plan: Design) -> str:
@@ -80,7 +67,11 @@ def _result(plan: Design) -> str:
         who = f"{plan.strata.counted(plan.total)} in {counted(len(sizes), 'stratum')}"
     give = "gives" if plan.total == 1 else "give"
     cost = "" if plan.cost is None else f" at a cost of {money(plan.cost)}"
-    return f"{who} {give} {measure_in_words(plan)}{cost}."
+    plain = plan.standard_error_without_privacy
+    plain = plan.variance_parts.sampling if plain is None else plain
+    it = "it" if plan.total == 1 else "they"
+    beside = f"without privacy, {it} would give {three_digits(plain)}"
+    return f"{who} {give} {measure_in_words(plan)}{cost}; {beside}."
 
 
 def measure_in_words(plan: Design) -> str:
@@ -107,32 +98,16 @@ def three_digits(value: float) -> str:
     return f"{rounded:,.{max(2 - math.floor(math.log10(rounded)), 0)}f}"
 
 
-def neyman_in_words(plan: Design, match: Match | None = None, *, matched: bool = True) -> str:
-    """Say what Neyman's allocation would give, and how many interviews it would need.
-
-    Where others are compared at the same cost, their number says little and is left out; it is searched for
-    only where the sentence tells it, and if it is not known already.
-    """
+def neyman_in_words(plan: Design) -> str:
+    """Say what Neyman's allocation would give for the same cost; with equal costs, with as many people."""
     neyman = next(row for row in plan.compare() if row.design == "neyman")
     shown = three_digits(neyman.variance if neyman.standard_error is None else neyman.standard_error)
     if np.array_equal(neyman.sample_sizes, plan.sample_sizes):
         return "Neyman's allocation is the same."
+    amount = " of the same cost" if plan.strata.costs_differ else ""
     looks_better = neyman.ratio <= 1 or neyman.variance <= plan.variance
-    if looks_better or plan.compares_costs:
-        amount = "for the same cost" if plan.compares_costs else "of the same total"
-        drawbacks = _drawbacks(plan, neyman) if looks_better else ""
-        return f"Neyman's allocation {amount} would give {shown}{drawbacks}."
-    if not matched:
-        return f"Neyman's allocation would give {shown}."
-    match = match_neyman(plan) if match is None else match
-    start = f"Neyman's allocation would give {shown}; "
-    if match.total is None:
-        none = f"no number of {plan.strata.unit}s {'would be' if match.proven else 'was found to be'}"
-        return f"{start}with it, {none} as precise, because more of them make the sample less secret."
-    needed = f"{'' if match.proven else 'about '}{plan.strata.counted(match.total)}"
-    if match.total < plan.total:
-        return f"{start}with it, {needed} would be as precise, because fewer would be better."
-    return f"{start}with it, you would need {needed} to be as precise."
+    drawbacks = _drawbacks(plan, neyman) if looks_better else ""
+    return f"Neyman's allocation{amount} would give {shown} under the same privacy{drawbacks}."
 
 
 def _drawbacks(plan: Design, neyman: Comparison) -> str:
@@ -161,20 +136,6 @@ def missed_targets(plan: Design, rival: Comparison) -> int:
     )
     found = find_partitions(plan.strata, plan.inputs)
     return sum(int((part.variances(*parts) > part.limits * (1 + 1e-12)).sum()) for part in found)
-
-
-def neyman_cost_in_words(plan: Design, match: Match) -> str | None:
-    """Say what doing as well with Neyman's allocation would cost, where invitations have a price."""
-    costs = plan.strata.costs
-    if costs is None or match.total is None or plan.cost is None or match.total <= plan.total:
-        return None
-    if plan.compares_costs:
-        return None
-    sizes = baseline_sizes(replace(plan.problem, total=match.total), "neyman")
-    return (
-        f"Those {plan.strata.counted(match.total)} would cost {money(total_cost(costs, sizes))}; "
-        f"this design costs {money(plan.cost)}."
-    )
 
 
 def _proof(plan: Design) -> str:

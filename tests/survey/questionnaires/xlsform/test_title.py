@@ -34,10 +34,7 @@ def test_a_title_that_no_page_could_have_is_refused_at_its_place(tmp_path, title
         dps.Questionnaire.from_xlsform(path)
 
 
-def test_without_a_title_documents_are_as_they_were(tmp_path):
+def test_a_title_is_a_line(tmp_path):
     form = dps.Questionnaire([dps.Question("ill", "yes_no")])
-    asked = {"epsilon": 1, "device_epsilon": 3, "release": "sums", "total": 90}
-    plan = dps.design(dps.Strata([900, 800]), questionnaire=form, **asked)
-    assert "title" not in plan.to_dict()["inputs"]["questionnaire"]
     with pytest.raises(dps.QuestionnaireError, match="title must be a line of text"):
         dps.Questionnaire(form, title="two\nlines")
