@@ -10,9 +10,6 @@ import sys
 import threading
 from contextlib import contextmanager
 
-from commands import Started
-from extent import FULL
-
 LENGTH = 128
 
 
@@ -52,17 +49,14 @@ class Server:
 
     def start(self):
         environment = {name: value for name, value in os.environ.items() if name != "DPSTRATA_DATABASE"}
-        if self.command[0] == "dpstrata":  # from a process that has imported what it needs
-            self.process = Started(self.folder, *self.command[1:], environment=environment)
-        else:
-            self.process = subprocess.Popen(
-                self.command,
-                cwd=self.folder,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                env=environment,
-            )
+        self.process = subprocess.Popen(
+            self.command,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+        )
         for line in self.process.stdout:
             self.said.append(line.rstrip())
             if found := re.search(r"is at https?://127\.0\.0\.1:(\d+)/", line):
@@ -95,9 +89,9 @@ class Server:
 
 
 @contextmanager
-def served(made, *more, from_scratch=FULL):
-    """Serve a survey in a process of its own, forked from one that has imported what a collector needs."""
-    program = [sys.executable, "-m", "dpstrata"] if from_scratch else ["dpstrata"]
+def served(made, *more):
+    """Serve a survey in a process of its own."""
+    program = [sys.executable, "-m", "dpstrata"]
     database = ["--database", made.database] if made.database else []
     server = Server(made, [*program, "collect", str(made.survey), "--port", "0", *database, *more])
     try:

@@ -12,9 +12,18 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+# loaded once, before the children that run commands
+import cryptography.hazmat.primitives.ciphers  # noqa: F401
+import duckdb  # noqa: F401
+import opendp.measurements  # noqa: F401
+import pandas  # noqa: F401
+import pyarrow.parquet  # noqa: F401
+import scipy.stats  # noqa: F401
+
 import dpstrata.cli
-import survey_imports  # noqa: F401
-from forking import prepare
+import dpstrata.fielding.estimate
+import dpstrata.fielding.privatize
+import dpstrata.fielding.sample
 
 WATCHED = tuple(f"{name}.py" for name in ("writing", "overwriting", "keys", "ledger", "draw", "privatize"))
 
@@ -83,7 +92,6 @@ def main():
     start, arguments = Path(sys.argv[1]), sys.argv[3:]
     step = int(sys.argv[2])
     kills = 0
-    prepare()
     while True:
         folder = start.with_name("killed")
         shutil.rmtree(folder, ignore_errors=True)

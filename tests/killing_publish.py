@@ -24,7 +24,6 @@ import killing
 from dpstrata.fielding.questionnaires.files import Row
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.planning.load import load_design
-from forking import prepare
 
 WATCHED = tuple(
     f"{name}.py"
@@ -105,7 +104,6 @@ def main():
     between = iter((step // 2, step // 4, 3 * step // 4))  # until the moments are met in which noise is kept
     first = 1
     killing.WATCHED += WATCHED
-    prepare()
     while True:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(start, folder)

@@ -3,30 +3,16 @@
 import re
 from html.parser import HTMLParser
 
-import pytest
-
 import dpstrata as dps
-from dpstrata.present.report import report
-from extent import FULL
-from undrawn import drawing
 
 VOID = {"meta", "br", "img", "hr", "input", "link"}
 
 
-def report_of(plan, *, drawn, **options):
-    """Write a report; its curves and charts take most of the time, so `make test` has all of them in some."""
-    with pytest.MonkeyPatch.context() as patch, drawing(drawn):
-        if not (drawn or FULL):
-            patch.setattr(report, "_STRATA_TIMES_POINTS", 0)  # as for very many strata
-        return dps.report_html(plan, **options)
-
-
 def require_document(path, plan):
-    """Require that a file is what a design is saved as; only `make slow` loads it, which works the design out again."""
+    """Require that a file is what a design is saved as."""
     plan.save(path.with_name("own.json"))
     assert path.read_bytes() == path.with_name("own.json").read_bytes()
-    if FULL:
-        assert dps.load_design(path) == plan
+    assert dps.load_design(path) == plan
 
 
 class Reader(HTMLParser):

@@ -10,9 +10,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-import pytest
-
-from dpstrata.cli import main
 from dpstrata.fielding.frames import spark_session
 
 # A Java that lives for a minute spends more on optimising and verifying its code than that saves.
@@ -80,20 +77,3 @@ def run_from_scratch(folder, commands):
     )
     assert (done.stdout[-4:], done.stderr[-4:]) == (f"({code[-1]})\n",) * 2  # nothing is said at the end
     return list(zip(map(int, code), out, err, strict=True))
-
-
-def run_here(folder, commands, capfd):
-    """Run commands in this process, so that other tests use the Spark that the first one starts."""
-    assert session.cache_info().currsize == 0, "this test comes before others on Spark"
-    done = []
-    events()
-    for words in commands:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(folder)
-            patch.setattr(sys, "argv", ["dpstrata", *words])
-            try:
-                code = main() or 0
-            except SystemExit as end:
-                code = end.code or 0
-        done.append((code, *capfd.readouterr()))
-    return done

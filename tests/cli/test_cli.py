@@ -13,8 +13,8 @@ EXAMPLE = Path(dps.__file__).parent / "examples" / "four-strata.csv"
 LAPLACE = ("--mechanism", "laplace")  # as in the paper, whose figures are known
 
 
-def run(*arguments, cwd=None, env=None, drawn=False):
-    return commands.run(cwd, *arguments, env=env, drawn=drawn)
+def run(*arguments, cwd=None, env=None):
+    return commands.run(cwd, *arguments, env=env)
 
 
 def test_the_noise_is_the_best_unless_it_is_named_and_one_line_says_so():
@@ -344,7 +344,7 @@ def test_contradictions_get_one_sentence_and_status_2(arguments, words):
 def test_evaluate(tmp_path):
     chart, table = tmp_path / "chart.svg", tmp_path / "table.csv"
     given = ("evaluate", EXAMPLE, "--epsilon", 1, *LAPLACE, "--sample-sizes", "50,50,50,50")
-    result = run(*given, "--plot", chart, "--out", table, drawn=True)
+    result = run(*given, "--plot", chart, "--out", table)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("Your allocation has a standard error of 0.0197")
     assert "1.015 times that of the best" in " ".join(result.stdout.split())
@@ -372,7 +372,7 @@ def test_evaluate(tmp_path):
 def test_sweep(tmp_path):
     chart, table = tmp_path / "chart.svg", tmp_path / "table.csv"
     options = ["--epsilon", "0.1,1", "--total", "100:500:100", "--mechanism", "laplace,tulap"]
-    result = run("sweep", EXAMPLE, *options, "--plot", chart, "--out", table, drawn=True)
+    result = run("sweep", EXAMPLE, *options, "--plot", chart, "--out", table)
     assert result.returncode == 0, result.stderr
     assert "20 designs" in result.stdout
     assert re.search(r"│ +\d+\.\d% │", result.stdout)

@@ -24,8 +24,6 @@ from dpstrata.collect.letters import Letters
 from dpstrata.words.consent import texts
 from qr_codes import read_code
 
-pytestmark = pytest.mark.drawn
-
 CLOSES = date(2099, 12, 3)
 
 

@@ -48,7 +48,7 @@ def test_a_survey_from_the_invitation_to_the_estimates(tmp_path, database):
     )  # fmt: skip
     assert "200 people invited." in again
     plan, links = made.folder.plan, made.links
-    with served(made, from_scratch=True) as server:
+    with served(made) as server:
         people = made.people
         cells = {links[person]: cell_of(plan, stratum, form) for person, (stratum, form) in people.items()}
         for person, (_, form) in list(people.items())[:3]:
@@ -73,7 +73,7 @@ def test_a_survey_from_the_invitation_to_the_estimates(tmp_path, database):
 
 def test_a_collector_says_what_it_promises_and_where_it_is(tmp_path):
     made = invited(tmp_path, plan_for(180))
-    with served(made, from_scratch=True) as server:
+    with served(made) as server:
         said = "\n".join(server.said)
     assert "learns at most E = 4: that is promised." in said
     assert re.search(r"sees batches of 20 answers: at most (E, too|\d\.\d\d, with δ = 1e-05)\.", said)

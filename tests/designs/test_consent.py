@@ -9,7 +9,6 @@ import pytest
 
 import commands
 import dpstrata as dps
-from report_reader import report_of
 from small_questionnaire import small_plan
 
 SIZES = [7000, 8000, 9000, 10000]
@@ -318,7 +317,7 @@ def test_the_language_is_that_of_the_questionnaire():
     assert plan.consent().language == "de"
     assert plan.consent("en").language == "en"
     assert dps.design(PEOPLE, epsilon=1, total=200, answers="binary").consent().language == "en"
-    page = report_of(plan, drawn=False)
+    page = dps.report_html(plan)
     assert '<article lang="de" dir="ltr"><h3>Was mit Ihren Antworten geschieht</h3>' in page
     assert '<article lang="fr" dir="ltr">' in page
     assert '<article lang="en"' not in page
@@ -328,7 +327,7 @@ def test_the_language_is_that_of_the_questionnaire():
         dps.InputError, match=r"^language must have texts for respondents; there are ar \(Arabic\)"
     ):
         plan.consent()
-    page = report_of(plan, drawn=False)
+    page = dps.report_html(plan)
     assert "There are no such words yet in: Português (pt)." in page
     assert '<article lang="en"' in page
 
@@ -343,7 +342,7 @@ def test_no_text_promises_what_does_not_hold():
     gaussian = dps.design(dps.Strata(SIZES, sds=[0.3] * 4), epsilon=1.0, delta=1e-6, total=500)
     with pytest.raises(dps.NotAvailableError, match="need a promise of pure epsilon"):
         gaussian.consent()
-    assert "Texts for respondents need a promise of pure epsilon" in report_of(gaussian, drawn=False)
+    assert "Texts for respondents need a promise of pure epsilon" in dps.report_html(gaussian)
     first = dps.pilot(
         dps.Strata(SIZES, sds=[0.3] * 4),
         epsilon=1.0,

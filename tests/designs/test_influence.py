@@ -8,7 +8,6 @@ from collecting import QUESTIONS
 from dpstrata.designs.influence import largest_influence
 from dpstrata.fielding.questionnaires.rows import odds_in
 from dpstrata.present.report.words import influence_in_words
-from report_reader import report_of
 
 STRATA = dps.Strata([300, 700], names=["north", "south"])
 YES_NO = {"answers": "binary", "mechanism": "randomized_response"}
@@ -62,5 +61,5 @@ def test_where_noise_is_added_anything_can_be_sent_and_where_the_office_sees_ans
 
 def test_the_report_says_it():
     plan = dps.design(STRATA, epsilon=1, total=100, **YES_NO)
-    page = report_of(plan, drawn=False)
+    page = dps.report_html(plan)
     assert "Whatever one person sends, the result of a stratum shifts by at most" in page

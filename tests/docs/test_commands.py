@@ -8,7 +8,6 @@ for whatever. A block with a caption is a file of that name. A block that is not
 import doctest
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -18,9 +17,7 @@ import pytest
 import typer
 
 import dpstrata as dps
-from commands import run, run_script
 from dpstrata.cli import app
-from extent import FULL
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = Path(dps.__file__).parent / "examples"
@@ -54,13 +51,7 @@ def as_expected(expected, got):
 
 
 def carried_out(command, folder, environment):
-    """Run a line: dpstrata and Python at once, in a process that has dpstrata imported, any other in a shell."""
-    program, *words = shlex.split(command)
-    plain = not set(QUOTED.sub("", command)) & set("|<>&;$`*?~")
-    if program == "dpstrata" and plain and words[:1] != ["serve"]:
-        return run(folder, *words, environment=environment)
-    if program == "python" and plain and words[0] != "-c" and not FULL:
-        return run_script("running_file", *words, folder=folder, environment=environment)
+    """Run a line as a shell does."""
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", command],
         capture_output=True,

@@ -76,7 +76,6 @@ def test_from_the_frame_to_estimates_by_coarser_strata(people, tmp_path):
     assert np.diag(covariance.matrix) == pytest.approx([row.standard_error**2 for row in result.listed])
 
 
-@pytest.mark.drawn
 def test_every_file_of_results_is_by_coarser_strata(people, tmp_path):
     _, design, noised = carry_out(people, tmp_path)
     out = {name: tmp_path / name for name in ("estimates.csv", "report.html", "chart.json")}

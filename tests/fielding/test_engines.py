@@ -21,7 +21,7 @@ from dpstrata.fielding.sample import draw_sample
 from engines import ENGINES, opened
 from extent import FULL
 from postgresql import server
-from sparked import events, run_from_scratch, run_here, session
+from sparked import events, run_from_scratch, session
 
 IDS = ["whole", "text", "decimal", "unsigned", "short"]
 STRATA = ["region", ["band", "old"], "spaced", 'odd `name` "of" column']
@@ -97,7 +97,7 @@ def test_the_commands_on_spark(people, tmp_path, capfd):
         ["draw", "design.json", str(people), *columns, "--out", "duckdb/b.csv"],
         ["frame", "nowhere.people", *spark, *columns, "--out", "s.csv"],
     ]
-    done = run_from_scratch(tmp_path, commands) if FULL else run_here(tmp_path, commands, capfd)
+    done = run_from_scratch(tmp_path, commands)
     framed, designed, drawn, same, wrong = done
     assert (framed[0], framed[2]) == (0, "")
     assert "3,000 people in 3 strata" in framed[1]

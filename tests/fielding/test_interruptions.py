@@ -65,7 +65,7 @@ def test_killed_at_any_moment(stages, tmp_path, step):
     subprocess.run(["cp", "-a", stages / step, tmp_path / "start"], check=True)
     lines = {**os.environ, "DPSTRATA_LINES": json.dumps(LINES)}
     start = tmp_path / "start"
-    result = run_script("killing", start, stride, *STEPS[step], environment=lines, seconds=3000)
+    result = run_script("killing", start, stride, *STEPS[step], env=lines, seconds=3000)
     assert result.returncode == 0, result.stderr
     assert int(result.stdout) >= 4  # it was killed, and more than once
     assert "canary" not in result.stderr

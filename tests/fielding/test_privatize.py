@@ -24,7 +24,6 @@ from dpstrata.words.numbers import figure
 from extent import few
 from fielding import field_instead, release
 from problems import CASES, is_additive
-from report_reader import report_of
 
 
 def test_a_batch_is_noised_shuffled_and_without_ids(fielded):
@@ -100,7 +99,7 @@ def test_the_commands_from_answers_to_estimates(fielded):
     assert noised.returncode == 0, noised.stderr
     assert "only the central promise holds" in noised.stdout
     files = ["--out", "estimates.csv", "--plot", "estimates.svg"]
-    shown = run(folder, "estimate", "design.json", "noised.csv", *files, drawn=True)
+    shown = run(folder, "estimate", "design.json", "noised.csv", *files)
     assert shown.returncode == 0, shown.stderr
     assert (folder / "estimates.svg").read_text().startswith("<svg")
     assert "The population total is" in shown.stdout
@@ -312,7 +311,7 @@ def test_clipped_answers_are_said_in_every_result(fielded):
     assert words in json.loads((folder / "chart.json").read_text())["title"]["text"]
     assert words in json.loads(run(folder, "estimate", "design.json", "noised.csv", "--json").stdout)["of"]
     assert words in str(plan)
-    report = report_of(plan, drawn=False)
+    report = dps.report_html(plan)
     assert words in report
     assert "answers are clipped to 0–8,000" in report
     assert dps.load_design(folder / "design.json").inputs.clip

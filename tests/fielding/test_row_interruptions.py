@@ -17,7 +17,7 @@ SOURCES = (
 def killed(script, start, stride, *arguments, **environment):
     """Run a script that kills a command again and again, and return what it counted."""
     more = {**os.environ, **environment}
-    result = run_script(script, start, STRIDE or stride, *arguments, environment=more, seconds=6000)
+    result = run_script(script, start, STRIDE or stride, *arguments, env=more, seconds=6000)
     assert result.returncode == 0, result.stderr
     assert "canary" not in result.stderr
     assert "4321" not in result.stderr

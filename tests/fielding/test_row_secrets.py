@@ -61,7 +61,7 @@ def test_no_answer_in_what_a_release_leaves_and_says(tmp_path, step):
         ["estimate", "design.json", "out.csv", "--out", "estimates.csv", "--plot", "shares.svg"],
         ["estimate", "design.json", "out.csv", "--json"],
     ):
-        done = run(tmp_path, *arguments, drawn=True)
+        done = run(tmp_path, *arguments)
         assert done.returncode == (2 if "again.csv" in arguments else 0), done.stderr
         assert not CANARIES.search(done.stdout + done.stderr)
     search(tmp_path)

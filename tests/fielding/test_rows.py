@@ -323,7 +323,6 @@ def test_the_same_bytes_make_the_same_row():
     assert len({row.cell for row in rows}) > 1 or form.replaced < 0.2
 
 
-@pytest.mark.drawn
 def test_the_example_runs(capsys, tmp_path, monkeypatch):
     """To a table with a figure for every answer, and a chart of those that are shares."""
     script = Path(__file__).parents[2] / "examples" / "questionnaire.py"

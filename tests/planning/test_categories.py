@@ -10,7 +10,6 @@ import pytest
 import dpstrata as dps
 from dpstrata.present.report.code import command_line, python_code
 from dpstrata.present.report.words import goal_in_words, headline
-from report_reader import report_of
 
 TENURES = ["rent", "own", "other"]
 STRATA = dps.Strata(
@@ -100,7 +99,7 @@ def test_the_words_speak_of_shares():
     assert "a standard error of 0.03 for the share of any category" in goal_in_words(target.inputs)
     useless = dps.design(dps.Strata([900]), answers=TENURES, epsilon=0.1, total=30)
     assert "shares closer than that could not be told apart" in repr(useless)
-    html = report_of(plan, drawn=False)
+    html = dps.report_html(plan)
     assert "Each answer is kept, or replaced by another category, by k-ary randomized response" in html
     assert "half the sum of the variances of the estimated shares" in html
     assert "answers=['rent', 'own', 'other']" in python_code(plan)

@@ -7,8 +7,6 @@ from dpstrata.present.charts.chart import Chart
 from dpstrata.present.charts.parts import lines
 from dpstrata.present.charts.plot import noise_chart
 
-pytestmark = pytest.mark.drawn
-
 
 def make_plan(k=4):
     names = [f"{chr(90 - i % 26)}{i}" for i in range(k)]  # not in alphabetical order

@@ -14,7 +14,7 @@ import dpstrata as dps
 from commands import run
 from dpstrata.present.report.tables import noise_in_words
 from earlier import design_of_document
-from report_reader import Reader, report_of, require_closed
+from report_reader import Reader, require_closed
 
 SIZES, SDS = [7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064]
 FOUR = dps.Strata(SIZES, SDS, names=["D", "C", "B", "A"])
@@ -60,7 +60,6 @@ DESIGNS = {
     "one stratum": (dps.Strata([500], [0.0]), {"epsilon": 1, "total": 10}),
     "everyone": (dps.Strata([5, 6], [0.1, 0.2]), {"epsilon": 1, "total": 11}),
 }
-DRAWN = {"total", "domains", "yes/no sums", "one stratum"}
 
 
 def quiet(strata, options):
@@ -72,7 +71,7 @@ def quiet(strata, options):
 @pytest.fixture(params=DESIGNS, scope="module")
 def made(request):
     plan = quiet(*DESIGNS[request.param])
-    page = report_of(plan, drawn=request.param in DRAWN, title="Health & <income> 2031")
+    page = dps.report_html(plan, title="Health & <income> 2031")
     return plan, page, Reader(page)
 
 
@@ -163,7 +162,7 @@ def test_proof_promise_and_digest_are_those_of_the_design(made):
 
 
 def test_sources_are_counted():
-    reader = Reader(report_of(quiet(RICH, {"epsilon": 1, "total": 200}), drawn=False))
+    reader = Reader(dps.report_html(quiet(RICH, {"epsilon": 1, "total": 200})))
     rows = reader.table("Standard deviations by their source")
     assert {row["source"]: (row["strata"], row["epsilon spent"]) for row in rows} == {
         "public": ("1", "none"),
@@ -174,7 +173,6 @@ def test_sources_are_counted():
     assert "They have cost epsilon = 0.125 in addition" in reader.text
 
 
-@pytest.mark.drawn
 def test_names_stay_names():
     names = [
         "<script>alert(1)</script>",
@@ -203,7 +201,6 @@ def test_names_stay_names():
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f]", page)
 
 
-@pytest.mark.drawn
 def test_many_strata_stay_readable():
     draw = np.random.default_rng(1)
     k = 3000
@@ -227,7 +224,6 @@ def test_a_report_is_a_file_or_a_clear_sentence(tmp_path):
         dps.write_report(plan, tmp_path / "nowhere" / "r.html")
 
 
-@pytest.mark.drawn
 def test_the_report_as_pdf(tmp_path):
     dps.write_report(dps.design(FOUR, epsilon=1, total=200), tmp_path / "r.pdf")
     content = (tmp_path / "r.pdf").read_bytes()
@@ -259,12 +255,11 @@ def test_what_pdf_lacks_is_said_in_one_sentence(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.drawn
 def test_on_the_command_line(tmp_path):
     plan = dps.design(FOUR, epsilon=1, total=200, mechanism="laplace")
     plan.save(tmp_path / "design.json")
 
-    done = run(tmp_path, "report", "design.json", "--out", "r.html", "--title", "Mine", drawn=True)
+    done = run(tmp_path, "report", "design.json", "--out", "r.html", "--title", "Mine")
     assert done.returncode == 0, done.stderr
     assert "checked. Report written to r.html." in done.stdout
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == dps.report_html(plan, title="Mine")
@@ -282,7 +277,7 @@ def test_where_everyone_is_asked_nothing_is_compared():
     everyone, some = (dps.design(strata, total=total, **options) for total in (100, 99))
     sentence = "Everyone is asked, so every other allocation is the same as this one."
     for plan, alone in ((everyone, True), (some, False)):
-        page = report_of(plan, drawn=False)
+        page = dps.report_html(plan)
         assert (sentence in page) == (sentence in repr(plan)) == alone
         assert ("Other allocations" not in page) == ("Other allocations" not in repr(plan)) == alone
         assert ("beside Neyman" not in page) == alone

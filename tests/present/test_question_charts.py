@@ -6,8 +6,6 @@ import dpstrata as dps
 from dpstrata.present.charts.questions import questions_chart
 from small_questionnaire import QUESTIONS, small_plan
 
-pytestmark = pytest.mark.drawn
-
 
 @pytest.fixture(scope="module")
 def plan():

@@ -8,7 +8,7 @@ import dpstrata as dps
 from commands import run_line
 from dpstrata.files.writing import write_table
 from dpstrata.present.report.code import command_line, python_code, python_code_with_strata, strata_columns
-from report_reader import Reader, report_of, require_closed, require_document
+from report_reader import Reader, require_closed, require_document
 from small_questionnaire import QUESTIONS, small_plan, spreads, strata
 
 TARGETS = dps.Questionnaire(
@@ -38,8 +38,7 @@ def plan(request):
 
 @pytest.fixture(scope="module")
 def page(plan):
-    drawn = plan.inputs.release == "microdata" or plan.inputs.asks_by_question
-    return report_of(plan, drawn=drawn, title="Health & <income> 2031")
+    return dps.report_html(plan, title="Health & <income> 2031")
 
 
 def test_the_page_is_whole_and_asks_for_nothing(page):
@@ -95,7 +94,7 @@ def test_nothing_of_a_single_question_is_left(page):
 
 
 def test_what_is_known_is_listed_by_question():
-    report = Reader(report_of(small_plan(), drawn=False))
+    report = Reader(dps.report_html(small_plan()))
     known = {row["question"]: row["known"] for row in report.table("What is known of the answers")}
     assert known["smokes"] == "shares in all strata"
     assert known["trust"] == "standard deviations in all strata and means in all strata"

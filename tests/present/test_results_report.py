@@ -67,7 +67,6 @@ def fielded(folder, options):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.drawn
 def test_every_estimate_is_in_the_report(tmp_path, kind):
     plan, result = fielded(tmp_path, KINDS[kind])
     published = dps.find_published(plan, tmp_path / "out.csv", tmp_path / "design.json")
@@ -268,7 +267,6 @@ def test_a_questionnaire_on_the_command_line(tmp_path):
         "r.pdf",
         "--title",
         "Pilot",
-        drawn=True,
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
@@ -366,7 +364,6 @@ def answers_shown(page):
     return alone | {row[1] for each in found if each["rows"][0][1] == "answer" for row in each["rows"]}
 
 
-@pytest.mark.drawn
 def test_answers_are_shown_as_respondents_read_them(tmp_path):
     plan = labelled_plan()
     plan.save(tmp_path / "design.json")
@@ -404,7 +401,6 @@ def test_answers_are_shown_as_respondents_read_them(tmp_path):
         dps.results_html(small_plan(), result, language="fr")
 
 
-@pytest.mark.drawn
 def test_ratios_are_in_the_report(tmp_path):
     published_questionnaire(tmp_path)
     asked = [

@@ -16,7 +16,6 @@ from dpstrata.present.report.words import (
 )
 from dpstrata.privacy.promises.pure import beliefs
 from dpstrata.survey.inputs import Inputs
-from report_reader import report_of
 
 FOUR = dps.Strata([7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064], names=["A", "B", "C", "D"])
 COSTLY = dps.Strata(
@@ -191,4 +190,4 @@ def test_the_order_of_neighbours_is_declared():
     assert said.endswith(
         "in the order of this table, if possible within the same coarser stratum and half."
     ), said
-    assert said in report_of(plan, drawn=False)
+    assert said in dps.report_html(plan)

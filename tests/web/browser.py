@@ -1,18 +1,13 @@
 """Driving the system's Chromium, and what must hold for every visit to the page."""
 
-import asyncio
-import atexit
-import json
 import shutil
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from dpstrata.web.jobs import reply_epsilon, reply_precision
 from extent import FULL
 
 FOUR = {
@@ -34,7 +29,6 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 SCREEN = {"width": 1280, "height": 900}
-MEDIA = {"color_scheme": "light", "reduced_motion": "no-preference", "forced_colors": "none"}
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 WATCH = """
 window.violations = [];
@@ -42,59 +36,15 @@ document.addEventListener("securitypolicyviolation", (event) =>
   window.violations.push(`${event.violatedDirective}: ${event.blockedURI}`));
 """
 
-# What is wholly transparent is laid out and can be clicked, but not painted, which takes a quarter of Chromium's time.
-UNPAINTED = """
-const clear = new CSSStyleSheet();
-clear.replaceSync("html { opacity: 0 !important; }");
-window.paint = (whether) => (document.adoptedStyleSheets = whether ? [] : [clear]);
-window.paint(false);
-"""
-
-# Colours too are looked at, so that all is shown meanwhile; without a pause, in which it would be painted. Of axe's
-# rules, those that it runs unless it is asked for others and whose breaches it calls serious or critical.
+# Of axe's rules, those that it runs unless it is asked for others and whose breaches it calls serious or critical.
 LOOK = """async () => {
-  window.paint?.(true);
   const { rules, tagExclude } = axe._audit;
   const grave = rules.filter((rule) => rule.enabled && !rule.tags.some((tag) => tagExclude.includes(tag))
     && ["serious", "critical"].includes(rule.impact));
   const runOnly = grave.map((rule) => rule.id);
   const { violations } = await axe.run(document, { resultTypes: ["violations"], runOnly });
-  window.paint?.(false);
   return violations;
 }"""
-
-# In place of Vega, which takes a third of the time of a visit: the exports of `web/src/vega.js`, with empty canvases.
-UNDRAWN = """
-const view = {data: () => view, resize: () => view, runAsync: async () => view, tooltip: () => view, finalize() {}};
-export const makeView = (spec, {container}) => {
-  container.replaceChildren(document.createElement("canvas"));
-  return view;
-};
-export const toSvg = undefined, toPng = undefined;
-"""
-
-KEPT = {}  # visits by whether charts are drawn: a page of its own for each would be a process
-
-
-@cache
-def curves():
-    """Replies of the server with curves of the paper's strata, by their address: each takes it forty designs."""
-    asked = json.dumps({"strata": FOUR, "options": {"epsilon": 1.0, "total": 200}}).encode()
-    return {
-        "**/api/precision": ("application/json", reply_precision(asked, {}).content),
-        "**/api/epsilon": ("application/json", reply_epsilon(asked, {}).content),
-    }
-
-
-def leave_out_charts(context):
-    """Let pages work without curves of their own and without drawing any."""
-    for address, (kind, body) in {"**/static/part-*.js": ("text/javascript", UNDRAWN), **curves()}.items():
-        context.route(address, answering(kind, body))
-
-
-def answering(kind, body):
-    """Return what answers a request in place of the server."""
-    return lambda route: route.fulfill(content_type=kind, body=body)
 
 
 def find_chromium(*, whole=False):
@@ -118,33 +68,14 @@ def find_chromium(*, whole=False):
 
 @contextmanager
 def chromium():
-    """Lend the Chromium of this process; meanwhile its thread can run no event loop of its own.
-
-    Playwright's loop stays in the thread, so nobody else could run one if it were not put aside afterwards.
-    """
-    started, loop = _started()
-    asyncio._set_running_loop(loop)
-    try:
-        yield started
-    finally:
-        asyncio._set_running_loop(None)
-
-
-@cache
-def _started():
-    """Start a Chromium, once for each process of the tests, and return it with the loop that drives it."""
+    """Start a Chromium; meanwhile its thread can run no event loop of its own."""
     path = find_chromium()
-    playwright = sync_playwright().start()
-    started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-    loop = asyncio.get_running_loop()
-    atexit.register(_end, playwright, started, loop)
-    return started, loop
-
-
-def _end(playwright, started, loop):
-    asyncio._set_running_loop(loop)
-    started.close()
-    playwright.stop()
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        try:
+            yield started
+        finally:
+            started.close()
 
 
 class Visit:
@@ -159,23 +90,6 @@ class Visit:
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("console", lambda line: line.type in ("error", "warning") and self.faults.append(line.text))
         page.on("pageerror", lambda error: self.faults.append(str(error)))
-
-    def begin(self, server, *, viewport=SCREEN, **media):
-        """Forget other visits, on a screen of this size and with these preferences."""
-        self.server = server
-        self.requests, self.faults = [], []
-        self.page.set_viewport_size(viewport)
-        self.page.emulate_media(media="screen", **{**MEDIA, **media})
-
-    def end(self):
-        """Undo what would last beyond this visit."""
-        self.page.unroute_all(behavior="ignoreErrors")
-        self.page.context.clear_permissions()
-        for other in self.page.context.pages:
-            if other is not self.page:
-                other.close()
-        self.page.mouse.move(0, 0)
-        self.leave()
 
     def open(self, address=""):
         """Load the page anew."""
@@ -257,49 +171,23 @@ def find_barriers(page):
 
 
 @contextmanager
-def visiting(browser, server, *, drawn=False, alone=False, **options):
-    """Visit the page, loaded anew, and check the visit at its end.
+def visiting(browser, server, *, viewport=SCREEN, **options):
+    """Visit the page in a context of its own, and check the visit at its end.
 
     `make slow` looks for barriers after every visit; `make test` where a test calls `Visit.check`: between them, these
     tests show nearly every kind of element.
-
-    Parameters
-    ----------
-    drawn : bool
-        Whether its charts are drawn, for tests that look at them; `make slow` draws them in all tests.
-    alone : bool
-        Whether it has a context of its own, for tests that leave behind what cannot be undone.
-    options
-        Its `viewport`, `color_scheme`, `reduced_motion` and `forced_colors`.
     """
-    drawn, alone = drawn or FULL, alone or FULL
-    visit = None if alone else KEPT.pop(drawn, None)
-    if visit is None:
-        visit = new_visit(browser, drawn=drawn)
-    visit.begin(server, **options)
+    context = browser.new_context(viewport=viewport, accept_downloads=True, **options)
+    context.set_default_timeout(15_000)
     try:
+        visit = Visit(context.new_page(), server)
         yield visit
         if FULL:
             visit.check()
         else:
             visit.check_conduct()
-        if not alone:
-            visit.end()
-            KEPT[drawn] = visit
     finally:
-        if KEPT.get(drawn) is not visit:
-            visit.page.context.close()
-
-
-def new_visit(browser, *, drawn):
-    """Make a page in a context of its own; `make slow` paints it."""
-    context = browser.new_context(viewport=SCREEN, accept_downloads=True)
-    context.set_default_timeout(15_000)
-    if not FULL:
-        context.add_init_script(UNPAINTED)
-    if not drawn:
-        leave_out_charts(context)
-    return Visit(context.new_page())
+        context.close()
 
 
 def drop(visit, name, content):

@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from browser import FOUR, chromium, visiting
@@ -12,7 +11,6 @@ from starlette.testclient import TestClient
 
 import dpstrata as dps
 from dpstrata.web.app import make_app
-from extent import FULL
 
 
 @pytest.fixture(scope="session")
@@ -32,9 +30,8 @@ def four():
 
 @pytest.fixture(scope="session")
 def server():
-    """The address of ``dpstrata serve``, started as a user would but for what it remembers."""
-    program = ["-m", "dpstrata"] if FULL else [Path(__file__).with_name("remembering.py")]
-    command = [sys.executable, *program, "serve", "--no-browser", "--port", "0"]
+    """The address of ``dpstrata serve``, started as a user would."""
+    command = [sys.executable, "-m", "dpstrata", "serve", "--no-browser", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         line = process.stdout.readline()
         yield re.search(r"http://\S+/", line).group()
@@ -52,10 +49,9 @@ def browser():
 
 
 @pytest.fixture
-def visit(browser, server, request):
-    """The page, opened; its charts are drawn where a test is marked so."""
-    drawn = request.node.get_closest_marker("drawn") is not None
-    with visiting(browser, server, drawn=drawn) as made:
+def visit(browser, server):
+    """The page, opened."""
+    with visiting(browser, server) as made:
         yield made.open()
 
 

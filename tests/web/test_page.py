@@ -19,9 +19,6 @@ def test_without_a_chromium_the_tests_fail_and_say_what_to_install(monkeypatch):
 
 
 # --- loading and looking ----------------------------------------------------------------------
-
-
-@pytest.mark.drawn
 def test_it_starts_with_the_papers_strata(visit, strata):
     visit.headline(headline(dps.design(strata, epsilon=1, total=200)))
     assert visit.page.locator("tbody input.name").evaluate_all("cells => cells.map(c => c.value)") == [
@@ -51,7 +48,7 @@ SCREENS = [(1440, 900), (640, 450), (390, 844), (320, 640)]
     ids=["light", "dark"],
 )
 def test_it_fits_every_screen_in_light_and_dark(browser, server, scheme, screens):
-    with visiting(browser, server, drawn=True, color_scheme=scheme) as visit:
+    with visiting(browser, server, color_scheme=scheme) as visit:
         for width, height in screens:
             visit.page.set_viewport_size({"width": width, "height": height})
             visit.open()
@@ -62,7 +59,6 @@ def test_it_fits_every_screen_in_light_and_dark(browser, server, scheme, screens
             assert visit.find_barriers() == []
 
 
-@pytest.mark.drawn
 def test_every_chart_has_a_table(visit):
     for figure in visit.page.locator("figure.chart").all():
         figure.locator("summary").click()
@@ -83,7 +79,6 @@ def test_a_cell_is_edited(visit):
     expect(visit.page.locator("tfoot")).to_contain_text("97,000")
 
 
-@pytest.mark.drawn
 def test_epsilon_is_moved(visit, strata):
     slider = visit.slider("epsilon")
     slider.focus()
@@ -266,7 +261,6 @@ def test_a_wrong_control_is_shown_at_its_place(visit):
     visit.headline(FIRST)
 
 
-@pytest.mark.drawn
 def test_hostile_names_stay_text(visit):
     names = ["<img src=x onerror=alert(1)>", '=HYPERLINK("http://evil.example")', "<script>alert(1)</script>"]
     for row, name in enumerate(names):

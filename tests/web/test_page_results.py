@@ -9,7 +9,6 @@ import sys
 import xml.etree.ElementTree as ET
 from html import unescape
 
-import pytest
 from browser import FIRST, drop, visiting
 from playwright.sync_api import expect
 
@@ -29,7 +28,7 @@ def test_a_link_reopens_the_plan(browser, server):
         visit.control("epsilon").fill("2")
         visit.settle()
         link, said = visit.page.url, visit.page.locator("#headline").inner_text()
-    with visiting(browser, server, alone=True) as other:
+    with visiting(browser, server) as other:
         other.page.goto(link)
         other.settle()
         other.headline(said)
@@ -90,7 +89,6 @@ def test_two_hundred_strata_fit_the_address_and_more_go_to_a_file(browser, serve
         visit.check()
 
 
-@pytest.mark.drawn
 def test_ten_thousand_strata_stay_usable(visit):
     rows = [f"s{i},{500 + i},{0.01 + (i % 40) / 100:.2f}" for i in range(10_000)]
     visit.control("total").fill("100000")
@@ -108,9 +106,6 @@ def test_ten_thousand_strata_stay_usable(visit):
 
 
 # --- comparing --------------------------------------------------------------------------------
-
-
-@pytest.mark.drawn
 def test_two_plans_are_compared(visit, strata):
     visit.button("Hold this plan").click()
     visit.control("epsilon").fill("0.5")
@@ -136,9 +131,6 @@ def test_two_plans_are_compared(visit, strata):
 
 
 # --- taking away ------------------------------------------------------------------------------
-
-
-@pytest.mark.drawn
 def test_every_file_is_what_the_library_writes(visit, strata, tmp_path, monkeypatch):
     visit.control("mechanism").select_option("best")
     visit.control("total").fill("250")
@@ -195,7 +187,6 @@ def words_of(svg):
     )
 
 
-@pytest.mark.drawn
 def test_every_chart_is_saved_as_the_library_draws_it(visit, strata):
     from dpstrata.present.charts.plan import budgets_chart, parts_chart
 
@@ -293,7 +284,6 @@ def test_a_server_that_is_gone_is_told(browser, server):
         visit.faults = [fault for fault in visit.faults if not any(each in fault for each in staged)]
 
 
-@pytest.mark.drawn
 def test_tooltips_work_under_the_policy(visit):
     canvas = visit.page.locator("figure.chart canvas").first
     canvas.scroll_into_view_if_needed()

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from browser import FIRST, PASTE, open_file, visiting
 from playwright.sync_api import expect
 
@@ -51,7 +50,6 @@ def test_figures_stand_beside_their_own_strata_alone(visit):
     expect(visit.page.locator("table.edit tfoot")).to_contain_text("19,000")
 
 
-@pytest.mark.drawn
 def test_a_curve_of_the_plan_before_says_so(visit):
     held = []
     visit.page.route("**/api/precision", lambda route: held.append(route))
@@ -373,7 +371,7 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
 def test_no_word_of_a_chart_is_cut_or_like_another(browser, server):
     names = [f"Region of the very long administrative name {i}" for i in range(30)]
     table = "\n".join(["stratum,size,sd", *(f"{name},{1000 * (i + 3)},0.2" for i, name in enumerate(names))])
-    with visiting(browser, server, drawn=True, alone=True, viewport={"width": 1400, "height": 900}) as visit:
+    with visiting(browser, server, viewport={"width": 1400, "height": 900}) as visit:
         visit.page.add_init_script(RECORD)
         visit.open()
         visit.control("local_epsilon_cap").fill("4.5")
@@ -410,7 +408,6 @@ def test_the_ticker_never_covers_the_focus(browser, server):
             assert box["y"] + box["height"] <= ticker["y"]
 
 
-@pytest.mark.drawn
 def test_cells_like_formulas_and_names_like_numbers(visit):
     visit.cell(0, "stratum").fill("-cmd|x")
     visit.settle()

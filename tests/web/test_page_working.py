@@ -176,7 +176,7 @@ def brightness(colour):
 
 
 def test_it_prints_in_landscape_and_from_a_dark_screen(browser, server):
-    with visiting(browser, server, drawn=True, color_scheme="dark") as visit:
+    with visiting(browser, server, color_scheme="dark") as visit:
         visit.open()
         expect(visit.page.locator(".drawing[data-ink=dark]")).to_have_count(5)
         for width, height in ((1047, 718), (718, 1047)):  # A4 without margins, in pixels of CSS
@@ -202,7 +202,7 @@ def test_it_prints_in_landscape_and_from_a_dark_screen(browser, server):
 
 
 def test_forced_colours_show_what_is_chosen_and_every_state_is_for_everyone(browser, server):
-    with visiting(browser, server, drawn=True, forced_colors="active", reduced_motion="reduce") as visit:
+    with visiting(browser, server, forced_colors="active", reduced_motion="reduce") as visit:
         visit.open()
         back = "element => getComputedStyle(element).backgroundColor"
         chosen, other = (

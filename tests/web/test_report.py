@@ -1,13 +1,11 @@
 """The report in a real browser: nothing serious in the way of anyone, and no page that is too wide."""
 
-import pytest
 from browser import AXE
 
 import dpstrata as dps
 from extent import FULL
 
 
-@pytest.mark.drawn
 def test_the_report_can_be_read_by_everyone(browser, tmp_path):
     strata = dps.Strata(
         [7000, 8000, 9000, 10000],
