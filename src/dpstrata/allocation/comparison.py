@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstrata.allocation.baselines import BASELINES, baseline_sizes, baseline_sizes_at_cost
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.variances import planned_variance, variance_parts
+from dpstrata.allocation.variances import VarianceParts, planned_variance, variance_parts
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.costs import total_cost
 
@@ -67,10 +67,12 @@ def compare_designs(
     finite_population: bool,
     costs: FloatArray | None = None,
     rivals: Sequence[str] = BASELINES,
+    own: VarianceParts | None = None,
 ) -> tuple[Comparison, ...]:
     """Score ``sizes`` as this design, then classical allocations of the same cost.
 
-    With the same cost for everyone, or none stated, that is the same number of people.
+    With the same cost for everyone, or none stated, that is the same number of people. ``own`` are the parts
+    of the variance of ``sizes``, where they are known.
     """
 
     def rival(name: str) -> IntArray:
@@ -81,7 +83,9 @@ def compare_designs(
     reference, rows = None, []
     for name in (OWN, *rivals):
         allocation = sizes if name == OWN else read_only(rival(name))
-        parts = variance_parts(problem, allocation, finite_population=finite_population)
+        parts = own if name == OWN else None
+        if parts is None:
+            parts = variance_parts(problem, allocation, finite_population=finite_population)
         minimised = parts.total
         credited = problem.terms.release.credits_devices or problem.forms is not None
         if problem.terms.random_answers or credited or problem.families:

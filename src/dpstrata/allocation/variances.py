@@ -44,14 +44,22 @@ class VarianceParts:
 
 
 def variance_parts(
-    problem: Problem, sizes: IntArray, *, finite_population: bool, credited: bool = True
+    problem: Problem,
+    sizes: IntArray,
+    *,
+    finite_population: bool,
+    credited: bool = True,
+    of_strata: tuple[FloatArray, FloatArray] | None = None,
 ) -> VarianceParts:
-    """Split the variance at ``sizes`` into sampling and privacy; for ``credited`` see below."""
+    """Split the variance at ``sizes`` into sampling and privacy.
+
+    For ``credited`` see :func:`stratum_variances`, whose result is ``of_strata`` where it is known.
+    """
     terms = problem.terms
     weight = terms.coefficients**2
-    sampling, privacy = stratum_variances(
-        problem, sizes, finite_population=finite_population, credited=credited
-    )
+    if of_strata is None:
+        of_strata = stratum_variances(problem, sizes, finite_population=finite_population, credited=credited)
+    sampling, privacy = of_strata
     noise = float((weight * privacy).sum())
     if problem.families:
         noise += least_noise(problem, sizes)

@@ -12,7 +12,7 @@ import typer.core
 
 from dpstrata.cli.cmd_release import AcceptResponse, Again, DrawnId, DrawnStratum
 from dpstrata.cli.cmd_respond import Text, Title
-from dpstrata.cli.cmd_survey import Language, draw_command, estimate_command, require_report
+from dpstrata.cli.cmd_survey import Language, draw_command, estimate_command, require_report_path
 from dpstrata.cli.options import DesignFile
 from dpstrata.words.numbers import counted
 
@@ -356,7 +356,9 @@ def close_command(
     from dpstrata.cli.refusals import in_flags
     from dpstrata.collect.closing import close_survey
     from dpstrata.collect.folder import title_of
+    from dpstrata.designs.record import Design
     from dpstrata.errors import InputError, option
+    from dpstrata.present.report.labels import require_language
     from dpstrata.words.released import collected_sentences
 
     if not design.exists():
@@ -365,7 +367,9 @@ def close_command(
             f"are ({option('design')} and the other options)."
         )
     if report is not None:
-        require_report(report, design=design, language=language)
+        require_report_path(report)
+        if language is not None:
+            require_language(Design.read(design), language)
     released = close_survey(
         survey,
         design=design,

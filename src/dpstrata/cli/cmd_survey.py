@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import typer
 
@@ -12,6 +12,7 @@ from dpstrata.cli.options import OUTPUT, DesignFile, Json, Plot, Sheet, TableOut
 from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
+    from dpstrata.designs.record import Design
     from dpstrata.fielding.estimators import Estimation, ShareEstimation
     from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 
@@ -190,10 +191,12 @@ def estimate_command(
     weights: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Estimate means, or shares of categories, with intervals that cover both sampling and privacy."""
-    from dpstrata.fielding.estimate import estimate
+    from dpstrata.designs.record import Design
+    from dpstrata.fielding.estimate import estimate_from
     from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
     from dpstrata.files.writing import require_apart
     from dpstrata.present.charts.chart import check_chart_path
+    from dpstrata.present.report.labels import require_language
     from dpstrata.survey.classes import refuse_late
 
     refuse_late(classes=classes or None, weights=weights)
@@ -201,15 +204,18 @@ def estimate_command(
     require_apart(design, Path(noised), pilot, pilot_answers, out, covariance, plot, report)
     reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
     if report is not None:
-        here = engine.value == "duckdb"
-        require_report(report, design=design, language=language, here=here)
-    result = estimate(design, noised, **reading)
+        require_report_path(report, here=engine.value == "duckdb")
+    plan = Design.read(design)  # and its proof checked, once for all that follows
+    if report is not None and language is not None:
+        require_language(plan, language)
+    waves = [_Wave(plan, design, Path(noised))]
+    result = estimate_from(plan, noised, document=design, **reading)
     if pilot is not None or pilot_answers is not None:
-        result = _with_pilot(result, design, pilot, pilot_answers, reading)
+        first, result = _with_pilot(plan, result, pilot, pilot_answers, reading)
+        waves.append(first)
     ratios = _ratios(result, ratio or [], over or [])
-    _warn_unlisted(design, Path(noised))
+    _warn_unlisted(waves[0])
     if report is not None:
-        waves = [(design, Path(noised)), (pilot, pilot_answers)]
         _report(waves, result, ratios, report, title, language)
     if isinstance(result, QuestionnaireEstimation):
         _show_questions(result, ratios, (out, covariance, plot), json=json)
@@ -217,17 +223,23 @@ def estimate_command(
     _show_means(result, (out, covariance, plot), json=json)
 
 
-def _warn_unlisted(design: Path, noised: Path) -> None:
+class _Wave(NamedTuple):
+    """A design that has been read, its document, and what was published."""
+
+    plan: Design
+    design: Path
+    noised: Path
+
+
+def _warn_unlisted(wave: _Wave) -> None:
     """Warn of sums that may have been released with another design; answers from devices are on no ledger."""
-    from dpstrata.designs.record import Design
     from dpstrata.fielding.ledger import find_release
     from dpstrata.words.results import unlisted_in_words
 
-    plan = Design.read(design)
-    if noised.is_file() and plan.inputs.release != "microdata":
-        found = find_release(plan, noised, design)
+    if wave.noised.is_file() and wave.plan.inputs.release != "microdata":
+        found = find_release(wave.plan, wave.noised, wave.design)
         if found.entry is None and not found.others:  # others have been warned of
-            typer.echo(f"Warning: {unlisted_in_words(noised.name)}", err=True)
+            typer.echo(f"Warning: {unlisted_in_words(wave.noised.name)}", err=True)
 
 
 def _show_means(result: Estimation | ShareEstimation, files: _Files, *, json: bool) -> None:
@@ -264,44 +276,34 @@ def _show_means(result: Estimation | ShareEstimation, files: _Files, *, json: bo
         print_paragraph(sentence)
 
 
-def require_report(path: Path, *, design: Path, language: str | None, here: bool = True) -> None:
+def require_report_path(path: Path, *, here: bool = True) -> None:
     """Refuse at once a report that could not be written later."""
-    from dpstrata.designs.record import Design
     from dpstrata.errors import InputError, option
     from dpstrata.files.writing import require_room
-    from dpstrata.present.report.labels import require_language
     from dpstrata.present.report.report import check_report_path
 
     check_report_path(path)
     require_room(path, 0)
     if not here:
         raise InputError(f"{option('report')} is not available together with {option('engine')} spark.")
-    if language is not None:
-        require_language(Design.read(design), language)
 
 
 def _report(
-    waves: list[tuple[Path | None, Path | None]],
+    waves: list[_Wave],
     result: Any,
     ratios: list[QuestionnaireEstimation],
     path: Path,
     title: str | None,
     language: str | None,
 ) -> None:
-    """Write the report of results, given the design and the answers of each wave, the last one first."""
-    from dpstrata.designs.record import Design
+    """Write the report of results, given each wave, the last one first."""
     from dpstrata.present.report.report import write_results
     from dpstrata.present.report.results import find_published
 
-    plans = [Design.read(design) for design, _ in waves if design is not None]
-    found = [
-        find_published(plan, answers, design)
-        for plan, (design, answers) in zip(plans, waves, strict=False)
-        if answers is not None
-    ]
+    found = [find_published(wave.plan, wave.noised, wave.design) for wave in waves]
     of_pilot = found[1] if len(found) > 1 else None
     shown: Any = {"title": title, "language": language}
-    write_results(plans[0], result, path, found[0], ratios=ratios, pilot=of_pilot, **shown)
+    write_results(waves[0].plan, result, path, found[0], ratios=ratios, pilot=of_pilot, **shown)
 
 
 def _write_tables(
@@ -380,22 +382,23 @@ def _show_questions(
 
 
 def _with_pilot(
+    plan: Design,
     main: Estimation | ShareEstimation | QuestionnaireEstimation,
-    design: Path,
     pilot: Path | None,
     pilot_answers: Path | None,
     reading: Any,
-) -> Estimation:
-    """Combine the estimates of the main wave with those of its pilot."""
+) -> tuple[_Wave, Estimation]:
+    """Combine the estimates of the main wave with those of its pilot, which is read here."""
     from dpstrata.designs.record import Design
     from dpstrata.errors import InputError, option
-    from dpstrata.fielding.estimate import estimate
+    from dpstrata.fielding.estimate import estimate_from
     from dpstrata.fielding.estimators import Estimation
     from dpstrata.pilots.waves import combine_waves
 
     if pilot is None or pilot_answers is None:
         raise InputError(f"to combine two waves, give both {option('pilot')} and {option('pilot_answers')}.")
-    first, of_first = Design.read(pilot), estimate(pilot, pilot_answers, **reading)
+    first = _Wave(Design.read(pilot), pilot, pilot_answers)
+    of_first = estimate_from(first.plan, pilot_answers, document=pilot, **reading)
     if not (isinstance(main, Estimation) and isinstance(of_first, Estimation)):
         raise InputError(f"{option('pilot')} supports one question with numbers as answers only.")
-    return combine_waves(first, Design.read(design), of_first, main)
+    return first, combine_waves(first.plan, plan, of_first, main)

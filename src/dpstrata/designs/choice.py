@@ -105,10 +105,10 @@ def better_mechanism(plan: Design) -> tuple[str, float] | None:
     asked = replace(plan.inputs, mechanism=BEST, delta=0.0)  # whoever keeps epsilon keeps it with a delta too
     budgets = plan.local_epsilons
     names = contenders(asked, float(budgets.min()), float(budgets.max()))
-    title, variance = min(
-        (_with_inputs(plan, replace(asked, mechanism=name)) for name in names), key=lambda row: row[1]
-    )
-    return (title, variance) if variance < plan.variance * (1.0 - 1e-9) else None
+    others = [name for name in names if name != plan.inputs.mechanism]
+    found = [_with_inputs(plan, each) for each in _each(asked, others)]
+    best = min(found, key=lambda row: row[1], default=None)
+    return best if best is not None and best[1] < plan.variance * (1.0 - 1e-9) else None
 
 
 def better_releases(plan: Design) -> list[tuple[Release, str, float]]:

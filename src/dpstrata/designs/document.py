@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dpstrata.files.writing import plain_cell
@@ -63,6 +63,9 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
     """Write what was asked for."""
     data = asdict(inputs)
     del data["formulas"]
+    for part in fields(inputs):
+        if not part.init:  # follows from the options
+            del data[part.name]
     data["domains"] = written_domains(inputs.domains)
     return data
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dpstrata.allocation.comparison import Comparison, compare_designs
-from dpstrata.allocation.domains import Domain, describe_domains, find_partitions
+from dpstrata.allocation.domains import Domain, Partition, describe_domains, find_partitions
 from dpstrata.allocation.figures import Figure, figures_of
 from dpstrata.allocation.minimums import DefaultMinimum, describe_default
 from dpstrata.allocation.noised_once import NoisedOnce
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from dpstrata.survey.releases.base import Release
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # without slots: what follows from its fields is held once it is asked for
 class Design:
     """How many people to invite in each stratum, with the privacy promise and the proof.
 
@@ -125,12 +126,12 @@ class Design:
 
     # --- what was designed --------------------------------------------------------------------
 
-    @property
+    @cached_property
     def total(self) -> int:
         """People to invite in all strata together."""
         return int(self.sample_sizes.sum())
 
-    @property
+    @cached_property
     def mechanism(self) -> Mechanism:
         """What noises an answer."""
         device = self.inputs.release_form.device
@@ -144,7 +145,7 @@ class Design:
         """Standard deviations the design used; of a questionnaire those of all questions on average."""
         return self.problem.sds
 
-    @property
+    @cached_property
     def local_epsilons(self) -> FloatArray:
         """Budget that the noised answers of one person spend together, in each stratum.
 
@@ -196,7 +197,7 @@ class Design:
         cap = self.problem.terms.cap
         return budgets if cap is None else np.minimum(budgets, cap)
 
-    @property
+    @cached_property
     def capped(self) -> BoolArray:
         """Whether the cap on the local budget binds, in each stratum."""
         kinks = self.problem.terms.kinks
@@ -204,17 +205,17 @@ class Design:
             return read_only(np.zeros(len(self.strata), dtype=bool))
         return read_only(self.sample_sizes < kinks)
 
-    @property
+    @cached_property
     def central_epsilons(self) -> FloatArray:
         """What the release spends, in each stratum: epsilon, or less where the cap binds; NaN as above."""
         return read_only(self.problem.terms.central_epsilons(self.sample_sizes.astype(float)))
 
-    @property
+    @cached_property
     def cost(self) -> float | None:
         """What all invitations cost, if the strata say what one does."""
         return None if self.strata.costs is None else total_cost(self.strata.costs, self.sample_sizes)
 
-    @property
+    @cached_property
     def chance_of_empty_stratum(self) -> float:
         """Chance that some stratum is left without an answer, and takes its neighbour's result."""
         return self.chance_of_empty_stratum_at(self.sample_sizes)
@@ -241,7 +242,7 @@ class Design:
         least = minimum_against_empty(self.strata.sizes, self._response_rates, upper)
         return None if least is None else (least, int(np.clip(least, lower, upper).sum()))
 
-    @property
+    @cached_property
     def default_minimum(self) -> DefaultMinimum | None:
         """What the default minimum per stratum takes and does; ``None`` where there is none."""
         return describe_default(self.inputs, self.strata, self.problem, self.sample_sizes)
@@ -276,7 +277,7 @@ class Design:
         mean, unit = self.inputs.objective == "mean", self.strata.unit
         return self.inputs.goal.outcome_in_words(self.outcome, self.total, mean=mean, unit=unit)
 
-    @property
+    @cached_property
     def domains(self) -> tuple[Domain, ...]:
         """What every domain gets, the whole population first; empty if none was asked for."""
         if self.inputs.domains is None:
@@ -286,16 +287,19 @@ class Design:
             # where a budget is spent, its own price comes first
             prices = self.certificate.prices[int(self.inputs.goal.spends_budget) :]
         return describe_domains(
-            find_partitions(self.strata, self.inputs),
-            stratum_variances(
-                self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
-            ),
+            self.partitions,
+            self.stratum_variances,
             self.sample_sizes,
             prices,
             noise_by_column(self.problem, self.sample_sizes, list(self.inputs.domains)),
         )
 
-    @property
+    @cached_property
+    def partitions(self) -> tuple[Partition, ...]:
+        """The strata grouped by every column of domains; the whole population comes first."""
+        return find_partitions(self.strata, self.inputs)
+
+    @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """What is published with one draw of noise each, and at what scale; empty for other releases.
 
@@ -304,36 +308,45 @@ class Design:
         if not self.problem.families:
             return ()
         scales = NoisedOnce.of(self.problem).scales_at(self.sample_sizes)
-        return figures_of(find_partitions(self.strata, self.inputs), scales)
+        return figures_of(self.partitions, scales)
 
     @property
     def forms(self) -> tuple[DesignedForm, ...]:
         """The forms of a questionnaire; empty for a single question."""
         return forms_of(self)
 
-    @property
+    @cached_property
     def questions(self) -> tuple[DesignedQuestion, ...]:
         """The precision of every question of a questionnaire; empty for a single question."""
         return questions_of(self, self.sample_sizes)
 
-    @property
+    @cached_property
     def noise_sds(self) -> FloatArray:
         """Standard deviation, by stratum, of the noise of a published answer, or with sums of the mean."""
         return read_only(np.sqrt(release_variances(self.problem, self.sample_sizes)))
 
-    @property
-    def stratum_errors(self) -> FloatArray:
-        """Standard error of each stratum's mean; of a questionnaire a typical one, in units of a range."""
+    @cached_property
+    def stratum_variances(self) -> tuple[FloatArray, FloatArray]:
+        """Variance of each stratum's mean, from sampling and from privacy."""
         sampling, privacy = stratum_variances(
             self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
         )
+        return read_only(sampling), read_only(privacy)
+
+    @cached_property
+    def stratum_errors(self) -> FloatArray:
+        """Standard error of each stratum's mean; of a questionnaire a typical one, in units of a range."""
+        sampling, privacy = self.stratum_variances
         return read_only(np.sqrt(sampling + privacy))
 
-    @property
+    @cached_property
     def variance_parts(self) -> VarianceParts:
         """The variance, split into what the sample would give without privacy and what privacy adds."""
         return variance_parts(
-            self.problem, self.sample_sizes, finite_population=self.inputs.finite_population
+            self.problem,
+            self.sample_sizes,
+            finite_population=self.inputs.finite_population,
+            of_strata=self.stratum_variances,
         )
 
     @property
@@ -351,7 +364,7 @@ class Design:
         """The standard error if everyone in the sample were asked every question and no noise were added."""
         return float(np.sqrt(self.variance_parts.sampling)) if self.inputs.objective == "mean" else None
 
-    @property
+    @cached_property
     def expected_mean(self) -> float | None:
         """The mean that is expected, as far as options, a column or proportions say so."""
         return expected_mean(self)
@@ -392,20 +405,33 @@ class Design:
 
     def compare(self) -> tuple[Comparison, ...]:
         """Score this design and the classical ones of the same cost; with equal costs, of as many people."""
+        return self._comparison
+
+    @cached_property
+    def _comparison(self) -> tuple[Comparison, ...]:
         return compare_designs(
             self.problem,
             self.sample_sizes,
             finite_population=self.inputs.finite_population,
             costs=self.strata.costs,
+            own=self.variance_parts,
         )
 
     def better_mechanism(self) -> tuple[str, float] | None:
         """Title and variance of the noise with which the same sample sizes do best, if it is another one."""
+        return self._better_mechanism
+
+    @cached_property
+    def _better_mechanism(self) -> tuple[str, float] | None:
         return better_mechanism(self)
 
     def better_releases(self) -> list[tuple[Release, str, float]]:
         """Other releases with which the same sample sizes do better, each with title and variance."""
-        return better_releases(self)
+        return list(self._better_releases)
+
+    @cached_property
+    def _better_releases(self) -> tuple[tuple[Release, str, float], ...]:
+        return tuple(better_releases(self))
 
     # --- as tables, documents and files -------------------------------------------------------
 
@@ -459,7 +485,7 @@ class Design:
         """Return the same if a share of those invited answers; ``None`` if the design counts on one."""
         return precision_if_some_answer(self, share)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of what was asked and decided, however the file is laid out and on whatever machine."""
         return design_digest(self)

@@ -61,9 +61,21 @@ def estimate(
         classes or weights are brought in.
     """
     refuse_late(**late)
-    plan = design if isinstance(design, Design) else Design.read(Path(design))
+    plan, document = (design, None) if isinstance(design, Design) else (Design.read(design), Path(design))
+    return estimate_from(plan, answers, document=document, stratum=stratum, answer=answer, engine=engine)
+
+
+def estimate_from(
+    plan: Design,
+    answers: str | Path | IntoFrame | DataFrame,
+    *,
+    document: Path | None,
+    stratum: str = STRATUM,
+    answer: str = ANSWER,
+    engine: Engine = "duckdb",
+) -> Estimation | ShareEstimation | QuestionnaireEstimation:
+    """Do the same for a design that has been read; a ledger may lie beside its document."""
     fielding = fielding_of(plan)
-    document = None if isinstance(design, Design) else Path(design)
     path = Path(answers) if isinstance(answers, str | Path) else None
     if hasattr(answers, "mapInArrow"):
         return fielding.estimate_on_spark(plan, answers, stratum, answer)

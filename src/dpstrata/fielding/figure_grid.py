@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpstrata.allocation.domains import WHOLE, find_partitions
+from dpstrata.allocation.domains import WHOLE
 from dpstrata.allocation.figures import published
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import strengths_after_field
@@ -95,7 +95,7 @@ def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
     per_step = plan.inputs.answers.range * plan.inputs.release_form.stretch / K
     grids: list[FigureGrid] = []
     spent = np.zeros(len(answers))
-    parts = published(find_partitions(plan.strata, plan.inputs))
+    parts = published(plan.partitions)
     for part, strengths in zip(parts, planned, strict=True):
         stand_ins = FigureStandIns.of(part.codes, len(part.groups), answers)
         people = stand_ins.people(part.codes, plan.strata.sizes)

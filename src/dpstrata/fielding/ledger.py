@@ -328,7 +328,7 @@ def check_release(plan: Design, noised: Path, design: Path | None) -> None:
             where=str(noised),
         )
     if found.others:
-        warnings.warn(DpstrataWarning(altered_in_words(str(noised), found.others)), stacklevel=3)
+        warnings.warn(DpstrataWarning(altered_in_words(str(noised), found.others)), stacklevel=4)
 
 
 def _ledgers(noised: Path, design: Path | None) -> list[Ledger]:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.neighbours import nearest_with_answers
 from dpstrata.designs.record import Design
 from dpstrata.fielding.intervals.tilt import Groups
@@ -46,9 +45,7 @@ def find_stand_ins(plan: Design, answers: IntArray) -> IntArray:
     """
     if np.all(answers > 0):
         return np.arange(len(answers))
-    return nearest_with_answers(
-        answers, [part.codes for part in find_partitions(plan.strata, plan.inputs)[1:]]
-    )
+    return nearest_with_answers(answers, [part.codes for part in plan.partitions[1:]])
 
 
 class FigureStandIns(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.allocation.comparison import compare_designs
+from dpstrata.allocation.comparison import OWN, Comparison, compare_designs
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.planning.goal_search import design_for
@@ -119,7 +119,7 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
         same = inputs.promise == plan.inputs.promise
         posed = replace(plan.problem, total=goal["total"]) if same else None
         try:
-            found = design_for(plan.strata, inputs, posed)
+            found = plan if inputs is plan.inputs else design_for(plan.strata, inputs, posed)
         except InfeasibleError:
             continue
         rows += [
@@ -129,23 +129,35 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
                 "variance": row.variance,
                 "standard_error": row.standard_error,
             }
-            for row in compare_designs(
-                found.problem,
-                found.sample_sizes,
-                finite_population=found.inputs.finite_population,
-                rivals=("neyman",),
-            )
+            for row in _beside_neyman(found, known=found is plan)
         ]
     return rows
+
+
+def _beside_neyman(plan: Design, *, known: bool) -> Sequence[Comparison]:
+    """Score a design and Neyman's allocation of as many people; ``known`` where it is compared anyway."""
+    if known and not plan.strata.costs_differ:  # else its rivals cost as much, and may be others
+        return [row for row in plan.compare() if row.design in (OWN, "neyman")]
+    return compare_designs(
+        plan.problem,
+        plan.sample_sizes,
+        finite_population=plan.inputs.finite_population,
+        rivals=("neyman",),
+        own=plan.variance_parts,
+    )
 
 
 def _ask(inputs: Inputs, **goal: Any) -> Inputs:
     """Ask something else of the same survey; domains and all targets are left out.
 
-    Unless figures of the domains are what is published; those have no targets.
+    Unless figures of the domains are what is published; those have no targets. The inputs themselves where
+    that is what they ask.
     """
     domains = () if inputs.release_form.noised_once else ("domains",)
     none = dict.fromkeys((*GOAL_OPTIONS, "expected_mean", *domains))
     if inputs.questionnaire is not None:
         none["questionnaire"] = inputs.questionnaire.without_targets()
-    return replace(inputs, **{**none, **goal})
+    asked = {**none, **goal}
+    if all(getattr(inputs, name) == value for name, value in asked.items()):
+        return inputs
+    return replace(inputs, **asked)

@@ -86,7 +86,7 @@ def warn_of_loose_targets(plan: Design, *, stacklevel: int) -> None:
         return
     loose = [
         (f"{part.column}={group}" if part.column else "the whole", math.sqrt(limit), mean)
-        for part in find_partitions(plan.strata, plan.inputs)
+        for part in plan.partitions
         for group, limit, mean in zip(part.groups, part.limits, part.expected_means, strict=True)
         if math.isfinite(limit) and mean is not None and math.sqrt(limit) > mean
     ]

@@ -429,10 +429,9 @@ def goal_of(inputs: Inputs) -> Goal:
         return Total(inputs.total)
     if inputs.at_most is not None:
         return AtMost(inputs.at_most)
-    targets = targets_of(inputs)
-    if inputs.budget is not None and targets.whole is None:
-        return Budget(inputs.budget, targets)
-    return Precision(targets, inputs.budget)
+    if inputs.budget is not None and inputs.targets.whole is None:
+        return Budget(inputs.budget, inputs.targets)
+    return Precision(inputs.targets, inputs.budget)
 
 
 def check_goal(inputs: Inputs) -> None:

@@ -41,6 +41,19 @@ class Inputs(Options):
     instead of one. ``default_answers`` says that nobody stated what can be answered, so that no file of
     answers is noised. ``formulas`` is the version of the design document whose formulas are used, so that a
     document is checked, and everything derived from it computed, with what held when it was made.
+
+    What follows from the options is resolved once, when they are put together.
+
+    Attributes
+    ----------
+    promise : Promise
+        What is promised to everyone.
+    release_form : Release
+        What is released, and who sees what.
+    targets : Targets
+        The precisions to reach, if any.
+    goal : Goal
+        What is asked for.
     """
 
     questionnaire: Questionnaire | None = field(default=None, metadata={"since": 2})
@@ -48,6 +61,11 @@ class Inputs(Options):
     forms: Forms = field(default=AUTO, metadata={"since": 2})
     default_answers: bool = field(default=False, metadata={"since": 2})
     formulas: int = FORMULAS
+
+    promise: Promise = field(init=False, repr=False, compare=False)
+    release_form: Release = field(init=False, repr=False, compare=False)
+    targets: Targets = field(init=False, repr=False, compare=False)
+    goal: Goal = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         stated: object = self.answers
@@ -61,31 +79,16 @@ class Inputs(Options):
         if self.formulas == 1 and self.min_per_stratum is None:
             object.__setattr__(self, "min_per_stratum", 1)  # version 1 had no other default
         Options.__post_init__(self)
+        put = object.__setattr__
+        put(self, "promise", promise_of(self))
+        put(self, "release_form", release_of(self))
         self.promise.check(mechanism=self.mechanism, delta=self.delta, cap=self.local_epsilon_cap)
         self._check_together()
         self._check_available()
         check_goal(self)
-        object.__setattr__(self, "domains", domains_with_kinds(self))
-
-    @property
-    def promise(self) -> Promise:
-        """What is promised to everyone."""
-        return promise_of(self)
-
-    @property
-    def release_form(self) -> Release:
-        """What is released, and who sees what."""
-        return release_of(self)
-
-    @property
-    def goal(self) -> Goal:
-        """What is asked for."""
-        return goal_of(self)
-
-    @property
-    def targets(self) -> Targets:
-        """The precisions to reach, if any."""
-        return targets_of(self)
+        put(self, "domains", domains_with_kinds(self))
+        put(self, "targets", targets_of(self))  # of the domains with their kinds
+        put(self, "goal", goal_of(self))
 
     @property
     def asks_for_least(self) -> bool:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.domains import WHOLE, Partition, find_partitions
+from dpstrata.allocation.domains import WHOLE, Partition
 from dpstrata.allocation.figures import published
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import strengths_after_field
@@ -152,7 +152,7 @@ def estimate_from_figures(
     counts = answer_counts(plan, [answers[rows[key]] for key in strata])
     every = _read_figures(plan, counts, np.array([_number(means[rows[key]]) for key in wanted]))
     best = min(every, key=lambda each: float(each.shares**2 @ each.noise))
-    all_strata = find_partitions(plan.strata, plan.inputs)[0]
+    all_strata = plan.partitions[0]
     of_whole = np.array([best.shares @ best.means]), np.array([best.shares**2 @ best.noise])
     (whole,) = _estimates(plan, all_strata, best.in_whole, *of_whole, counts)
     own = [each for each in every if each.part.column is not None]
@@ -205,7 +205,7 @@ def _read_figures(plan: Design, counts: IntArray, values: FloatArray) -> list[_F
     """Put published figures together with the noise that they have."""
     one = NoisedOnce.of(plan.problem)
     strengths = strengths_after_field(one, one.strengths_at(plan.sample_sizes), counts)
-    parts = published(find_partitions(plan.strata, plan.inputs))
+    parts = published(plan.partitions)
     found = []
     for part, means, strength in zip(parts, one.split(values), strengths, strict=True):
         stand_ins = FigureStandIns.of(part.codes, len(part.groups), counts)

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from dpstrata.allocation.comparison import Comparison
-from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.variances import stratum_variances
 from dpstrata.designs.influence import largest_influence
@@ -134,8 +133,7 @@ def missed_targets(plan: Design, rival: Comparison) -> int:
     parts = stratum_variances(
         plan.problem, rival.sample_sizes, finite_population=plan.inputs.finite_population
     )
-    found = find_partitions(plan.strata, plan.inputs)
-    return sum(int((part.variances(*parts) > part.limits * (1 + 1e-12)).sum()) for part in found)
+    return sum(int((part.variances(*parts) > part.limits * (1 + 1e-12)).sum()) for part in plan.partitions)
 
 
 def _proof(plan: Design) -> str:

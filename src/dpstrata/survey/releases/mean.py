@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from dpstrata.errors import NotAvailableError, option
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.silent import Silent
+from dpstrata.survey.goals import has_targets
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.aggregated import Aggregated
 from dpstrata.words.numbers import plain_number
@@ -61,7 +62,7 @@ class Mean(Aggregated):
                 f"{mean} minimises the variance of the population mean, got "
                 f"{option('objective', inputs.objective)}."
             )
-        if inputs.targets.of_domains:
+        if has_targets(inputs.domains):
             raise NotAvailableError(
                 f"{mean} supports no targets for domains in this version of dpstrata; give only the names of "
                 "their columns."
