@@ -189,14 +189,6 @@ def test_a_second_folder_of_a_database_has_the_same_kit_and_key(tmp_path, more, 
         made.folder.tables()
 
 
-def test_a_database_that_does_not_say_its_kit_and_key_is_taken(tmp_path):
-    made = invited(tmp_path, database="postgresql")
-    with made.folder.connected() as tables:
-        tables.execute("DELETE FROM survey WHERE name IN ('kit', 'office')")  # as before it had them
-    made.invite()
-    assert survey_status(made.survey, database=made.database).state == "open"
-
-
 @pytest.mark.parametrize(
     "address",
     [

@@ -22,7 +22,7 @@ def cases():
     for name, device in FORMS:
         for mechanism, answers, delta in CASES:
             noise = get_mechanism(mechanism, parse_answers(answers))
-            asked = SimpleNamespace(device_epsilon=device, mechanism=mechanism, answers=answers, questions=1)
+            asked = SimpleNamespace(device_epsilon=device, mechanism=mechanism, answers=answers)
             if kind_of(name).asked_for(asked).misfit(noise) is None and not (device and delta):
                 yield name, device, mechanism, answers, delta
 
