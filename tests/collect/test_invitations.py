@@ -155,7 +155,7 @@ def test_a_survey_in_postgresql_gets_no_second_database(tmp_path):
     assert not (made.survey / "collected.sqlite").exists()
     content = b"".join(path.read_bytes() for path in made.survey.iterdir())
     assert made.database.encode() not in content
-    (made.survey / "collected.postgresql").unlink()  # as before there was such a file
+    (made.survey / "collected.postgresql").unlink()  # as if it was lost
     assert survey_status(made.survey, database=made.database).state == "open"
     with pytest.raises(dps.InputError, match="if the survey is in a PostgreSQL database"):
         survey_status(made.survey)
