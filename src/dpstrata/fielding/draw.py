@@ -171,7 +171,7 @@ def _read_record(record: Path, *names: str) -> list[Any]:
         if data["version"] != VERSION:
             raise InputError(
                 f"{record} must be the record of a draw of version {VERSION}, got version "
-                f"{data['version']!r}. Draw again with the same key.",
+                f"{data['version']!r}.",
                 where=str(record),
             )
         return [data[name] for name in names]
