@@ -53,7 +53,7 @@ def check(folder, reports, noise, table, place):
     """Require one release on the ledger, with the noise and the table that were kept, and nothing else left."""
     (entry,) = json.loads((folder / "ledger.json").read_text())["entries"]
     assert entry["status"] == "released", place
-    assert 0.5 < entry["epsilon"] <= 1.0, place  # less than promised where devices lose less
+    assert 0.5 < entry["spent"]["epsilon"] <= 1.0, place  # less than promised where devices lose less
     assert not (folder / NOISE).exists(), f"the noise is still there, killed at {place}"
     left = [path.name for path in folder.iterdir() if path.name.endswith(".part")]
     assert not left, (left, place)

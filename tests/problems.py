@@ -13,7 +13,6 @@ from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
 from dpstrata.privacy.answers.base import Answers, parse_answers
 from dpstrata.privacy.mechanisms.registry import get_mechanism
-from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promises.pure import PureEpsilon
 from dpstrata.survey.releases.microdata import Microdata
 from dpstrata.survey.releases.sums import Sums
@@ -77,12 +76,10 @@ def make_problem(
     lower: Any = None,
     upper: Any = None,
     answer_range: float = 1.0,
-    questions: int = 1,
     response_rates: Any = None,
     cap: float | None = None,
     release: str = "microdata",
     device_epsilon: float | None = None,
-    certain_answers: bool = False,
 ) -> Problem:
     """A problem as it is posed; ``mechanism`` is the devices' where they have a budget, else the only one."""
     sizes = np.asarray(sizes, dtype=np.int64)
@@ -97,17 +94,13 @@ def make_problem(
     answers = answers_of(steps, answer_range)
     form = Microdata() if release == "microdata" else Sums()
     if device_epsilon is not None:
-        form = Sums(device_epsilon, mechanism, answers, questions)
+        form = Sums(device_epsilon, mechanism, answers)
         mechanism = "discrete_laplace" if mechanism == "randomized_response" else mechanism
     assert form.name == release
     noise = get_mechanism(mechanism, answers)
-    if questions > 1:
-        noise = SharedBudget(noise, questions)
     rates = None if response_rates is None else np.asarray(response_rates, dtype=float)
     weights = np.asarray(coefficients, dtype=float)
-    terms = Terms(
-        sizes, sds, weights, objective, PureEpsilon(epsilon), noise, rates, cap, form, certain_answers
-    )
+    terms = Terms(sizes, sds, weights, objective, PureEpsilon(epsilon), noise, rates, cap, form)
     lower = np.ones_like(sizes) if lower is None else np.asarray(lower, dtype=np.int64)
     upper = sizes if upper is None else np.asarray(upper, dtype=np.int64)
     return Problem(terms, lower, upper, int(total))
@@ -163,12 +156,10 @@ def random_problem(
         lower=lower,
         upper=upper,
         answer_range=float(rng.choice([1.0, 0.3, 100.0])),
-        questions=int(rng.choice([1, 1, 1, 2, 5])) if mechanism != "category_response" else 1,
         response_rates=rates,
         cap=None if sums else cap,
         release="sums" if sums else "microdata",
         device_epsilon=float(10 ** rng.uniform(-6, 2)) if devices else None,
-        certain_answers=beyond and rng.random() < 0.3,
     )
 
 
@@ -213,30 +204,27 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
     e = mp.log(1 + (mp.exp(mp.mpf(terms.promise.epsilon)) - 1) * r * N / size)
     if terms.cap is not None:
         e = min(e, mp.mpf(terms.cap))
-    questions = getattr(terms.mechanism, "questions", 1)
     answers = terms.mechanism.answers
     R, K = mp.mpf(terms.mechanism.answer_range), answers.steps or answers.values
-    v = plain_variance(terms.mechanism.name, e / questions, R, K)
-    d, g = plain_layers(terms.release, questions, R, K)
-    once, twice = plain_inverses(r, size, certain=terms.response_rates is None or terms.certain_answers)
+    v = plain_variance(terms.mechanism.name, e, R, K)
+    d, g = plain_layers(terms.release, R, K)
+    once, twice = plain_inverses(r, size)
     return a**2 * RELEASED[terms.release.name](S, v, once, twice, d, g)
 
 
-def plain_layers(release: Any, questions: int, R: Any, K: int | None) -> tuple[Any, Any]:
+def plain_layers(release: Any, R: Any, K: int | None) -> tuple[Any, Any]:
     """Noise variance of what a device sends, debiased, and the factor that takes its bias out, in mpmath."""
     mp, E = mpmath.mp, getattr(release, "device_epsilon", None)
     if E is None:
         return mp.mpf(0), mp.mpf(1)
-    e = mp.mpf(E) / questions
+    e = mp.mpf(E)
     g = mp.coth(e / 2) if release.mechanism == "randomized_response" else mp.mpf(1)
     return plain_variance(release.mechanism, e, R, K), g
 
 
-def plain_inverses(r: Any, n: Any, *, certain: bool) -> tuple[Any, Any]:
+def plain_inverses(r: Any, n: Any) -> tuple[Any, Any]:
     """What is planned with for 1/m and 1/m², if m of n people answer, each with chance r."""
     u, q = r * n, 1 - r
-    if certain:
-        return 1 / u, 1 / u**2
     once = 1 / u + q / u**2 + (q + q**2) / u**3 + (2 * q + 8 * q**2 + 2 * q**3) / u**4
     last = mpmath.mpf(26) / 10 * (5 * q + 27 * q**2 + 18 * q**3)
     return once, 1 / u**2 + 3 * q / u**3 + (4 * q + 7 * q**2) / u**4 + last / u**5

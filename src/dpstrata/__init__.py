@@ -143,8 +143,6 @@ _HOMES = {
     "write_results": "present.report.report",
 }
 
-_GONE = {"compare_trust": "compare_releases"}  # names of earlier versions, and what took their place
-
 __all__ = [
     "CV",
     "SE",
@@ -223,8 +221,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _GONE:
-        raise AttributeError(f"dpstrata.{name} is gone; use dpstrata.{_GONE[name]}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

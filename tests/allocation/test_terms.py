@@ -49,7 +49,7 @@ def exact_tilt(problem, row):
     )
     c = mp.expm1(mp.mpf(terms.promise.epsilon))
     r = mp.mpf(1 if terms.response_rates is None else float(terms.response_rates[row]))
-    R = mp.mpf(terms.mechanism.answer_range) * getattr(terms.mechanism, "questions", 1)
+    R = mp.mpf(terms.mechanism.answer_range)
     if terms.release.noise_power == 2:
         return mp.mpf(0)
     inner = getattr(terms.mechanism, "inner", terms.mechanism)

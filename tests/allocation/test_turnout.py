@@ -101,7 +101,7 @@ def test_the_decay_is_the_bound_with_its_differences_and_derivatives(r, squared)
     x = np.array([7.0])
 
     def plain(n):
-        return plain_inverses(mpmath.mpf(r), n, certain=False)[squared] * r
+        return plain_inverses(mpmath.mpf(r), n)[squared] * r
 
     with mpmath.workdps(40):
         at = mpmath.mpf(7)

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from earlier import design_of_document
 from extent import few
 
 PROBLEMS = few(60, of=3000)
@@ -36,13 +35,13 @@ def variance(mechanism, e, K):
     return 0.5 / (K * math.sinh(e / K / 2)) ** 2
 
 
-def layers(mechanism, E, K, questions):
+def layers(mechanism, E, K):
     """Variance of a report's noise, how far sums are stretched, and what the office adds."""
     if E is None:
         return 0.0, 1.0, mechanism
     bits = mechanism == "randomized_response"
-    stretch = 1 / math.tanh(E / questions / 2) if bits else 1.0
-    return variance(mechanism, E / questions, K), stretch, "discrete_laplace" if bits else mechanism
+    stretch = 1 / math.tanh(E / 2) if bits else 1.0
+    return variance(mechanism, E, K), stretch, "discrete_laplace" if bits else mechanism
 
 
 def credited(e, E):
@@ -85,7 +84,6 @@ class Asked:
         if self.K == 1 and self.E is not None:
             names += ["randomized_response"] * 3
         self.mechanism = str(rng.choice(names))
-        self.questions = int(rng.choice([1, 1, 2]))
         self.epsilon = float(10 ** rng.uniform(-2, 0.7))
         willing = self.sizes.copy()
         if rates and rng.random() < 0.4:
@@ -112,27 +110,26 @@ class Asked:
     def design(self, **goal):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dps.DpstrataWarning)
-            return design_of_document(
+            return dps.design(
                 self.strata,
                 epsilon=self.epsilon,
                 release="sums",
                 device_epsilon=self.E,
                 mechanism=goal.pop("mechanism", self.mechanism),
-                questions=self.questions,
                 answers=(0, 1, 1 / self.K),
                 **goal,
             )
 
     def terms(self, *, finite=False, planned=True):
         """f of each stratum as a function of n: as it is minimised, or reported with the credit."""
-        d, g, office = layers(self.mechanism, self.E, self.K, self.questions)
+        d, g, office = layers(self.mechanism, self.E, self.K)
         for N, S, rate in zip(self.sizes.tolist(), self.sds.tolist(), self.rates.tolist(), strict=True):
             a = N / self.sizes.sum()
 
             def f(n, N=N, S=S, rate=rate, a=a):
-                e = math.log1p(math.expm1(self.epsilon) * rate * N / n) / self.questions
+                e = math.log1p(math.expm1(self.epsilon) * rate * N / n)
                 if not planned and self.mechanism == "randomized_response":
-                    e = credited(e, self.E / self.questions)
+                    e = credited(e, self.E)
                 once, twice = mean_inverses(rate, n, N, planned=planned)
                 v = 0.0 if math.isinf(e) else g**2 * variance(office, e, self.K)
                 correction = S**2 / N if finite else 0.0
@@ -308,24 +305,22 @@ def test_the_best_mechanism_for_a_target_is_that_of_all(rng):
     assert won == {"randomized_response", "discrete_laplace"}
 
 
-@pytest.mark.parametrize("questions", [1, 3])
-def test_the_credit_in_closed_form(questions):
+def test_the_credit_in_closed_form():
     """coth²(E/2)·w(e_c) is w(e) − w(E), w being the variance of discrete Laplace noise; nothing from e = E on."""
     E = 3.0
-    plan = design_of_document(
+    plan = dps.design(
         dps.Strata([50, 4000], [0.3, 0.4]),
         epsilon=0.2,
         total=60,
         release="sums",
         device_epsilon=E,
         mechanism="randomized_response",
-        questions=questions,
         answers="binary",
     )
     n = np.array([40.0, 20.0])
     e = np.log1p(math.expm1(0.2) * plan.strata.sizes / n)
     assert e[0] < E < e[1]
-    w = [variance("discrete_laplace", each / questions, 1) for each in (e[0], E)]
+    w = [variance("discrete_laplace", each, 1) for each in (e[0], E)]
     assert plan.problem.terms.credited_variances(n).tolist() == pytest.approx([w[0] - w[1], 0.0], rel=1e-12)
 
 

@@ -108,13 +108,6 @@ def test_other_questions(question, words):
     assert words in " ".join(result.stdout.split())
 
 
-def test_one_question_is_what_is_designed_anyway():
-    asked = "--epsilon", 1, "--total", 200, "--json"
-    one, plain = (run("design", EXAMPLE, *asked, *more) for more in (["--questions", 1], []))
-    assert (one.returncode, one.stdout) == (0, plain.stdout)
-    assert "--questions" not in run("design", "--help").stdout
-
-
 def test_a_total_beyond_the_best_warns_and_goes_on():
     result = run("design", EXAMPLE, "--epsilon", 0.1, "--total", 34_000, *LAPLACE, "--json")
     assert result.returncode == 0

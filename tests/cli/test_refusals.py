@@ -62,26 +62,6 @@ def folder(tmp_path_factory):
             "--release must be one of microdata, sums, mean, got 'me'. See dpstrata design --help.",
         ),
         (
-            f"{DESIGN} --total 9 --trust curator",
-            "--trust is gone: --release says what is published. A trusted curator is now --release sums without "
-            "--device-epsilon; every noised answer is published with --release microdata, the default.",
-        ),
-        *(
-            (
-                f"{command} --questions 3",
-                "--questions is gone: give the questions themselves with --questionnaire, which divides them "
-                "into forms instead of splitting the budget.",
-            )
-            for command in (
-                f"{DESIGN} --total 9",
-                "compare strata.csv --epsilon 1 --total 9",
-                "evaluate strata.csv --epsilon 1 --sample-sizes 9,9",
-                "sweep strata.csv --epsilon 1,2 --total 9",
-                "pilot strata.csv --epsilon 1 --pilot-epsilon 0.3 --total 40 --pilot-total 9",
-            )
-        ),
-        ("sweep strata.csv --epsilon 1 --total 9 --questions 1,2", "--questions is gone"),
-        (
             f"{DESIGN} --total 40000",
             "--total must be at most the population (1,500), got --total 40,000.",
         ),

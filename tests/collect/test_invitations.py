@@ -155,7 +155,7 @@ def test_a_survey_in_postgresql_gets_no_second_database(tmp_path):
     assert not (made.survey / "collected.sqlite").exists()
     content = b"".join(path.read_bytes() for path in made.survey.iterdir())
     assert made.database.encode() not in content
-    (made.survey / "collected.postgresql").unlink()  # as before there was such a file
+    (made.survey / "collected.postgresql").unlink()  # as if it was lost
     assert survey_status(made.survey, database=made.database).state == "open"
     with pytest.raises(dps.InputError, match="if the survey is in a PostgreSQL database"):
         survey_status(made.survey)
@@ -187,14 +187,6 @@ def test_a_second_folder_of_a_database_has_the_same_kit_and_key(tmp_path, more, 
         )
     with pytest.raises(dps.InputError, match=said):
         made.folder.tables()
-
-
-def test_a_database_that_does_not_say_its_kit_and_key_is_taken(tmp_path):
-    made = invited(tmp_path, database="postgresql")
-    with made.folder.connected() as tables:
-        tables.execute("DELETE FROM survey WHERE name IN ('kit', 'office')")  # as before it had them
-    made.invite()
-    assert survey_status(made.survey, database=made.database).state == "open"
 
 
 @pytest.mark.parametrize(

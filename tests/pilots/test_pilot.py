@@ -91,7 +91,7 @@ def test_from_the_frame_to_one_estimate_of_two_waves(survey):
     assert matrix[0, 2] == pytest.approx(0.5 * matrix[2, 2])
     assert matrix[2, 3] == 0
     ledger = json.loads((folder / "ledger.json").read_text())
-    assert [(entry["status"], entry["epsilon"]) for entry in ledger["entries"]] == [
+    assert [(entry["status"], entry["spent"]["epsilon"]) for entry in ledger["entries"]] == [
         ("released", 0.3),
         ("released", 0.7),
     ]

@@ -14,7 +14,6 @@ from dpstrata.allocation.variances import planned_variance
 from dpstrata.designs.choice import better_mechanism, better_releases, valid_mechanisms
 from dpstrata.privacy.mechanisms.registry import MECHANISMS
 from dpstrata.survey.releases import kind_of
-from earlier import design_of_document
 from extent import few
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
@@ -81,21 +80,14 @@ def test_valid_mechanisms_by_answers_and_release():
         ((0, 1), "sums", {"device_epsilon": 3}, ["staircase"]),
         # one person of 7,000 has e = 9.4, and 4,000 have 1.4
         ((0, 1), "microdata", {"local_epsilon_cap": 4.4}, ["piecewise"]),
-        ((0, 1), "microdata", {"questions": 3}, ["piecewise"]),
         ((0, 1), "microdata", {"min_per_stratum": 400}, ["piecewise"]),
         ((0, 1), "microdata", {"total": 300, "max_fraction": 0.01}, ["staircase"]),
-        (
-            (0, 1),
-            "microdata",
-            {"total": 300, "max_fraction": 0.01, "questions": 2},
-            ["staircase", "piecewise"],
-        ),
         ((0, 1), "microdata", {"at_most": 100, "total": None}, ["staircase"]),
     ],
 )
 def test_nothing_is_solved_that_cannot_be_the_best(answers, release, options, names):
     asked = {"epsilon": 1, "total": 4000, "answers": answers, "release": release, "mechanism": "best"}
-    plan = design_of_document(PAPER, **(asked | options))
+    plan = dps.design(PAPER, **(asked | options))
     assert [row.mechanism for row in plan.choice] == names
 
 
@@ -319,9 +311,6 @@ def test_the_best_is_gaussian_where_only_that_keeps_the_promise(promise, tmp_pat
     assert f"Gaussian noise was chosen: a promise of {plan.inputs.promise.title} requires it." in repr(plan)
     plan.save(tmp_path / "d.json")
     assert dps.load_design(tmp_path / "d.json") == plan
-    if "delta" in promise:
-        with pytest.raises(dps.NotAvailableError, match="questions above 1 with Gaussian noise"):
-            design_of_document(PAPER, total=200, questions=2, **promise)
 
 
 def random_survey(rng):
@@ -332,7 +321,7 @@ def random_survey(rng):
     width = 1.0 if answers == "binary" else float(answers[1] - answers[0])
     sds = width * 10 ** rng.uniform(-3, -0.32, k)
     release = "sums" if rng.random() < 0.4 else "microdata"
-    some = rng.random(4) < 0.3
+    some = rng.random(3) < 0.3
     strata = dps.Strata(
         sizes,
         sds,
@@ -346,8 +335,6 @@ def random_survey(rng):
         options["device_epsilon"] = float(10 ** rng.uniform(-1, 1))
     if some[2] and release == "microdata":
         options["local_epsilon_cap"] = float(10 ** rng.uniform(-1, 1))
-    if some[3]:
-        options["questions"] = int(rng.integers(2, 6))
     if rng.random() < 0.3:
         options["max_fraction"] = float(rng.uniform(0.2, 0.9))
         options["min_per_stratum"] = int(rng.integers(1, 4))
@@ -385,18 +372,18 @@ def test_the_best_is_what_trying_all_of_them_finds():
         plans, reasons = {}, []
         for name in ("laplace", "discrete_laplace", "tulap", "randomized_response", "staircase", "piecewise"):
             try:
-                plans[name] = design_of_document(strata, **options, **goal, mechanism=name)
+                plans[name] = dps.design(strata, **options, **goal, mechanism=name)
             except dps.InfeasibleError as reason:
                 reasons.append(str(reason))
             except dps.InputError:
                 continue  # not for such answers, or not for sums
         if not plans:
             with pytest.raises(dps.InfeasibleError) as caught:
-                design_of_document(strata, **options, **goal)
+                dps.design(strata, **options, **goal)
             assert str(caught.value) in reasons
             seen["infeasible"] += 1
             continue
-        best = design_of_document(strata, **options, **goal)
+        best = dps.design(strata, **options, **goal)
         value, gap = in_order(best)
         for name, plan in plans.items():
             other, _ = in_order(plan)

@@ -131,7 +131,6 @@ def test_what_if_questions_work():
             {"release": "mean"},
             "release='mean' publishes numbers, got 3 categories. Ask them in a questionnaire",
         ),
-        ({"questions": 2}, "questions is gone"),
         ({"delta": 1e-6}, "categories support pure epsilon only, got a promise of epsilon with delta"),
         ({"epsilon": None, "gdp": 1.0}, "categories support pure epsilon only, got a promise of GDP"),
         (

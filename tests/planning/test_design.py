@@ -160,18 +160,6 @@ def test_fractions_are_taken_as_written():
         ({"total": 1e400}, dps.InputError, "total must be a whole number"),
         ({"total": 200, "release": "none"}, dps.InputError, "release must be one of microdata, sums"),
         (
-            {"total": 200, "trust": "curator"},
-            dps.InputError,
-            "trust is gone: release says what is published. A trusted curator is now release='sums' without "
-            "device_epsilon; every noised answer is published with release='microdata', the default",
-        ),
-        (
-            {"total": 200, "questions": 3},
-            dps.InputError,
-            "questions is gone: give the questions themselves with questionnaire, which divides them into forms "
-            "instead of splitting the budget",
-        ),
-        (
             {"total": 200, "device_epsilon": 3},
             dps.InputError,
             "device_epsilon needs release='sums', got release='microdata'",
@@ -339,9 +327,8 @@ def test_the_signature_is_pinned():
         "response_rate",
         "proportion",
         "classes",
-        "gone",
     ]
-    options = [each for name, each in parameters.items() if name not in ("strata", "gone")]
+    options = [each for name, each in parameters.items() if name != "strata"]
     assert all(each.kind is each.KEYWORD_ONLY for each in options)
 
 

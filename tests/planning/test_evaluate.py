@@ -35,54 +35,6 @@ def test_one_value_for_all_strata_in_every_function(tmp_path):
     assert len({row["variance"] for row in rows}) == 4
 
 
-ASKING = pytest.mark.parametrize(
-    "ask",
-    [
-        lambda **gone: dps.design(PAPER, epsilon=1, total=400, **gone),
-        lambda **gone: dps.evaluate(PAPER, [100] * 4, epsilon=1, **gone),
-        lambda **gone: dps.sweep(PAPER, epsilon=[1, 2], total=400, **gone),
-        lambda **gone: dps.sweep(PAPER, epsilon=1, total=400, **{name: [gone[name]] * 2 for name in gone}),
-        lambda **gone: dps.pilot(PAPER, epsilon=1, pilot_epsilon=0.3, total=400, pilot_total=100, **gone),
-    ],
-    ids=["design", "evaluate", "sweep", "varied", "pilot"],
-)
-
-
-@ASKING
-@pytest.mark.parametrize("trust", ["local", "curator", "x", None])
-def test_an_option_of_an_earlier_version_is_refused_with_what_replaced_it(ask, trust):
-    with pytest.raises(dps.InputError) as caught:
-        ask(trust=trust)
-    assert str(caught.value) == (
-        "trust is gone: release says what is published. A trusted curator is now release='sums' without "
-        "device_epsilon; every noised answer is published with release='microdata', the default."
-    )
-    assert caught.value.argument == "trust"
-
-
-@ASKING
-@pytest.mark.parametrize("questions", [2, 0, 1001, 1.5, True, "x", None])
-def test_several_questions_are_refused_with_the_questionnaire(ask, questions):
-    with pytest.raises(dps.InputError) as caught:
-        ask(questions=questions)
-    assert str(caught.value) == (
-        "questions is gone: give the questions themselves with questionnaire, which divides them into forms "
-        "instead of splitting the budget."
-    )
-    assert caught.value.argument == "questions"
-
-
-@ASKING
-@pytest.mark.filterwarnings("ignore::dpstrata.DpstrataWarning")
-def test_one_question_is_what_is_designed_anyway(ask):
-    def sizes(made):
-        rows = made if isinstance(made, list) else [made.best if hasattr(made, "best") else made]
-        return [row["sample_sizes"] if isinstance(row, dict) else row.sample_sizes.tolist() for row in rows]
-
-    one = sizes(ask(questions=1))
-    assert all(each in sizes(ask()) for each in one)
-
-
 def test_sums_are_noised_once_in_evaluate_too():
     score = dps.evaluate(PAPER, [100] * 4, epsilon=1, release="sums")
     shown = np.array(score.table()["noise_sd"])

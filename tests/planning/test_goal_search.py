@@ -11,7 +11,6 @@ from dpstrata.allocation.posing import pose
 from dpstrata.allocation.solvers.free import best_sizes
 from dpstrata.planning import goal_search as questions
 from dpstrata.survey.inputs import Inputs
-from earlier import design_of_document
 from extent import few
 from problems import MECHANISMS, answers_of
 
@@ -32,7 +31,6 @@ def random_survey(rng):
         "mechanism": mechanism,
         "answers": answers_of(steps),
         "objective": objective,
-        "questions": int(rng.choice([1, 1, 3])) if mechanism != "category_response" else 1,
         "local_epsilon_cap": float(rng.uniform(0.2, 6)) if rng.random() < 0.3 else None,
     }
     rates = rng.choice([1.0, 0.5, 0.8], k) if rng.random() < 0.3 else None
@@ -53,10 +51,10 @@ def test_at_most_equals_trying_every_total(seed):
     rng = np.random.default_rng([1, seed])
     strata, options = random_survey(rng)
     limit = int(rng.integers(len(strata), strata.population + 5))
-    plan = design_of_document(strata, at_most=limit, **options)
+    plan = dps.design(strata, at_most=limit, **options)
     most = min(limit, most_people(strata))
     totals = range(len(strata), most + 1)
-    every = {total: design_of_document(strata, total=total, **options) for total in totals}
+    every = {total: dps.design(strata, total=total, **options) for total in totals}
     assert plan.total <= limit
     planned = [other.problem.objective(other.sample_sizes) for other in every.values()]
     assert plan.problem.objective(plan.sample_sizes) == pytest.approx(min(planned), rel=1e-12)
@@ -286,13 +284,6 @@ def test_a_cap_is_kept_and_what_it_leaves_is_reported():
     loose = dps.design(PAPER, epsilon=1, total=200, local_epsilon_cap=50)
     assert loose.sample_sizes.tolist() == free.sample_sizes.tolist()
     assert not loose.capped.any()
-
-
-def test_the_cap_is_on_one_answer_of_several():
-    plan = design_of_document(PAPER, epsilon=1, total=200, questions=3, local_epsilon_cap=1.5)
-    assert plan.local_epsilons.max() == 4.5
-    assert plan.capped.all()
-    assert "all noised answers of one person" in plan.privacy["in_words"]
 
 
 # --- standard deviations from the answers themselves ------------------------------------------

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from earlier import design_of_document
 
 PAPER = dps.Strata(
     sizes=[7000, 8000, 9000, 10000],
@@ -160,7 +159,6 @@ def test_goals(domains):
             {"epsilon": None, "gdp": 0.5, "mechanism": "gaussian", "device_epsilon": 3},
             "device_epsilon supports pure epsilon",
         ),
-        ({"questions": 2}, "supports one question in this version of dpstrata, got questions=2"),
         ({"objective": "trace"}, "minimises the variance of the population mean, got objective='trace'"),
         ({"local_epsilon_cap": 3}, "no answer is published"),
         ({"total": None, "domains": {"coast": 0.01}}, "supports no targets for domains"),
@@ -170,7 +168,7 @@ def test_goals(domains):
 )
 def test_what_is_not_supported_is_refused(options, message):
     with pytest.raises(dps.DpstrataError, match=message):
-        design_of_document(PAPER, **{"epsilon": 1, "total": 200, "release": "mean", **options})
+        dps.design(PAPER, **{"epsilon": 1, "total": 200, "release": "mean", **options})
 
 
 @pytest.mark.parametrize("goal", [{"budget": 500}, {"target_se": 0.01}])

@@ -13,7 +13,6 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.present.report.tables import noise_in_words
-from earlier import design_of_document
 from report_reader import Reader, require_closed
 
 SIZES, SDS = [7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064]
@@ -48,13 +47,13 @@ DESIGNS = {
     "zcdp": (FOUR, {"zcdp": 0.3, "total": 300, "mechanism": "gaussian"}),
     "gdp": (FOUR, {"gdp": 1.25, "total": 300, "mechanism": "gaussian", "release": "sums"}),
     "raw sums": (FOUR, {"epsilon": 1, "total": 300, "release": "sums", "mechanism": "staircase"}),
-    "sums": (FOUR, {"epsilon": 1, "total": 300, "release": "sums", "device_epsilon": 3, "questions": 2}),
+    "sums": (FOUR, {"epsilon": 1, "total": 300, "release": "sums", "device_epsilon": 3}),
     "yes/no sums": (
         FOUR,
         {"epsilon": 1, "total": 300, "answers": "binary", "mechanism": "randomized_response"}
         | {"release": "sums", "device_epsilon": 3},
     ),
-    "cap": (RICH, {"epsilon": 1, "total": 300, "local_epsilon_cap": 4.5, "questions": 3}),
+    "cap": (RICH, {"epsilon": 1, "total": 300, "local_epsilon_cap": 4.5}),
     "trace": (FOUR, {"epsilon": 1, "total": 300, "objective": "trace"}),
     "unit_free": (FOUR, {"epsilon": 1, "total": 300, "objective": "unit_free"}),
     "one stratum": (dps.Strata([500], [0.0]), {"epsilon": 1, "total": 10}),
@@ -65,7 +64,7 @@ DESIGNS = {
 def quiet(strata, options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return design_of_document(strata, **options)
+        return dps.design(strata, **options)
 
 
 @pytest.fixture(params=DESIGNS, scope="module")
@@ -129,7 +128,6 @@ def test_the_noise_is_that_of_the_design(made):
         assert [row["capped"] == "yes" for row in rows] == plan.capped.tolist()
 
 
-@pytest.mark.parametrize("questions", [1, 3])
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
@@ -138,9 +136,9 @@ def test_the_noise_is_that_of_the_design(made):
         ("piecewise", "Each answer is replaced by a random one (the piecewise mechanism);"),
     ],
 )
-def test_what_noises_an_answer_is_said(mechanism, words, questions):
+def test_what_noises_an_answer_is_said(mechanism, words):
     asked = {"epsilon": 1, "total": 300, "answers": "binary", "mechanism": mechanism}
-    plan = design_of_document(FOUR, questions=questions, **asked)
+    plan = dps.design(FOUR, **asked)
     assert noise_in_words(plan).startswith(words)
 
 

@@ -9,7 +9,6 @@ import dpstrata as dps
 from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.present.charts.allocations import allocations
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
-from earlier import design_of_document
 
 FOUR = dps.Strata([7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064], names=["D", "C", "B", "A"])
 CURVE = [
@@ -214,10 +213,10 @@ def test_every_chart_says_in_words_what_it_shows():
 
 
 def test_budgets_are_those_of_one_answer_with_the_cap():
-    plan = design_of_document(FOUR, epsilon=1, total=200, local_epsilon_cap=2, questions=2)
+    plan = dps.design(FOUR, epsilon=1, total=200, local_epsilon_cap=2)
     chart = budgets_chart(plan)
     drawn = [row["budget"] for row in chart.spec["layer"][0]["data"]["values"]]
-    assert drawn == pytest.approx(plan.columns()["answer_epsilon"])
+    assert drawn == pytest.approx(plan.columns()["local_epsilon"])
     assert max(drawn) <= 2
     assert layers(chart, "rule")[0]["data"]["values"] == [{"budget": 2.0}]
     assert "cap 2" in texts(chart)

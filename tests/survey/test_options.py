@@ -8,15 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 
 import dpstrata as dps
-from dpstrata.cli import app
 from dpstrata.cli.options import takes_options
 from dpstrata.designs.document_shape import InputsPart
 from dpstrata.designs.schema import options_json
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.options import GONE, OF_STRATA, OPTIONS, RECORDED, Option
+from dpstrata.survey.options import OF_STRATA, OPTIONS, RECORDED, Option
 from dpstrata.web.requests import Options
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +65,7 @@ def test_what_was_forgotten_is_named():
 
 def test_the_signature_has_no_other_and_the_same_order():
     names = list(inspect.signature(dps.design).parameters)
-    assert [name for name in names if name not in OF_QUESTIONNAIRES] == ["strata", *OPTIONS, "gone"]
+    assert [name for name in names if name not in OF_QUESTIONNAIRES] == ["strata", *OPTIONS]
     assert set(OF_QUESTIONNAIRES) <= set(names)
 
 
@@ -78,31 +76,12 @@ def test_all_that_is_made_from_them_has_them():
 
     flags = inspect.signature(command).parameters
     flags = [name for name in flags if name not in ("strata", "sheet")]
-    assert flags == [*OPTIONS, *OF_QUESTIONNAIRES, *GONE]
+    assert flags == [*OPTIONS, *OF_QUESTIONNAIRES]
     assert list(Options.model_fields) == list(OPTIONS)
     recorded = {*RECORDED, *OF_QUESTIONNAIRES, "default_answers"}
     assert {*InputsPart.model_fields} == recorded
-    assert {part.name for part in fields(Inputs) if part.init} == {*recorded, "formulas"}
+    assert {part.name for part in fields(Inputs) if part.init} == recorded
     assert set(OF_STRATA) == {"response_rate", "proportion", "classes"}
-
-
-def test_an_option_that_is_gone_is_only_in_documents():
-    """Neither help, nor tables, nor the page offer it; documents of earlier versions have it."""
-    assert not set(GONE) & set(OPTIONS)
-    assert RECORDED["questions"].default == 1
-    for name in GONE:
-        assert f'"{name}"' not in options_json()
-
-
-@pytest.mark.parametrize("command", ["design", "evaluate", "sweep", "pilot"])
-def test_an_option_that_is_gone_is_not_in_the_help(command):
-    shown = {
-        each.name
-        for each in typer.main.get_command(app).commands[command].params
-        if not getattr(each, "hidden", False)
-    }
-    assert "epsilon" in shown
-    assert not shown & set(GONE)
 
 
 def test_what_the_page_reads_is_current():
@@ -166,7 +145,6 @@ def test_bounds_hold_and_errors_say_which(option):
     [
         ({"total": 0}, "total must be at least 1, got total=0."),
         ({"total": 2**62 + 1}, "total must be at most 2^62, got total=4,611,686,018,427,387,905."),
-        ({"questions": 1001}, "questions must be at most 1,000, got questions=1,001."),
         ({"total": None, "target_se": 0}, "target_se must be positive, got target_se=0."),
         ({"total": None, "target_se": 1e-101}, "target_se must be at least 1e-100, got target_se=1e-101."),
         ({"confidence": 1}, "confidence must be at most 0.999999999, got confidence=1."),

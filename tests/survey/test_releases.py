@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.allocation.turnout import expected_inverse
 from dpstrata.allocation.variances import release_variances, stratum_variances
 from dpstrata.errors import Sentence
 from dpstrata.present.report.tables import noise_in_words, noise_table, options_table
@@ -19,7 +20,6 @@ from dpstrata.survey import releases
 from dpstrata.survey.releases import OPTION, RELEASES, ReleaseName, kind_of
 from dpstrata.survey.releases.base import Release
 from dpstrata.survey.releases.sums import Sums
-from earlier import design_of_document
 from problems import MECHANISMS, RELEASED, is_additive, make_problem, plain_term
 
 WORDS = [name for name, kind in inspect.get_annotations(Release).items() if kind == "ClassVar[str]"]
@@ -123,12 +123,9 @@ def problem_of(release, device, mechanism, steps, **more):
 
 @pytest.mark.parametrize("rates", [None, [0.3, 0.6, 1.0]])
 @pytest.mark.parametrize(("release", "device", "mechanism", "steps"), list(cases()))
-@pytest.mark.parametrize("questions", [1, 3])
-def test_the_term_is_the_textbooks(release, device, mechanism, steps, rates, questions):
+def test_the_term_is_the_textbooks(release, device, mechanism, steps, rates):
     """Values, gains, their bound and both derivatives, in double precision and exactly."""
-    if questions > 1 and mechanism == "category_response":
-        return  # one question only
-    problem = problem_of(release, device, mechanism, steps, response_rates=rates, questions=questions)
+    problem = problem_of(release, device, mechanism, steps, response_rates=rates)
     terms = problem.terms
     n = np.array([9.0, 40.0, 700.0])
     gains, errors, values = terms.gain(n), terms.gain_error(terms.gain(n)), terms.values(n)
@@ -150,13 +147,15 @@ def test_the_term_is_the_textbooks(release, device, mechanism, steps, rates, que
 @pytest.mark.parametrize("rates", [None, [0.3, 0.6, 1.0]])
 @pytest.mark.parametrize(("release", "device"), FORMS)
 def test_reported_variances_are_those_of_the_term(release, device, rates):
-    problem = problem_of(release, device, "laplace", None, response_rates=rates, certain_answers=True)
+    problem = problem_of(release, device, "laplace", None, response_rates=rates)
     sizes, a = np.array([9, 40, 700]), problem.terms.coefficients
-    sampling, privacy = stratum_variances(problem, sizes, finite_population=False)
+    sampling, privacy = stratum_variances(problem, sizes, finite_population=False, planned=True)
     assert (a**2 * (sampling + privacy)).sum() == pytest.approx(problem.objective(sizes), rel=1e-12)
-    noise = release_variances(problem, sizes)
-    answers = sizes * (1.0 if rates is None else np.array(rates))
-    assert noise == pytest.approx(privacy * answers if release == "microdata" else privacy)
+    _, privacy = stratum_variances(problem, sizes, finite_population=False)
+    answers = 1.0 if release == "sums" else sizes
+    if release == "microdata" and rates is not None:
+        answers = 1 / expected_inverse(problem.terms.sizes, np.array(rates), sizes, squared=False)
+    assert release_variances(problem, sizes) == pytest.approx(privacy * answers)
 
 
 @pytest.mark.parametrize(("release", "device"), FORMS)
@@ -205,24 +204,15 @@ APPROXIMATE = {"epsilon": 1, "delta": 1e-6, "mechanism": "gaussian"}
 CONSTANT = {"gdp": 1, "mechanism": "gaussian"}
 
 
-ALONE = [(1, PURE), (3, PURE)]  # all that two layers keep
-
-
 @pytest.mark.parametrize(
-    ("name", "device", "questions", "promise"),
-    [(*form, *each) for form in FORMS for each in ALONE]
-    + [(*form, 1, PURE) for form in ONCE]
-    + [
-        (name, None, *each)
-        for name in ("microdata", "sums")
-        for each in [(1, APPROXIMATE), (1, CONSTANT), (3, CONSTANT)]
-    ],
+    ("name", "device", "promise"),
+    [(*form, PURE) for form in (*FORMS, *ONCE)]
+    + [(name, None, promise) for name in ("microdata", "sums") for promise in (APPROXIMATE, CONSTANT)],
 )
-def test_a_design_says_what_is_released(name, device, questions, promise, tmp_path):
-    plan = design_of_document(
+def test_a_design_says_what_is_released(name, device, promise, tmp_path):
+    plan = dps.design(
         dps.Strata([700, 900], [0.3, 0.1]),
         total=60,
-        questions=questions,
         device_epsilon=device,
         **promise,
         **{OPTION: name},
@@ -233,7 +223,7 @@ def test_a_design_says_what_is_released(name, device, questions, promise, tmp_pa
     assert release.assumption in privacy["assumptions"]
     said = release.always_against_the_office()
     if plan.inputs.promise.amplified:
-        said = release.against_the_office(float(plan.local_epsilons.max()), questions=questions)
+        said = release.against_the_office(float(plan.local_epsilons.max()))
     assert len(privacy["sentences"]) == 3
     assert tuple(privacy["sentences"][1:]) == said
     assert all(words in privacy["in_words"] for words in said)

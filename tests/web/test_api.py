@@ -108,12 +108,6 @@ def test_one_value_for_all_strata(client, four):
     assert client.post("/api/design", json=four).json() == reply
 
 
-def test_one_question_is_what_is_designed_anyway(client, four):
-    reply = client.post("/api/design", json=four).json()
-    four["options"]["questions"] = 1
-    assert client.post("/api/design", json=four).json() == reply
-
-
 def test_a_useless_survey_says_so_in_the_headline(client, four):
     del four["strata"]["sd"]
     four["options"] |= {"epsilon": 0.01, "proportion": 0.08, "answers": "binary"}
@@ -257,7 +251,7 @@ def test_options_are_those_of_the_library():
     from dpstrata.cli.options import OPTIONS
     from dpstrata.web.requests import Options
 
-    others = {"strata", "gone", "questionnaire", "spreads", "forms"}
+    others = {"strata", "questionnaire", "spreads", "forms"}
     arguments = set(inspect.signature(dps.design).parameters) - others
     assert set(Options.model_fields) == set(OPTIONS) == arguments
 

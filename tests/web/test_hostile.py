@@ -104,16 +104,6 @@ def test_all_wrong_cells_are_reported_at_once(client, four):
         ({"epsilon": 1, "total": 200, "answers": [1, 0]}, "answers"),
         ({"epsilon": 1, "total": 200, "domains": {"nowhere": None}}, "nowhere"),
         ({"epsilon": 1, "total": 200, "release": "sums", "mechanism": "randomized_response"}, "answers"),
-        (
-            {"epsilon": 1, "total": 200, "trust": "curator"},
-            "trust is gone: release says what is published. A trusted curator is now release='sums' without "
-            "device_epsilon; every noised answer is published with release='microdata', the default.",
-        ),
-        (
-            {"epsilon": 1, "total": 200, "questions": 3},
-            "questions is gone: give the questions themselves with questionnaire, which divides them into forms "
-            "instead of splitting the budget.",
-        ),
     ],
 )
 def test_an_impossible_question_is_refused_by_the_librarys_own_sentence(client, four, options, words):

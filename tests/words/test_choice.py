@@ -8,7 +8,6 @@ import dpstrata as dps
 from dpstrata.words.choice import in_words, other_releases_in_words
 from dpstrata.words.designs import as_text, outcome_sentences, promise_in_full, promise_in_short, sentences
 from dpstrata.words.released import release_notes
-from earlier import design_of_document
 
 STRATA = dps.Strata([900, 2000, 400], [0.3, 0.2, 0.4], ["a", "b", "c"], extra={"region": ["N", "N", "S"]})
 PROMISED = {"epsilon": 1.0, "answers": (0, 1)}
@@ -23,7 +22,6 @@ DESIGNS = [
     {"target_margin": 0.1},
     {"total": 200, "objective": "trace"},
     {"total": 200, "domains": "region"},
-    {"total": 200, "questions": 2},
     {"total": 200, "answers": "binary"},
     {"total": 200, "answers": (0, 10, 1)},
     {"total": 200, "release": "sums"},
@@ -40,7 +38,7 @@ def doubled(text):
 
 @pytest.mark.parametrize("options", DESIGNS, ids=str)
 def test_no_word_is_doubled(options):
-    plan = design_of_document(STRATA, **(PROMISED | options))
+    plan = dps.design(STRATA, **(PROMISED | options))
     said = [*sentences(plan), *outcome_sentences(plan), *promise_in_full(plan), promise_in_short(plan)]
     said += [in_words(plan) or "", *other_releases_in_words(plan)]
     said += [*other_releases_in_words(plan, released=True), *release_notes(None, 3)]

@@ -73,7 +73,7 @@ def test_a_notebook_shows_evaluations_and_sensitivities():
 
 def test_an_unknown_option_comes_with_one_that_is_known():
     with pytest.raises(dps.InputError, match=r"a design has no option 'totl'\. Did you mean 'total'\?$"):
-        dps.design(dps.Strata([50, 60], [0.1, 0.2]), epsilon=1, totl=20)
+        dps.evaluate(dps.Strata([50, 60], [0.1, 0.2]), [10, 10], epsilon=1, totl=20)
 
 
 def test_an_unknown_stratum_comes_with_the_first_five():

@@ -6,14 +6,13 @@ import dpstrata as dps
 from dpstrata.present.report.words import headline
 from dpstrata.words.designs import sentences
 from dpstrata.words.usefulness import alarm
-from earlier import design_of_document
 
 STAFF = dps.Strata([420, 310, 260, 180, 150, 120])
 
 
-def test_ten_questions_for_a_rare_answer_cannot_be_told_from_none_or_many():
-    options = {"epsilon": 1, "answers": "binary", "mechanism": "best", "proportion": 0.08}
-    plan = design_of_document(STAFF, at_most=1440, questions=10, **options)
+def test_a_rare_answer_cannot_be_told_from_none_or_many():
+    options = {"epsilon": 0.1, "answers": "binary", "mechanism": "best", "proportion": 0.08}
+    plan = dps.design(STAFF, at_most=1440, **options)
     assert plan.standard_error > 0.1
     words = alarm(plan)
     assert "a share of 8% could not be told from 0% or " in words

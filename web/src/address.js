@@ -1,13 +1,11 @@
 // A plan as readable text for an address: total=200&epsilon=1&strata=stratum,size,sd;A,7000,0.283;...&end
 
-import { asksSeveral, checkPlan, DEFAULTS, EARLIER, MOST_IN_ADDRESS, NAMES, QUESTIONS } from "./plan.js";
+import { checkPlan, DEFAULTS, MOST_IN_ADDRESS, NAMES, QUESTIONS } from "./plan.js";
 
 const LONGEST = 30_000; // characters; mail and chat programs cut longer links
 const END = "end"; // without it, a link that was cut inside its last cell would open as another plan
 const ALWAYS = ["epsilon", "mechanism"]; // written even where they are the defaults
-const LEFT_OUT = { ...DEFAULTS, mechanism: "laplace", min_per_stratum: "1" }; // as links were written while these were the defaults
 const KEPT = NAMES.filter((name) => name !== "question");
-const READ = [...KEPT, ...EARLIER];
 
 const plainly = (text) => encodeURIComponent(text.toWellFormed()).replaceAll("%20", "+").replaceAll("%3A", ":");
 const backward = (text) => decodeURIComponent(text.replaceAll("+", "%20"));
@@ -20,13 +18,13 @@ export function toAddress(plan, held = null) {
 }
 
 function pairsOf({ columns, rows, questions, options }, prefix) {
-  const others = KEPT.filter((name) => !QUESTIONS.includes(name) && (ALWAYS.includes(name) || options[name] !== LEFT_OUT[name]));
+  const others = KEPT.filter((name) => !QUESTIONS.includes(name) && (ALWAYS.includes(name) || options[name] !== DEFAULTS[name]));
   const table = ({ columns, rows }) => [columns, ...rows].map((cells) => cells.map(plainly).join(",")).join(";");
   const asked = questions ? [`${prefix}questionnaire=${table(questions)}`] : [];
   return [...[options.question, ...others].map((name) => `${prefix}${name}=${plainly(options[name])}`), ...asked, `${prefix}strata=${table({ columns, rows })}`];
 }
 
-// What an address holds. A part that cannot be read is null, and `damaged` says why: "link", "held" or "several".
+// What an address holds. A part that cannot be read is null, and `damaged` says which: "link" or "held".
 export function fromAddress(text) {
   if (text === "") return { plan: null, held: null, damaged: null };
   const parts = { "": new Map(), "held.": new Map() };
@@ -35,14 +33,13 @@ export function fromAddress(text) {
   for (const word of words) {
     const [, prefix, name, value] = word.match(/^(held\.)?(\w+)=(.*)$/s) ?? [];
     const part = parts[prefix ?? ""];
-    whole &&= [...READ, "strata", "questionnaire"].includes(name) && !part.has(name);
+    whole &&= [...KEPT, "strata", "questionnaire"].includes(name) && !part.has(name);
     part.set(name, value);
   }
   const plan = whole ? planOf(parts[""]) : null;
-  const damage = (part, name) => (whole && asksSeveral(part.get("questions")) ? "several" : name);
-  if (!plan) return { plan: null, held: null, damaged: damage(parts[""], "link") };
+  if (!plan) return { plan: null, held: null, damaged: "link" };
   const held = parts["held."].size ? planOf(parts["held."]) : null;
-  return { plan, held, damaged: parts["held."].size && !held ? damage(parts["held."], "held") : null };
+  return { plan, held, damaged: parts["held."].size && !held ? "held" : null };
 }
 
 function planOf(pairs) {
@@ -54,8 +51,8 @@ function planOf(pairs) {
       return { columns, rows };
     };
     const questions = pairs.has("questionnaire") ? table(pairs.get("questionnaire")) : undefined;
-    const options = { ...LEFT_OUT, question: asked[0] };
-    for (const name of READ) if (pairs.has(name)) options[name] = backward(pairs.get(name));
+    const options = { question: asked[0] };
+    for (const name of KEPT) if (pairs.has(name)) options[name] = backward(pairs.get(name));
     return checkPlan({ ...table(pairs.get("strata")), questions }, options);
   } catch {
     return null; // whatever is wrong with it, it is no plan

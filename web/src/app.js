@@ -26,7 +26,6 @@ import * as plans from "./plan.js";
 const DAMAGED = {
   link: "This link is damaged or was cut off, so its plan cannot be opened. Another plan is shown instead.",
   held: "The held plan of this link is damaged and was left out.",
-  several: plans.SEVERAL,
   large: "This address belongs to a plan that is too large for an address. Open its plan file.",
 };
 const NAME = "dpstrata planner";

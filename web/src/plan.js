@@ -141,19 +141,8 @@ export function populationOf({ columns, rows }) {
 
 // --- requests ---------------------------------------------------------------------------------
 
-// Options as 0.1.0 wrote them: who was trusted says what is published, and several questions shared a budget.
-const RELEASES = { local: "microdata", curator: "sums" };
-export const EARLIER = ["trust", "questions"];
-export const SEVERAL = "Several questions can no longer share one budget: describe them in a questionnaire, in Python or on the command line.";
-export const asksSeveral = (questions) => String(questions ?? 1).trim() !== "1";
-function fromEarlier({ trust, questions, ...options }) {
-  if (asksSeveral(questions)) throw new Refusal(SEVERAL);
-  return trust === undefined ? options : { ...options, release: RELEASES[trust] ?? trust };
-}
-
 // The options of the API, as the page's own.
-export function fromOptions(given) {
-  const options = fromEarlier(given);
+export function fromOptions(options) {
   const found = { ...DEFAULTS };
   for (const name of NAMES) if (name !== "domains" && (options[name] ?? null) !== null) found[name] = asText(options[name]);
   const asked = QUESTIONS.filter((name) => options[name] !== undefined && options[name] !== null);
@@ -304,9 +293,10 @@ export function columnName(name) {
 // --- files ------------------------------------------------------------------------------------
 
 const FORMAT = "dpstrata.plan";
+const PLAN_VERSION = 1;
 
 export function toFile(plan) {
-  return `${JSON.stringify({ format: FORMAT, version: 1, columns: plan.columns, rows: plan.rows, questions: plan.questions, options: plan.options }, null, 1)}\n`;
+  return `${JSON.stringify({ format: FORMAT, version: PLAN_VERSION, columns: plan.columns, rows: plan.rows, questions: plan.questions, options: plan.options }, null, 1)}\n`;
 }
 
 // A plan file, or a design document, whose question is taken up again.
@@ -318,7 +308,8 @@ export function fromFile(text) {
     throw new Error("This is not a JSON file.");
   }
   if (data?.format === "dpstrata.design" && Array.isArray(data.strata)) return fromDocument(data);
-  if (data?.format !== FORMAT || data.version !== 1) throw new Error("This is neither a plan file nor a design document.");
+  if (data?.format !== FORMAT) throw new Error("This is neither a plan file nor a design document.");
+  if (data.version !== PLAN_VERSION) throw new Error(`This plan file is of version ${data.version}; the page opens version ${PLAN_VERSION}.`);
   return checkPlan(data, data.options);
 }
 
@@ -353,7 +344,7 @@ function refuseUncontrolled(data) {
 function readDocument(data) {
   refuseUncontrolled(data);
   const { answers, ...inputs } = data.inputs;
-  const made = new Set(["sample_size", "relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon", "extra", ...(inputs.questionnaire ? ["sd", "sd_source"] : [])]); // of all questions on average
+  const made = new Set(["sample_size", "relaxed_size", "local_epsilon", "noise_sd", "capped", "central_epsilon", "extra", ...(inputs.questionnaire ? ["sd", "sd_source"] : [])]); // of all questions on average
   const names = Object.keys(data.strata[0]).filter((name) => !made.has(name));
   const extra = Object.keys(data.strata[0].extra ?? {});
   const strata = [
@@ -373,12 +364,11 @@ function readDocument(data) {
 }
 
 // The table and options of a file or an address, if they are whole.
-export function checkPlan({ columns, rows, questions }, given) {
+export function checkPlan({ columns, rows, questions }, options) {
   checkTable({ columns, rows });
   if (questions) checkTable(questions);
   const found = { ...DEFAULTS };
-  const options = fromEarlier(given ?? {});
-  for (const name of NAMES) if (typeof options[name] === "string") found[name] = options[name];
+  for (const name of NAMES) if (typeof options?.[name] === "string") found[name] = options[name];
   for (const [name, known] of [["question", QUESTIONS], ...Object.entries(CHOICES).map(([name, pairs]) => [name, pairs.map(([key]) => key)])])
     if (!known.includes(found[name])) throw new Error(`The ${name} of this plan is damaged.`);
   domainsOf(found.domains); // throws where it cannot be read

@@ -34,9 +34,7 @@ def terms_of(inputs: Inputs, strata: Strata) -> Terms:
         return _terms_of_forms(form_terms_of(inputs, strata), inputs, strata)
     sds = strata.spreads(inputs.answers)
     mechanism = inputs.fitted_mechanism()
-    cap = math.inf
-    if inputs.local_epsilon_cap is not None:  # 3 times 0.8 is 2.4, as written
-        cap = float(inputs.questions * Fraction(repr(inputs.local_epsilon_cap)))
+    cap = inputs.local_epsilon_cap
     return Terms(
         sizes=strata.sizes,
         sds=sds,
@@ -45,9 +43,8 @@ def terms_of(inputs: Inputs, strata: Strata) -> Terms:
         promise=inputs.promise,
         mechanism=mechanism,
         response_rates=_rates_below_one(strata),
-        cap=cap if cap < _NO_CAP else None,
+        cap=cap if cap is not None and cap < _NO_CAP else None,
         release=inputs.release_form,
-        certain_answers=inputs.formulas == 1,
     )
 
 

@@ -73,11 +73,9 @@ class Terms:
     response_rates : array, optional
         r of each stratum, 0 < r <= 1; ``None`` where everyone answers.
     cap : float, optional
-        The most that the answers of one person may spend.
+        The most that one answer may spend.
     release : Release
         What is released, and so what the noise is added to.
-    certain_answers : bool
-        Whether r·n people are taken to answer for certain, as the first version of the documents did.
     series_factors : tuple of float
         How much larger the terms of the planning bound are where only part of the people get a question.
     """
@@ -91,7 +89,6 @@ class Terms:
     response_rates: FloatArray | None = None
     cap: float | None = None
     release: Release = field(default_factory=Microdata)
-    certain_answers: bool = False
     series_factors: tuple[float, ...] = WHOLE
     tilts: FloatArray | None = field(init=False, default=None)
     """t of each stratum, or ``None`` where all are equal."""
@@ -149,7 +146,7 @@ class Terms:
     @property
     def random_answers(self) -> bool:
         """Whether the number of answers is random, because not everyone answers."""
-        return self.response_rates is not None and not self.certain_answers
+        return self.response_rates is not None
 
     @property
     def _sampling(self) -> Decay:
@@ -157,9 +154,9 @@ class Terms:
         return self._decay(squared=False)
 
     def _decay(self, *, squared: bool) -> Decay:
-        rates: FloatArray | float = 1.0 if self.response_rates is None else self.response_rates
-        certain = not self.random_answers
-        return planning_decay(rates, squared=squared, certain=certain, factors=self.series_factors)
+        if self.response_rates is None:
+            return Decay(1 + squared, (1.0,))
+        return planning_decay(self.response_rates, squared=squared, factors=self.series_factors)
 
     def _put_polynomials(self) -> None:
         """Write P and Q: V times how the sampling variance falls, and what w·s·Q leaves beside the tilt."""

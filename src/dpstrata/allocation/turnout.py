@@ -84,24 +84,19 @@ class Decay(NamedTuple):
         return value, first, second
 
 
-def planning_decay(
-    rates: FloatArray | float, *, squared: bool, certain: bool = False, factors: tuple[float, ...] = WHOLE
-) -> Decay:
+def planning_decay(rates: FloatArray, *, squared: bool, factors: tuple[float, ...] = WHOLE) -> Decay:
     """Return the planning bound on E[1/m], or on E[1/m²], times r, as a function of n.
 
     Parameters
     ----------
-    rates : array or float
+    rates : array
         r of each stratum.
     squared : bool
         Whether it is that of 1/m².
-    certain : bool
-        Whether rn people are sure to answer.
     factors : tuple of float
         By how much the terms of the series are larger, where only part of those people are asked.
     """
-    series = _planning_series(rates, squared=squared)[: 1 if certain else None]
-    series = tuple(c * factor for c, factor in zip(series, factors, strict=False))
+    series = [c * factor for c, factor in zip(_planning_series(rates, squared=squared), factors, strict=True)]
     return Decay(1 + squared, tuple(c / rates ** (j + squared) for j, c in enumerate(series)))
 
 

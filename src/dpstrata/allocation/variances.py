@@ -252,9 +252,8 @@ def _divisors(terms: Terms, n: FloatArray, *, planned: bool) -> tuple[FloatArray
     random, what gives the expected variance, or with ``planned`` the bound on it that is minimised.
     """
     rates, once = terms.response_rates, terms.release.noise_power == 2
-    if rates is None or terms.certain_answers:
-        answers = n if rates is None else n * rates
-        return answers, answers**2 if once else answers
+    if rates is None:
+        return n, n**2 if once else n
 
     def inverse(*, squared: bool) -> FloatArray:
         if planned:

@@ -14,7 +14,7 @@ import typer
 
 from dpstrata.cli.refusals import flag
 from dpstrata.errors import InputError, Mention, option
-from dpstrata.survey.options import GONE, OPTIONS, Group, Option, without_gone
+from dpstrata.survey.options import OPTIONS, Group, Option
 from dpstrata.survey.targets import take_target
 
 if TYPE_CHECKING:
@@ -105,9 +105,6 @@ def takes_options(*leave_out: str, as_lists: Sequence[str] = ()) -> Callable[[An
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
-            given = without_gone(
-                {n: value for n, value in given.items() if n not in GONE or value is not None}
-            )
             options = {name: given.pop(name) for name in (*names, *asked, "sheet")}
             command(**given, options=options)
 
@@ -120,7 +117,7 @@ def takes_options(*leave_out: str, as_lists: Sequence[str] = ()) -> Callable[[An
         ]
         mine = [parameter for name, parameter in own.items() if name != "options"]
         sheet = inspect.Parameter("sheet", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Sheet)
-        parameters = [mine[0], sheet, *shared, *mine[1:], *map(_hidden, GONE)]
+        parameters = [mine[0], sheet, *shared, *mine[1:]]
         parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -144,12 +141,6 @@ def _parameter(name: str, *, as_list: bool) -> inspect.Parameter:
         default=default,
         annotation=Annotated[kind, typer.Option(help=words, rich_help_panel=_PANELS[each.group])],
     )
-
-
-def _hidden(name: str) -> inspect.Parameter:
-    """Take a flag of an earlier version, so that it can be refused with what replaced it."""
-    kind = Annotated[str | None, typer.Option(hidden=True)]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
 
 
 @functools.cache

@@ -98,7 +98,7 @@ def close_survey(
             batch = with_response(
                 _batch(plan, files, people, tables, _made_up(tables)), accept_response=accept_response
             )
-            require_releasable(batch, again=again, accept_response=accept_response)
+            require_releasable(batch, again=again)
             _stop(folder, tables)
         counted = _counted(folder, tables, opener)
         batch = _batch(plan, files, people, tables, counted or _made_up(tables))
@@ -109,7 +109,7 @@ def close_survey(
             )
         batch = with_response(batch, accept_response=accept_response)
         release = privatize_batch if plan.inputs.release == Microdata.name else publish_batch
-        return release(batch, again=again, accept_response=accept_response)
+        return release(batch, again=again)
 
 
 def _stop(folder: SurveyFolder, tables: Tables) -> None:

@@ -254,11 +254,6 @@ def _single(plan: Design, text: str | None) -> Question:
             f"a kit needs answers that are randomised on devices, and here the office sees raw answers; "
             f"design with {option('device_epsilon')}."
         )
-    if inputs.questions != 1:
-        raise InputError(
-            f"a kit needs one question or a questionnaire, got {inputs.questions} questions that share a "
-            "budget."
-        )
     if inputs.mechanism not in (RandomizedResponse.name, CategoryResponse.name):
         raise InputError(
             "a kit needs answers that are kept or replaced on devices, got a design that adds noise to them. "

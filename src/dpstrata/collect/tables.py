@@ -129,16 +129,11 @@ class Tables(ABC):
         self.many("INSERT INTO tokens VALUES (?, ?, ?, ?)", rows)
 
     def fact(self, name: str) -> str:
-        """Return what the survey's own table says: ``design``, ``batch`` or ``state``."""
-        found = self.fact_if_known(name)
-        if found is None:
-            raise InputError("the database must be one that invite made, got another.")
-        return found
-
-    def fact_if_known(self, name: str) -> str | None:
-        """Return a fact that databases of earlier versions do not have: ``kit`` or ``office``."""
+        """Return a fact of the survey: ``design``, ``kit``, ``office``, ``batch`` or ``state``."""
         found = self.execute("SELECT value FROM survey WHERE name = ?", (name,))
-        return str(found[0][0]) if found else None
+        if not found:
+            raise InputError("the database must be one that invite made, got another.")
+        return str(found[0][0])
 
     def invited(self) -> dict[bytes, tuple[int, int]]:
         """Return all hashes with stratum and form."""

@@ -73,21 +73,19 @@ def contenders(
 
     Left out is what has at least the variance of another at every local budget between ``least`` and
     ``most``. With the same sample sizes nothing is then more precise with it, whatever is asked: all else in
-    f is the same. Documents of version 1 compare all valid mechanisms, ``valid`` if they are known.
+    f is the same. ``valid`` are all that are valid, if they are known.
     """
     valid = valid_mechanisms(inputs) if valid is None else valid
     left = list(valid)
     if inputs.release_form.noised_once and inputs.device_epsilon is None:
         return left[:1]  # names of the same noise
-    if inputs.formulas == 1:
-        return left
     if inputs.device_epsilon is not None:  # both layers must be no worse
         least, most = min(least, inputs.device_epsilon), max(most, inputs.device_epsilon)
     for name, mechanism in valid.items():
         if inputs.device_epsilon is not None and not mechanism.additive:
             continue  # debiasing stretches what the office adds
         if name in left:  # of two that are equal, the first stays
-            worse = mechanism.never_worse_than(least / inputs.questions, most / inputs.questions)
+            worse = mechanism.never_worse_than(least, most)
             left = [other for other in left if other not in worse]
     return left
 

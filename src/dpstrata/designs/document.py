@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from dpstrata.files.writing import plain_cell
 from dpstrata.survey.goals import written_domains
-from dpstrata.survey.inputs import FORMULAS, Inputs
+from dpstrata.survey.inputs import Inputs
 from dpstrata.version import __version__
 
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
 
 FORMAT = "dpstrata.design"
-COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "answer_epsilon", "capped", "central_epsilon")
+VERSION = 3
+COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "capped", "central_epsilon")
 
 
 def design_document(plan: Design) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def design_document(plan: Design) -> dict[str, Any]:
         proof["prices"] = list(proof["prices"])
     return {
         "format": FORMAT,
-        "version": FORMULAS,
+        "version": VERSION,
         "created_with": __version__,
         "inputs": _inputs(plan.inputs),
         "strata": _stratum_rows(plan),
@@ -61,13 +62,9 @@ def design_document(plan: Design) -> dict[str, Any]:
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
     """Write what was asked for."""
-    data = asdict(inputs)
-    del data["formulas"]
-    for part in fields(inputs):
-        if not part.init:  # follows from the options
-            del data[part.name]
-    data["domains"] = written_domains(inputs.domains)
-    return data
+    follows = {part.name for part in fields(inputs) if not part.init}
+    data = {name: value for name, value in asdict(inputs).items() if name not in follows}
+    return {**data, "domains": written_domains(inputs.domains)}
 
 
 def _questionnaire_parts(plan: Design) -> dict[str, Any]:

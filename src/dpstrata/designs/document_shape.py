@@ -119,7 +119,6 @@ class StratumPart(_Part):
     relaxed_size: Real
     local_epsilon: Real | None
     noise_sd: Real
-    answer_epsilon: Real | None = None
     coefficient: Real | None = None
     cost: Real | None = None
     min: int | None = None

@@ -18,14 +18,14 @@ from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.proof.forms import FormsBound, certify_forms
 from dpstrata.designs.choice import Choice
-from dpstrata.designs.document import FORMAT
+from dpstrata.designs.document import FORMAT, VERSION
 from dpstrata.designs.document_shape import BoundPart, DesignDocument, InputsPart, StratumPart, WavesPart
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.questions import forms_to_prove
 from dpstrata.designs.waves import Waves
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.privacy.answers.base import parse_answers
-from dpstrata.survey.inputs import FORMULAS, Inputs
+from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.translation import Translation
@@ -70,9 +70,9 @@ def read_design(path: str | Path, kind: type[Design]) -> Design:
         raise InputError(f"{path} is not a JSON file.") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f'{path} is not a design document: it must be an object with "format": "{FORMAT}".')
-    if data.get("version") != FORMULAS:
+    if data.get("version") != VERSION:
         raise InputError(
-            f"{path} must be a design document of version {FORMULAS}, got version {data.get('version')!r}. "
+            f"{path} must be a design document of version {VERSION}, got version {data.get('version')!r}. "
             "Make the design again."
         )
     try:

@@ -7,9 +7,8 @@ them.
 import json
 from typing import Any
 
-from dpstrata.designs.document import FORMAT
+from dpstrata.designs.document import FORMAT, VERSION
 from dpstrata.designs.document_shape import DesignDocument
-from dpstrata.survey.inputs import FORMULAS
 from dpstrata.survey.option_models import range_of
 from dpstrata.survey.options import OPTIONS
 
@@ -20,7 +19,7 @@ def design_schema() -> str:
     """Return the schema as JSON text."""
     dialect = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:{FORMAT}:{FORMULAS}",
+        "$id": f"urn:{FORMAT}:{VERSION}",
     }
     return json.dumps(dialect | DesignDocument.model_json_schema(), indent=1) + "\n"
 

@@ -28,8 +28,6 @@ def design_columns(plan: Design) -> dict[str, list[Any]]:
         "local_epsilon": local,
         "noise_sd": plan.noise_sds.tolist(),
     }
-    if plan.inputs.questions > 1 and plan.inputs.promise.amplified:
-        columns["answer_epsilon"] = (plan.local_epsilons / plan.inputs.questions).tolist()
     for column, values in (
         ("coefficient", strata.coefficients),
         ("cost", strata.costs),

@@ -28,8 +28,8 @@ from dpstrata.files.writing import (
 from dpstrata.version import __version__
 
 FORMAT = "dpstrata.draw"
+VERSION = 3
 FORM = "form"  # the column that says which form of a questionnaire someone gets
-FRAME_DIGEST_OF = "id and stratum, keyed"  # records of version 1: of the file, or on Spark of the rows
 
 
 def draw(
@@ -78,7 +78,7 @@ def draw(
     sample = _draw(plan, frame, key)
     if out.exists() and not _is_sample(out, sample, frame):
         raise InputError(f"{out} holds another sample, so it is not replaced.", where=str(out))
-    if path.exists() and _facts(path)[:2] != (plan.digest, commitment(key)):
+    if path.exists() and _digests(path)[:2] != [plan.digest, commitment(key)]:
         raise InputError(
             f"{path} records another draw, so it is not replaced; draw into another folder.", where=str(path)
         )
@@ -87,11 +87,10 @@ def draw(
     write_table(_columns(sample, frame), out, private=True)
     written = {
         "format": FORMAT,
-        "version": 2,
+        "version": VERSION,
         "created_with": __version__,
         "design_digest": plan.digest,
         "frame_digest": sample.frame_digest,
-        "frame_digest_of": FRAME_DIGEST_OF,
         "sample_digest": _sample_digest(out, key),
         "id": frame.id,
         "stratum": list(frame.stratum),
@@ -135,15 +134,13 @@ def verify_draw(design: str | Path, frame: Frame, *, sample: str | Path, key_fil
         )
     record = sample.with_name("draw.json")
     check_record(plan, sample=sample, key=key, record=record)
-    kind, digest = _facts(record)[3:]
-    known = {FRAME_DIGEST_OF: drawn.frame_digest} if kind == FRAME_DIGEST_OF else dict([frame.digest()])
-    if known.get(kind, digest) != digest:
+    if _digests(record)[3] != drawn.frame_digest:
         raise InputError(f"{record} records a different frame, not {frame.source}.", where=str(record))
 
 
 def check_record(plan: Design, *, sample: Path, key: bytes, record: Path) -> None:
     """Require that a sample is the one of its record, for this design and this key."""
-    if _facts(record)[:3] != (plan.digest, commitment(key), _sample_digest(sample, key)):
+    if _digests(record)[:3] != [plan.digest, commitment(key), _sample_digest(sample, key)]:
         raise InputError(
             f"{sample} is not the sample that {record.name} records for this design and key.",
             where=str(sample),
@@ -160,20 +157,26 @@ def drawn_columns(
     return str(id), (stratum,) if isinstance(stratum, str) else tuple(stratum)
 
 
-def _facts(record: Path) -> tuple[str, str, str, str, str]:
+def _digests(record: Path) -> list[Any]:
     """Read what a record says of design, key, sample and frame."""
-    names = ("design_digest", "key_commitment", "sample_digest", "frame_digest_of", "frame_digest")
-    design, key, sample, kind, frame = map(str, _read_record(record, *names))
-    return design, key, sample, kind, frame
+    return _read_record(record, "design_digest", "key_commitment", "sample_digest", "frame_digest")
 
 
 def _read_record(record: Path, *names: str) -> list[Any]:
     """Read what a record says of these."""
     try:
         data = json.loads(record.read_text(encoding="utf-8"))
-        if data["format"] != FORMAT or data["version"] not in (1, 2):
+        if data["format"] != FORMAT:
             raise ValueError
+        if data["version"] != VERSION:
+            raise InputError(
+                f"{record} must be the record of a draw of version {VERSION}, got version "
+                f"{data['version']!r}.",
+                where=str(record),
+            )
         return [data[name] for name in names]
+    except InputError:  # which is a ValueError too
+        raise
     except FileNotFoundError:
         raise InputError(
             f"{record} does not exist: a sample needs the record of its draw beside it.",

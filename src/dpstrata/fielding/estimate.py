@@ -37,9 +37,8 @@ def estimate(
         The design, or its document.
     answers : path, str or data frame
         What :func:`dpstrata.privatize` or :func:`dpstrata.publish` wrote, or any table with the stratum and
-        the noised answer of everyone; for sums, or noised means as 0.1.0 wrote them, one row a
-        stratum with the number of its ``answers``. Data frames are those of pandas, Polars, Arrow, Spark or
-        another library that narwhals knows.
+        the noised answer of everyone; for sums, one row a stratum with the number of its ``answers``. Data
+        frames are those of pandas, Polars, Arrow, Spark or another library that narwhals knows.
     stratum, answer : str
         Names of the columns.
     engine : {"duckdb", "spark"}

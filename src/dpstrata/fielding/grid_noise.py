@@ -52,10 +52,9 @@ def noise_at(plan: Design, stratum: str) -> GridNoise:
 def _require_distinct(plan: Design, noise: GridNoise) -> None:
     """Require that neighbouring reports are different numbers, each known by its own steps."""
     answers = plan.inputs.answers
-    reach = (1.0 + 40.0 * plan.inputs.questions / (plan.inputs.device_epsilon or 1.0)) * answers.range
-    farthest = (
-        max(abs(answers.lower), abs(answers.upper)) + reach
-    )  # beyond it less than once in 10^15 reports
+    reach = (1.0 + 40.0 / (plan.inputs.device_epsilon or 1.0)) * answers.range
+    # beyond it less than once in 10^15 reports
+    farthest = max(abs(answers.lower), abs(answers.upper)) + reach
     if answers.range / noise.steps < 4.0 * np.spacing(farthest):
         raise InputError(
             f"reports of answers in {answers} at {option('device_epsilon', plan.inputs.device_epsilon, 'g')} "
@@ -76,7 +75,7 @@ def office_noise_at(plan: Design, stratum: str) -> AdditiveGridNoise | None:
     reports = None if plan.inputs.release_form.device is None else noise_at(plan, stratum).steps
     noise = _noise(plan.problem.terms.mechanism, budget, reports)
     assert isinstance(noise, AdditiveGridNoise)
-    if noise.steps * (1.0 + _LONGEST * plan.inputs.questions / budget) > 2.0**62:
+    if noise.steps * (1.0 + _LONGEST / budget) > 2.0**62:
         raise InputError(
             f"the office's noise does not fit on the grid of reports at "
             f"{option('device_epsilon', plan.inputs.device_epsilon, 'g')}, which is too fine for it. Use a "

@@ -13,7 +13,7 @@ import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,15 +23,15 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataWarning, InputError, option
 from dpstrata.fielding.frames.files import file_digest
 from dpstrata.fielding.joint import delta_of_repeats, loss_of_repeats
-from dpstrata.fielding.keys import commitment, survey_key
+from dpstrata.fielding.keys import commitment
 from dpstrata.fielding.response import ROUNDING, planned_shares
 from dpstrata.files.writing import write_atomically
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.promises import Spent
-from dpstrata.words.numbers import six_digits_up
 from dpstrata.words.results import altered_in_words
 
 FORMAT = "dpstrata.ledger"
+VERSION = 3
 _MOST = 1e9  # of any loss; far beyond what protects
 _MOST_ROUNDS = 1000  # of one sample; the loss of each further one is found from all before
 
@@ -54,14 +54,14 @@ class Entry:
         What it adds to what everyone in the frame has spent.
     people : tuple of str
         Keyed digests of those who answered.
+    recognition : str
+        Commitment to the key of these digests.
     question : str
-        The column that was noised: a design for several questions is released once for each.
+        The column that was noised.
     round : int
         0 for the first time that a sample is released, one more each time its budget is spent again.
     pilot : bool
         Whether it is the first of two waves.
-    recognition : str or None
-        Commitment to the key of these digests; ``None`` if it is that of the draw, as 0.1.0 had it.
     shares : tuple of float
         Largest share of the willing people of each stratum who answered, over all releases of the sample so
         far; empty where that is no more than the design counts on.
@@ -69,7 +69,7 @@ class Entry:
         What it spends of a person in each stratum, where that is set after the field; otherwise empty.
     raw : bool
         Whether the office had raw answers of a design whose answers devices can noise: only the promise about
-        what is published is left. Entries without it say nothing of that.
+        what is published is left.
     reports : str or None
         Keyed digest of all that devices sent, together: releases that share it are made of the same reports.
         ``None`` where answers are raw.
@@ -82,10 +82,10 @@ class Entry:
     status: Literal["pending", "released"]
     spent: Spent
     people: tuple[str, ...]
+    recognition: str
     question: str
     round: int = 0
     pilot: bool = False
-    recognition: str | None = None
     shares: tuple[float, ...] = ()
     budgets: tuple[float, ...] = ()
     raw: bool = False
@@ -99,7 +99,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recognition:
-    """Those who answer now, and the keys by which the entries of a ledger recognise them.
+    """Those who answer now, and the key by which the entries of a ledger recognise them.
 
     Attributes
     ----------
@@ -107,23 +107,16 @@ class Recognition:
         Their ids.
     key : bytes
         The ledger's own.
-    draw_key : bytes
-        That of their draw; 0.1.0 recognised people by it.
     """
 
     people: Sequence[str] = field(repr=False)
     key: bytes = field(repr=False)
-    draw_key: bytes = field(repr=False)
 
     def of(self, entry: Entry) -> tuple[str, ...] | None:
         """Return what they would be in an entry, in their own order; nothing if its key is another."""
-        if entry.recognition == commitment(self.key):
-            key = self.key
-        elif entry.recognition is None and entry.key_commitment == commitment(self.draw_key):
-            key = survey_key(self.draw_key, "ledger")
-        else:
+        if entry.recognition != commitment(self.key):
             return None
-        return tuple(keyed_digest(key, person) for person in self.people)
+        return tuple(keyed_digest(self.key, person) for person in self.people)
 
 
 class Ledger:
@@ -142,11 +135,18 @@ class Ledger:
             return
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            if data["format"] != FORMAT or data["version"] not in (1, 2):
+            if data["format"] != FORMAT:
                 raise ValueError
+            if data["version"] != VERSION:
+                raise InputError(
+                    f"{path} must be a ledger of version {VERSION}, got version {data['version']!r}.",
+                    where=str(path),
+                )
             self.entries = [_read(entry) for entry in data["entries"]]
             if not all(_is_sound(entry) for entry in self.entries):
                 raise ValueError
+        except InputError:  # which is a ValueError too
+            raise
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}.", where=str(path)) from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -169,12 +169,11 @@ class Ledger:
         *,
         again: bool,
         shares: FloatArray | None = None,
-        accept_response: bool = False,
     ) -> int:
         """Write a pending entry, unless more would be spent than was announced without ``again``.
 
-        Releases of one design for several questions share its budget. A main wave was announced with its
-        pilot. A pending entry of the same release, whose noise was never drawn, is taken up again.
+        A main wave was announced with its pilot. A pending entry of the same release, whose noise was never
+        drawn, is taken up again.
 
         Parameters
         ----------
@@ -187,12 +186,8 @@ class Ledger:
         shares : array, optional
             The largest credible share of the willing people of each stratum who answered, over all releases
             of the sample; by default what the design counts on.
-        accept_response : bool
-            Whether another question may cost more because other people answered it.
         """
-        self.entries = self.with_pending(
-            entry, plan, again=again, shares=shares, accept_response=accept_response
-        )
+        self.entries = self.with_pending(entry, plan, again=again, shares=shares)
         self._write()
         return len(self.entries) - 1
 
@@ -203,7 +198,6 @@ class Ledger:
         *,
         again: bool,
         shares: FloatArray | None = None,
-        accept_response: bool = False,
     ) -> list[Entry]:
         """Return the entries that :meth:`begin` would write, the new one last, and write nothing."""
         # What was to be this file and never got its noise is not this file; it spent nothing.
@@ -219,7 +213,7 @@ class Ledger:
             )
         planned = planned_shares(plan)
         shares = planned if shares is None else shares
-        entry = _with_round(entry, own, plan, again=again, shares=shares, accept_response=accept_response)
+        entry = _with_round(entry, own, plan, again=again, shares=shares)
         if plan.inputs.promise.amplified and np.any(shares > planned * (1 + ROUNDING)):
             entry = replace(entry, shares=tuple(shares.tolist()))
         return [*kept, entry]
@@ -265,7 +259,7 @@ class Ledger:
         return int(known.sum()), untold
 
     def _write(self) -> None:
-        data = {"format": FORMAT, "version": 2, "entries": [_written(entry) for entry in self.entries]}
+        data = {"format": FORMAT, "version": VERSION, "entries": [asdict(entry) for entry in self.entries]}
         write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
 
 
@@ -377,9 +371,7 @@ def _is_announced(others: list[Entry], plan: Design) -> bool:
     )
 
 
-def _with_round(
-    entry: Entry, own: list[Entry], plan: Design, *, again: bool, shares: FloatArray, accept_response: bool
-) -> Entry:
+def _with_round(entry: Entry, own: list[Entry], plan: Design, *, again: bool, shares: FloatArray) -> Entry:
     """Find which time this is that the budget of a sample is spent, and require ``again`` for a new one.
 
     What a release adds is what all releases of the sample lose together, less what is counted already.
@@ -388,32 +380,14 @@ def _with_round(
     drawn = [known for known in own if known.key_commitment == entry.key_commitment]
     now = max((known.round for known in drawn), default=-1)
     counted = _added(drawn)
-    asked = {known.question for known in drawn if known.round == now}
-    if drawn and entry.question not in asked and len(asked) < plan.inputs.questions:
-        # The budget is shared; more is lost only where fewer, or other people, answered than before.
-        entry = replace(entry, round=now, spent=Spent())
-        if not promise.amplified:
-            return entry
-        loss = loss_of_repeats(plan, now + 1, shares)
-        if loss > max(counted.epsilon, promise.central_epsilon) * (1 + ROUNDING) and not accept_response:
-            raise InputError(
-                "the people who answered this question are not those who answered the earlier ones, which "
-                f"reveals who was drawn: up to epsilon = {six_digits_up(loss)} is lost instead of "
-                f"{six_digits_up(counted.epsilon)}. Release only people who answered every question, or pass "
-                f"{option('accept_response', True)} to release anyway and count that loss."
-            )
-        return _adding(entry, counted, loss, delta_of_repeats(plan, now + 1, shares))
     if own and not again:
-        repeated = [known for known in own if known.question == entry.question]
-        reason = f"this design is for {plan.inputs.questions} questions, and all of them were released before"
-        if repeated:
-            name = Path(repeated[-1].output).name
-            reason = f"this design was released before, as {name}"
-            if repeated[-1].status == "pending":
-                reason = (
-                    f"an earlier attempt was cut short after the noise of {name} was drawn, so it counts as "
-                    "released (if you still have that file, put it back and run the same command again)"
-                )
+        name = Path(own[-1].output).name
+        reason = f"this design was released before, as {name}"
+        if own[-1].status == "pending":
+            reason = (
+                f"an earlier attempt was cut short after the noise of {name} was drawn, so it counts as "
+                "released (if you still have that file, put it back and run the same command again)"
+            )
         raise InputError(
             f"{reason}; noising the same people again costs everyone "
             f"{'far more than the first time' if promise.amplified else 'more'}, and answers that come "
@@ -444,27 +418,14 @@ def _added(entries: Iterable[Entry]) -> Spent:
 
 
 def _read(data: Mapping[str, Any]) -> Entry:
-    """Take an entry as it is written: losses by their names beside the rest, epsilon and delta always."""
-    names = {part.name for part in fields(Spent)}
-    losses = {name: data[name] for name in names & {"epsilon", "delta", *data}}
-    rest = {name: value for name, value in data.items() if name not in names}
-    lists = {name: tuple(data.get(name, ())) for name in ("people", "shares", "budgets")}
-    return Entry(**{**rest, **lists}, spent=Spent(**losses))
-
-
-def _written(entry: Entry) -> dict[str, Any]:
-    """Write an entry as 0.1.0 did: epsilon and delta before the people, other losses after the pilot."""
-    spent, data = asdict(entry.spent), dict[str, Any]()
-    first = {name: spent.pop(name) for name in ("epsilon", "delta")}
-    for name, value in asdict(entry).items():
-        data |= first if name == "spent" else {name: value}
-        data |= spent if name == "pilot" else {}
-    return {name: value for name, value in data.items() if value or name not in ("budgets", "raw", "reports")}
+    """Take an entry as it is written."""
+    lists = {name: tuple(data[name]) for name in ("people", "shares", "budgets")}
+    return Entry(**{**data, **lists, "spent": Spent(**data["spent"])})
 
 
 def _is_sound(entry: Entry) -> bool:
     losses = asdict(entry.spent).values()
-    texts = (entry.design_digest, entry.key_commitment, entry.output, entry.question)
+    texts = (entry.design_digest, entry.key_commitment, entry.output, entry.recognition, entry.question)
     return (
         all(type(loss) in (int, float) and 0 <= loss <= _MOST for loss in losses)  # no NaN either
         and type(entry.round) is int
@@ -475,8 +436,5 @@ def _is_sound(entry: Entry) -> bool:
         and all(type(budget) in (int, float) and 0 <= budget <= _MOST for budget in entry.budgets)
         and entry.status in ("pending", "released")
         and all(isinstance(text, str) for text in texts)
-        and all(
-            text is None or isinstance(text, str)
-            for text in (entry.output_digest, entry.recognition, entry.reports)
-        )
+        and all(text is None or isinstance(text, str) for text in (entry.output_digest, entry.reports))
     )

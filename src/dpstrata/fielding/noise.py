@@ -16,8 +16,8 @@ def noise_answer(plan: Design, stratum: str, answer: float | str) -> float | str
 
     The answer is put on a grid so fine that it cannot be seen beside the noise (at random up or down, so that
     nothing is biased), noised with whole numbers from secure randomness, and scaled back. Randomized response
-    and piecewise noise are debiased. With several questions this is one of the answers, at its share of the
-    budget. Where the design says ``clip=True``, an answer outside its range counts as the nearer end of it.
+    and piecewise noise are debiased. Where the design says ``clip=True``, an answer outside its range
+    counts as the nearer end of it.
 
     Parameters
     ----------

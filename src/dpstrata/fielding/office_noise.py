@@ -18,6 +18,7 @@ from dpstrata.fielding.ledger import Entry
 from dpstrata.files.writing import remove_unfinished, write_atomically
 
 FORMAT = "dpstrata.office_noise"
+VERSION = 1
 
 
 class NoiseKept:
@@ -84,7 +85,7 @@ class NoiseKept:
         try:
             data = json.loads(self.path.read_text(encoding="utf-8"))
             kept: dict[str, dict[str, Any]] = data["releases"]
-            sound = data["format"] == FORMAT and all(
+            sound = (data["format"], data["version"]) == (FORMAT, VERSION) and all(
                 type(number) is int for each in kept.values() for number in each["noise"].values()
             )
         except OSError as error:
@@ -99,10 +100,10 @@ class NoiseKept:
         if not kept:
             self.path.unlink(missing_ok=True)
             return
-        content = json.dumps({"format": FORMAT, "version": 1, "releases": kept}, indent=1) + "\n"
+        content = json.dumps({"format": FORMAT, "version": VERSION, "releases": kept}, indent=1) + "\n"
         write_atomically(self.path, content.encode(), private=True)
 
 
 def _name(entry: Entry) -> str:
-    """Name a release: of a design, a sample, a question, the first time or again."""
+    """Name a release: of a design, a sample, a column, the first time or again."""
     return "/".join((entry.design_digest, entry.key_commitment, str(entry.round), entry.question))

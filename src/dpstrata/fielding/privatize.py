@@ -71,7 +71,7 @@ def privatize(
         the same sample add up before the sample hides anyone.
     accept_response : bool
         Whether to release even though more may be lost than the design promises, because too few people
-        answered, or a further question was answered by other people; the ledger counts that loss.
+        answered; the ledger counts that loss.
     progress : callable, optional
         Called with the number of answers noised since the last call.
 
@@ -101,16 +101,14 @@ def privatize(
         sheet=sheet,
         accept_response=accept_response,
     )
-    return privatize_batch(batch, again=again, accept_response=accept_response, progress=progress)
+    return privatize_batch(batch, again=again, progress=progress)
 
 
-def privatize_batch(
-    batch: Batch, *, again: bool, accept_response: bool, progress: Callable[[int], None] | None = None
-) -> Released:
+def privatize_batch(batch: Batch, *, again: bool, progress: Callable[[int], None] | None = None) -> Released:
     """Release answers that can all be released, one by one, wherever they come from."""
     plan, step = batch.plan, progress or (lambda number: None)
     noising = fielding_of(plan)
     assert isinstance(noising, MicrodataFielding | RowsFielding)
     publication = Publication(lambda entry: noising.noised(plan, batch.answers, step))
-    released = release(batch, publication, again=again, accept_response=accept_response)
+    released = release(batch, publication, again=again)
     return replace(released, notes=(*released.notes, *other_releases_in_words(plan, released=True)))

@@ -72,8 +72,8 @@ def publish(
         Whether to release although something was released before: everyone's losses add up, and those of the
         same sample add up before it hides anyone.
     accept_response : bool
-        Whether to release although so few people answered, or for a further question other people than for
-        the ones before, that more may be lost than the design promises; the ledger counts that loss.
+        Whether to release although so few people answered that more may be lost than the design promises;
+        the ledger counts that loss.
     progress : callable, optional
         Called with the number of answers added up since the last call.
 
@@ -106,12 +106,10 @@ def publish(
     )
     if isinstance(fielding, SumsFielding):
         fielding.check_reports(plan, batch.answers)
-    return publish_batch(batch, again=again, accept_response=accept_response, progress=progress)
+    return publish_batch(batch, again=again, progress=progress)
 
 
-def publish_batch(
-    batch: Batch, *, again: bool, accept_response: bool, progress: Callable[[int], None] | None = None
-) -> Released:
+def publish_batch(batch: Batch, *, again: bool, progress: Callable[[int], None] | None = None) -> Released:
     """Publish answers that can all be released, wherever they come from."""
     plan, counts = batch.plan, batch.counts
     fielding = fielding_of(plan)
@@ -128,7 +126,7 @@ def publish_batch(
         kept.table,
         kept.forget,
     )
-    released = release(batch, publication, again=again, accept_response=accept_response)
+    released = release(batch, publication, again=again)
     if plan.inputs.questionnaire is None or released.from_devices:
         return released
     return replace(released, notes=(*released.notes, raw_rows_in_words(released.response)))

@@ -66,8 +66,7 @@ class Released:
         What is to be said of it, in sentences: about blanks, about those who did not answer,
         and about raw answers that were seen.
     untold_releases : int
-        Earlier releases in which nobody can be recognised: 0.1.0 made them with the key of another draw, or
-        the ledger's key was lost.
+        Earlier releases in which nobody can be recognised, because the ledger's key was lost.
     blank : int
         How many people in the table left the answer blank; they count as people who did not answer.
     from_devices : bool
@@ -178,6 +177,7 @@ class Batch:
             status="pending",
             spent=spent if self.response is None else replace(spent, delta=self.response.delta),
             people=(),
+            recognition="",  # with the people, once the ledger has a key
             question=self.question,
             pilot=plan.waves is not None and plan.waves.first,
             budgets=tuple(plan.budgets_given(self.counts).tolist()) if plan.scaled_by_answers else (),
@@ -285,7 +285,7 @@ class Publication(NamedTuple):
     done: Callable[[Entry], None] = lambda entry: None
 
 
-def release(batch: Batch, publication: Publication, *, again: bool, accept_response: bool) -> Released:
+def release(batch: Batch, publication: Publication, *, again: bool) -> Released:
     """Write what is published, once, with what it spends on the ledger before."""
     files, plan, entry = batch.files, batch.plan, batch.entry
     with locked(files.ledger):
@@ -293,7 +293,7 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
         _tidy_up(ledger, entry, files)
         ledger.create()  # before its key: a key without a ledger means that the ledger was lost
         key = read_or_make_key(files.ledger_key)
-        who = Recognition(batch.people, key, batch.secret)
+        who = Recognition(batch.people, key)
         entry = replace(
             entry,
             people=tuple(sorted(keyed_digest(key, person) for person in batch.people)),
@@ -306,7 +306,7 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
         if place is None:
             _require_new(files.out)
             shares = _joint(batch, ledger, entry, key)
-            place = ledger.begin(entry, plan, again=again, shares=shares, accept_response=accept_response)
+            place = ledger.begin(entry, plan, again=again, shares=shares)
             content = table_content(publication.make(ledger.entries[place]), files.out)
             require_room(files.out, len(content))  # from here on it is spent, whatever becomes of the file
             ledger.expect(place, hashlib.sha256(content).hexdigest())
@@ -329,7 +329,7 @@ def release(batch: Batch, publication: Publication, *, again: bool, accept_respo
     )
 
 
-def require_releasable(batch: Batch, *, again: bool, accept_response: bool) -> None:
+def require_releasable(batch: Batch, *, again: bool) -> None:
     """Refuse now whatever :func:`release` would refuse before it spends anything; nothing is written.
 
     For a release that follows something that cannot be undone.
@@ -341,7 +341,7 @@ def require_releasable(batch: Batch, *, again: bool, accept_response: bool) -> N
         _require_new(files.out)
         require_room(files.out, 0)
         shares = _joint(batch, ledger, entry, key)
-        ledger.with_pending(entry, batch.plan, again=again, shares=shares, accept_response=accept_response)
+        ledger.with_pending(entry, batch.plan, again=again, shares=shares)
 
 
 def is_unfinished(batch: Batch) -> bool:
@@ -349,7 +349,7 @@ def is_unfinished(batch: Batch) -> bool:
     files = batch.files
     if not (files.out.exists() and files.ledger_key.exists()):
         return False
-    who = Recognition(batch.people, read_key(files.ledger_key), batch.secret)
+    who = Recognition(batch.people, read_key(files.ledger_key))
     return Ledger(files.ledger).in_place(batch.entry, who) is not None
 
 
@@ -378,7 +378,7 @@ def _joint(batch: Batch, ledger: Ledger, entry: Entry, key: bytes) -> Any:
         batch.plan,
         batch.response.shares,
         ledger.of_sample(entry),
-        sampled=Recognition(list(batch.drawn), key, batch.secret),
+        sampled=Recognition(list(batch.drawn), key),
         strata=list(batch.drawn.values()),
         answered=frozenset(batch.people),
     )

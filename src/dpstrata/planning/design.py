@@ -12,7 +12,7 @@ from dpstrata.planning.best import design_as_asked
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.goals import has_cv
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective, without_gone
+from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective
 from dpstrata.survey.questionnaires.in_design import told_of
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
@@ -64,7 +64,6 @@ def design(
     response_rate: float | None = None,
     proportion: float | None = None,
     classes: str | Sequence[str] | None = None,
-    **gone: Any,
 ) -> Design:
     r"""Allocate a sample to strata so that the private estimate is as precise as possible.
 
@@ -170,8 +169,6 @@ def design(
         strata, in which cells count by their people. The strata then have a column ``reported_stratum``,
         which is a domain. Strata that come with such a column are reported by it too. A single mean is
         reported by its ``domains`` only.
-    **gone
-        Options of earlier versions, refused with what replaced them; ``questions=1`` says nothing new.
 
     Returns
     -------
@@ -224,8 +221,6 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
             "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
         )
     given = {name: value for name, value in arguments.items() if name != "strata"}
-    given |= given.pop("gone", {})
-    given = without_gone(given)
     unknown = set(given) - set(OPTIONS) - set(_OF_QUESTIONNAIRES)
     if unknown:
         name = min(unknown)

@@ -30,8 +30,6 @@ from dpstrata.survey.strata import Strata
 from dpstrata.words.estimates import REPORTED
 from dpstrata.words.numbers import figure
 
-FORMULAS = 3  # also the version of the design document
-
 
 @dataclass(frozen=True, slots=True)
 class Inputs(Options):
@@ -39,8 +37,7 @@ class Inputs(Options):
 
     Some fields are no options. ``questionnaire``, ``spreads`` and ``forms`` are what many questions take
     instead of one. ``default_answers`` says that nobody stated what can be answered, so that no file of
-    answers is noised. ``formulas`` is the version of the design document whose formulas are used, so that a
-    document is checked, and everything derived from it computed, with what held when it was made.
+    answers is noised.
 
     What follows from the options is resolved once, when they are put together.
 
@@ -56,11 +53,10 @@ class Inputs(Options):
         What is asked for.
     """
 
-    questionnaire: Questionnaire | None = field(default=None, metadata={"since": 2})
-    spreads: Told | None = field(default=None, metadata={"since": 2})
-    forms: Forms = field(default=AUTO, metadata={"since": 2})
-    default_answers: bool = field(default=False, metadata={"since": 2})
-    formulas: int = FORMULAS
+    questionnaire: Questionnaire | None = None
+    spreads: Told | None = None
+    forms: Forms = AUTO
+    default_answers: bool = False
 
     promise: Promise = field(init=False, repr=False, compare=False)
     release_form: Release = field(init=False, repr=False, compare=False)
@@ -76,8 +72,6 @@ class Inputs(Options):
                 raise InputError(f"{option('forms')} requires {option('questionnaire')}.", argument="forms")
             if stated is None:
                 object.__setattr__(self, "default_answers", True)
-        if self.formulas == 1 and self.min_per_stratum is None:
-            object.__setattr__(self, "min_per_stratum", 1)  # version 1 had no other default
         Options.__post_init__(self)
         put = object.__setattr__
         put(self, "promise", promise_of(self))
@@ -194,11 +188,6 @@ class Inputs(Options):
 
     def _check_categories(self) -> None:
         """Refuse what is not worked out for categories; their release refuses more."""
-        if self.questions > 1:
-            raise NotAvailableError(
-                f"{option('questions')} above 1 supports numbers only, got {self.answers.described}. Ask "
-                "several questions with categories in a questionnaire."
-            )
         if not self.promise.any_mechanism:
             raise NotAvailableError(
                 f"{option('answers')} that are categories support pure epsilon only, got a promise of "
@@ -207,17 +196,12 @@ class Inputs(Options):
 
     def _check_available(self) -> None:
         """Refuse what this version understands but does not carry out; nothing is silently ignored."""
-        if self.mechanism != "gaussian" or not self.promise.amplified:
-            return
-        asked = {
-            f"{option('questions')} above 1": self.questions > 1,
-            option("local_epsilon_cap"): self.local_epsilon_cap is not None,
-        }
-        for name, wanted in asked.items():
-            if wanted:
-                raise NotAvailableError(
-                    f"{name} with Gaussian noise is not available in this version of dpstrata; remove it."
-                )
+        capped = self.local_epsilon_cap is not None
+        if capped and self.mechanism == "gaussian" and self.promise.amplified:
+            raise NotAvailableError(
+                f"{option('local_epsilon_cap')} with Gaussian noise is not available in this version of "
+                "dpstrata; remove it."
+            )
 
     def fitted_mechanism(self) -> Mechanism:
         """Return what noises an answer, or a sum, at the budget of the secret sample."""

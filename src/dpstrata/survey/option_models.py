@@ -39,13 +39,13 @@ def model_of(
     forms : mapping
         The types of options that have a form of their own.
     required : bool
-        Whether options that documents have always had must be there.
+        Whether every option must be there.
     """
     parts: dict[str, Any] = {}
     for each in options:
         kind = forms[each.name] if each.name in forms else _KINDS[each.kind]
         about: Any = Field(
-            ... if required and each.since == 1 else each.default,
+            ... if required else each.default,
             description=each.sentence,
             json_schema_extra=range_of(each),
         )

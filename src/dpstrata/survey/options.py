@@ -54,8 +54,6 @@ class Option(NamedTuple):
         All that it can be, if that is a list.
     typed : str
         What the command line adds about how it is typed.
-    since : int
-        The first version of the design document that has it.
     take : function or None
         Reads a form of its own.
     """
@@ -71,7 +69,6 @@ class Option(NamedTuple):
     above: float | None
     choices: tuple[str, ...]
     typed: str
-    since: int
     take: Callable[[Any], Any] | None
 
     @property
@@ -268,18 +265,10 @@ class Options(PromiseOptions):
         "from a file.",
         take=_as_answers,
     )
-    questions: int = _option(
-        1,
-        "Number of questions whose answers share the budget; above 1 only in documents of earlier versions.",
-        "privacy",
-        least=1,
-        most=1000,
-    )
     release: ReleaseName = _option(
         "microdata",
         "What is published. " + " ".join(f"{name}: {what}." for name, (_, what) in RELEASES.items()),
         "privacy",
-        since=2,
     )
     device_epsilon: float | None = _option(
         None,
@@ -288,7 +277,6 @@ class Options(PromiseOptions):
         "privacy",
         least=1e-6,
         most=100.0,
-        since=2,
     )
     local_epsilon_cap: float | None = _option(
         None, "Largest local epsilon that one noised answer may spend.", "privacy", least=1e-6, most=1000.0
@@ -323,14 +311,12 @@ class Options(PromiseOptions):
         False,
         "Count answers outside the range as the nearer end of it; by default they are refused.",
         "survey",
-        since=2,
     )
     prior: str | None = _option(
         None,
         "Public expectation of the amounts that `clip` limits, so that results say how much higher the mean "
         "of unlimited amounts is: lognormal:MU:SIGMA, gamma:SHAPE:SCALE, or excess:AMOUNT.",
         "survey",
-        since=2,
         take=_as_prior,
     )
 
@@ -373,7 +359,7 @@ def _read(part: "Field[Any]") -> Option:
     optional = isinstance(kind, types.UnionType) and types.NoneType in get_args(kind)
     kind = next(each for each in get_args(kind) if each is not types.NoneType) if optional else kind
     about: dict[str, Any] = dict.fromkeys(("least", "most", "above", "take"))
-    about |= {"choices": (), "typed": "", "since": 1, **part.metadata}
+    about |= {"choices": (), "typed": "", **part.metadata}
     about.pop("kind", None)  # of promise, which the registry of promises reads
     if get_origin(kind) is Literal:
         kind, about["choices"] = str, get_args(kind)
@@ -381,33 +367,7 @@ def _read(part: "Field[Any]") -> Option:
     return Option(name=part.name, kind=plain, optional=optional, default=part.default, **about)
 
 
-GONE = {
-    "trust": "{trust} is gone: {release} says what is published. A trusted curator is now {sums} without "
-    "{device_epsilon}; every noised answer is published with {microdata}, the default.",
-    "questions": "{questions} is gone: give the questions themselves with {questionnaire}, which divides "
-    "them into forms instead of splitting the budget.",
-}
-"""Options of earlier versions, with what replaced them; documents may still have them."""
-_SAYS_NOTHING = {"questions": "1"}  # asks for what is designed anyway, so that no program breaks by it
-
-
-def without_gone(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Refuse options of earlier versions, and name what replaced them.
-
-    Returns
-    -------
-    dict
-        The others: what asks for nothing that is not designed anyway (one question) is left out.
-    """
-    for name, value in given.items():
-        if name in GONE and str(value) != _SAYS_NOTHING.get(name):
-            words = {each: option(each) for each in (name, "release", "device_epsilon", "questionnaire")}
-            values = {release: option("release", release) for release in RELEASES}
-            raise InputError(GONE[name].format(**words, **values), argument=name)
-    return {name: value for name, value in given.items() if name not in GONE}
-
-
 RECORDED = {part.name: _read(part) for part in fields(Options)}
-OPTIONS = {part.name: _read(part) for part in fields(AllOptions) if part.name not in GONE}
+OPTIONS = {part.name: _read(part) for part in fields(AllOptions)}
 OF_STRATA = tuple(name for name in OPTIONS if name not in RECORDED)
 """Options that fill a column of the strata, and are recorded there."""

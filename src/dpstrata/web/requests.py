@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from dpstrata.errors import InputError
 from dpstrata.files.tables import Table
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.option_models import Number, model_of
-from dpstrata.survey.options import OPTIONS, without_gone
+from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire, questionnaire_from_table
 from dpstrata.survey.strata import Strata, strata_from_table
 from dpstrata.web.limits import LIMITS
@@ -43,11 +43,6 @@ def _require_different(pairs: list[tuple[str, Any]]) -> None:
 
 class GivenOptions(_Request):
     """The arguments of ``dpstrata.design``; those left out have its defaults."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _know_earlier_options(cls, given: Any) -> Any:
-        return without_gone(given) if isinstance(given, dict) else given
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of ``dpstrata.design``, those alone that were given."""

@@ -199,7 +199,7 @@ def _promise_of_waves(designs: Sequence[Design]) -> Iterator[str]:
     together = replace(promise, epsilon=_promised(designs[-1]).epsilon)
     largest = max(map(sum, zip(*(each.local_epsilons.tolist() for each in designs), strict=True)))
     yield from together.sentences(
-        largest=largest, release=inputs.release_form, questions=len(designs), everyone=False
+        largest=largest, release=inputs.release_form, everyone=False, waves=len(designs)
     )
     spent = " and ".join(plain_number(each.inputs.promise.central_epsilon) for each in designs)
     yield f"These figures are of both waves together, which spend epsilon = {spent}."

@@ -45,7 +45,6 @@ ANSWERING_TELLS_NOTHING = (
     "whether someone answers does not depend on what they would answer: the number of answers is published "
     "without noise"
 )
-SAME_PEOPLE = "the same people answer every question"
 ONCE = "the results are released once; any other release about the same people adds to the privacy loss"
 NOT_FROM_ANSWERS = (
     "strata, sample sizes and noise are fixed before any answer is seen, and the standard deviations are not "
@@ -107,11 +106,7 @@ def privacy_statement(
     """
     promise, release = inputs.promise, inputs.release_form
     everyone = most_hidden == 1.0 and waves is None
-    said = list(
-        promise.sentences(
-            largest=float(local.max()), release=release, questions=inputs.questions, everyone=everyone
-        )
-    )
+    said = list(promise.sentences(largest=float(local.max()), release=release, everyone=everyone))
     tells = "" if everyone else ", or who tells others that they were invited"
     willing = () if everyone_answers else (WILLINGNESS,)
     return {
@@ -183,7 +178,6 @@ def _assumptions(inputs: Inputs, on_deviations: float, waves: Waves | None, *, e
         *_blanks(inputs),
         ONCE,
         *(() if waves is None else (DRAWN_APART,)),
-        *((SAME_PEOPLE,) if inputs.questions > 1 and not everyone else ()),
     ]
 
 

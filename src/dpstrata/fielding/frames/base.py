@@ -70,14 +70,6 @@ class Frame(ABC):
     def sift(self, sift: Sift) -> Iterator[Any]:
         """Run everyone through ``sift`` where the data are, and bring back what it keeps."""
 
-    def digest(self) -> tuple[str, str]:
-        """Return what a plain digest is of, ``file`` or ``rows``, and the digest.
-
-        Records of version 1 hold it, and are compared with it. It gives the frame away to whoever can try out
-        what is missing, so nothing new holds one.
-        """
-        return "", ""
-
     def require_kinds(self, kinds: dict[str, str], known: str) -> None:
         """Require the columns, of kinds that every engine writes as the same text.
 

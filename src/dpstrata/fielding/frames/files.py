@@ -189,10 +189,6 @@ class FileFrame(DuckFrame):
         """Files that must not be written over."""
         return (self.path,)
 
-    def digest(self) -> tuple[str, str]:
-        """Return the digest of the file, as records of version 1 hold it."""
-        return "file", file_digest(self.path)
-
     def _attach(self, connection: Any, columns: Sequence[str], opened: ExitStack) -> None:
         """Make the file known as ``frame``."""
         if not self.path.exists():

@@ -6,7 +6,6 @@ event log. No value of a row enters an expression or an error.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 _KINDS = r"string|(var)?char\(\d+\)|boolean|(tiny|small|big)?int|decimal\(\d+,0\)"
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
-_BUCKETS = 3  # hexadecimal digits by which the rows of a digest are told apart: 4,096 parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,26 +99,6 @@ class SparkFrame(Frame):
         kind = people.schema["id"].dataType.simpleString()
         kept = f"place bigint, high bigint, low bigint, id {kind}, people bigint, name string"
         yield from map_in_arrow(people, sift, kept, self.name)
-
-    def digest(self) -> tuple[str, str]:
-        """Return the digest of ids and strata that records of version 1 hold.
-
-        It does not depend on the order of rows or on partitions. Rows are hashed and told apart by the first
-        digits of their hashes; the sorted hashes of each part are hashed together, and then the parts.
-        """
-        from pyspark.sql import functions as F  # noqa: N812
-
-        row = F.to_json(F.struct(F.col("id").cast("string").alias("id"), "stratum"))
-        with spark_errors(self.name):
-            parts = (
-                self._people()
-                .select(F.sha2(row, 256).alias("hash"))
-                .groupBy(F.substring("hash", 1, _BUCKETS).alias("part"))
-                .agg(F.sha2(F.concat_ws("", F.sort_array(F.collect_list("hash"))), 256).alias("hash"))
-                .collect()
-            )
-        together = "".join(f"{part}{digest}" for part, digest in sorted((row[0], row[1]) for row in parts))
-        return "rows", hashlib.sha256(together.encode()).hexdigest()
 
     def _people(self, *more: Column) -> DataFrame:
         """Everyone, with the columns ``id`` and ``stratum``."""

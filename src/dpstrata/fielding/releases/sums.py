@@ -102,9 +102,7 @@ class SumsFielding(Fielding):
         return columns
 
     def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read noised sums, or noised means as 0.1.0 published them, and how many answers each has."""
-        if SUM not in table.columns and answer in table.columns:
-            return *read_noised(table, stratum, answer), read_numbers(table, COUNT)
+        """Read noised sums, and how many answers each has."""
         names, sums = read_noised(table, stratum, SUM if answer == ANSWER else answer)
         counts = read_numbers(table, COUNT)
         return names, _means(sums, counts), counts
@@ -125,8 +123,6 @@ class SumsFielding(Fielding):
         """Bring the noised sums here, and estimate from them."""
         from dpstrata.fielding.noised_on_spark import collect_numbers
 
-        if SUM not in data.columns and answer in data.columns:
-            return estimate_from_means(plan, *collect_numbers(data, stratum, answer, COUNT))
         names, sums, counts = collect_numbers(data, stratum, SUM if answer == ANSWER else answer, COUNT)
         return estimate_from_means(plan, names, _means(sums, counts), counts)
 

@@ -277,7 +277,7 @@ def budgets_chart(plan: Design) -> Chart:
         raise InputError(
             f"a chart of local budgets requires a promise of epsilon, got one of {never_amplified()}."
         )
-    budgets = plan.local_epsilons / plan.inputs.questions
+    budgets = plan.local_epsilons
     release = plan.inputs.release_form
     cap = plan.inputs.local_epsilon_cap
     names = list(plan.strata.names)

@@ -13,7 +13,7 @@ from dpstrata.files.writing import plain_cell
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.forms import names_on
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.options import GONE, RECORDED
+from dpstrata.survey.options import RECORDED
 from dpstrata.survey.targets import PrecisionTarget
 from dpstrata.words.numbers import plain_number
 
@@ -85,16 +85,6 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
     if inputs.questionnaire is not None:
         options.pop("answers", None)  # each question has its own
     return options
-
-
-def gone_options(plan: Design) -> list[str]:
-    """Return the options of earlier versions without which no program makes a design.
-
-    That of a pilot's main wave is made from the pilot, whatever its options are.
-    """
-    if plan.waves is not None and not plan.waves.first:
-        return []
-    return [name for name in given_options(plan.inputs) if name in GONE]
 
 
 def python_code(plan: Design, *, strata: str = "strata.csv", out: str | None = "design.json") -> str:

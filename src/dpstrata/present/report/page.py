@@ -15,7 +15,6 @@ from dpstrata.present.report.cautions import cautions
 from dpstrata.present.report.code import (
     MOST_INLINE,
     command_line,
-    gone_options,
     python_code_with_strata,
 )
 from dpstrata.present.report.markup import (
@@ -302,14 +301,6 @@ def _again(plan: Design) -> str:
 
 
 def _made_again(plan: Design) -> str:
-    gone = gone_options(plan)
-    if gone:
-        return paragraphs(
-            [
-                "An earlier version of dpstrata made this design, with an option that is gone "
-                f"({', '.join(gone)}). It can still be checked and carried out, but no longer be made."
-            ]
-        )
     where = (
         "In Python, from the design document of the pilot and its noised answers:"
         if plan.waves is not None and not plan.waves.first

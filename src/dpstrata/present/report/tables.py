@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpstrata.allocation.proof.bound import Bound
+from dpstrata.designs.document import VERSION
 from dpstrata.designs.record import Design
 from dpstrata.present.report.words import minimised_in_words, three_digits
 from dpstrata.privacy.promises import PROMISES
@@ -40,7 +41,6 @@ _IN_WORDS = {
         OPTION,
         "answers",
         "clip",
-        "questions",
         "objective",
         "local_epsilon_cap",
         "device_epsilon",
@@ -58,7 +58,11 @@ def options_table(plan: Design) -> TextTable:
         ("who noises", inputs.release_form.who_noises),
         *([] if plan.forms else [("answers", _answers_asked_for(plan))]),
         *([] if inputs.device_epsilon is None else [("device epsilon", plain_number(inputs.device_epsilon))]),
-        *_questions_asked(plan),
+        *(
+            [("questions", f"{len(plan.questions):,} on {counted(len(plan.forms), 'form')}")]
+            if plan.forms
+            else []
+        ),
         ("minimised", minimised_in_words(inputs).rstrip(",")),
     ]
     limits = {
@@ -89,13 +93,6 @@ def _noise_asked_for(plan: Design) -> str:
 
 def _answers_asked_for(plan: Design) -> str:
     return f"{plan.inputs.answers}{', others are clipped to it' if plan.inputs.clip else ''}"
-
-
-def _questions_asked(plan: Design) -> list[tuple[str, str]]:
-    if plan.forms:
-        return [("questions", f"{len(plan.questions):,} on {counted(len(plan.forms), 'form')}")]
-    several = plan.inputs.questions
-    return [("questions per person", f"{several:,}")] if several > 1 else []
 
 
 def allocation_table(plan: Design) -> TextTable:
@@ -136,7 +133,7 @@ def allocation_table(plan: Design) -> TextTable:
 def noise_table(plan: Design) -> TextTable:
     """Show budget and noise of each stratum."""
     inputs = plan.inputs
-    capped, several = inputs.local_epsilon_cap is not None, inputs.questions > 1 and inputs.promise.amplified
+    capped = inputs.local_epsilon_cap is not None
     local, noise, central = plan.local_epsilons, plan.noise_sds, plan.central_epsilons
     is_capped = plan.capped
     rows = [
@@ -144,7 +141,6 @@ def noise_table(plan: Design) -> TextTable:
             plan.strata.name(i),
             f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
             *((round_up(float(local[i]), 3),) if inputs.promise.amplified else ()),
-            *((round_up(float(local[i]) / inputs.questions, 3),) if several else ()),
             noise_in_table(plan, float(noise[i])),
             *(("yes" if is_capped[i] else "no", round_up(float(central[i]), 3)) if capped else ()),
         )
@@ -153,7 +149,6 @@ def noise_table(plan: Design) -> TextTable:
     header = (
         *("stratum", "sampling rate"),
         *((inputs.release_form.budget_of,) if inputs.promise.amplified else ()),
-        *((f"{inputs.release_form.budget_of}, one question",) if several else ()),
         f"noise sd of {inputs.release_form.noise_sd_of}",
         *(("capped", "central epsilon") if capped else ()),
     )
@@ -234,7 +229,7 @@ def beliefs_table(plan: Design) -> TextTable | None:
         (before, f"{low} to {high}", f"{local_low} to {local_high}")
         for (before, low, high), (_, local_low, local_high) in zip(after, seen, strict=True)
     ]
-    what = plan.inputs.release_form.seen_in_words(questions=plan.inputs.questions)
+    what = plan.inputs.release_form.seen_in_words()
     return TextTable(
         "What a belief about a person's answer can become",
         (
@@ -275,7 +270,7 @@ def versions_table(plan: Design) -> TextTable:
         ("dpstrata", __version__),
         ("Python", platform.python_version()),
         ("NumPy", np.__version__),
-        ("design document", f"dpstrata.design, version {plan.inputs.formulas}"),
+        ("design document", f"dpstrata.design, version {VERSION}"),
         ("SHA-256 of the design", plan.digest),
     ]
     return TextTable("Versions and digest", ("what", "value"), rows)

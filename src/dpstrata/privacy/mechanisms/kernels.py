@@ -173,44 +173,6 @@ def _by_size(
     return values
 
 
-# A budget split into m parts: s(e/m) − m²·s(e), as m²·r(e) − r(e/m) where both s are huge, plainly elsewhere.
-
-
-def split(at: Point, m: float, *, whole: bool) -> FloatArray:
-    """Evaluate s(e/m), less m²·s(e) unless ``whole``."""
-    part = point(at.e / m)
-    value = s(part)
-    if whole:
-        return value
-    return np.where(at.e < SERIES_BELOW, m**2 * r(at) - r(part), value - m**2 * s(at))
-
-
-def split_slopes(at: Point, m: float, *, whole: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Evaluate the same with two derivatives in e."""
-    part = point(at.e / m)
-    value = [slope / m**order for order, slope in enumerate(s_slopes(part))]
-    if not whole:
-        small = at.e < SERIES_BELOW
-        s_all, r_all, r_part = s_slopes(at), r_slopes(at), r_slopes(part)
-        value = [
-            np.where(
-                small, m**2 * r_all[order] - r_part[order] / m**order, value[order] - m**2 * s_all[order]
-            )
-            for order in range(3)
-        ]
-    return value[0], value[1], value[2]
-
-
-def split_step(step: Step, m: float, *, whole: bool) -> FloatArray:
-    """Evaluate the increase of s(e/m), less m²·s(e) unless ``whole``, without cancellation."""
-    part = step.scaled(1.0 / m)
-    value = s_step(part)
-    if whole:
-        return value
-    by_series = m**2 * r_step(step) - r_step(part)
-    return np.where(step.before.e < SERIES_BELOW, by_series, value - m**2 * s_step(step))
-
-
 # Power series in u = e² by Horner's rule: that of r, or the same with other coefficients.
 
 

@@ -23,8 +23,9 @@ class TableNoise(Mechanism):
     .. math:: v(e) = \sum_t g_t\, s(e / q_t)
 
     A table whose counts one person moves by :math:`q` in all has noise of the variance s(e/q) on every
-    count; g is what that adds up to in the result. Since s(e/q) is :math:`q^2 s(e)` and a bounded remainder
-    (see :mod:`~dpstrata.privacy.mechanisms.shared`), the weight is :math:`\sum g q^2`.
+    count; g is what that adds up to in the result. With
+    :math:`s = 2/e^2 - r`, s(e/q) is :math:`q^2 s(e) + q^2 r(e) - r(e/q)`, so the weight is :math:`\sum g q^2`
+    and the remainder stays bounded.
 
     Parameters
     ----------

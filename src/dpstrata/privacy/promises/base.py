@@ -27,7 +27,7 @@ class Seen(Protocol):
     def protected(self) -> str:
         """What of a person the promise is about: "a person's answer"."""
 
-    def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
+    def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
         """Say what they can learn, for a promise with local budgets, and what is left after a leak."""
 
     def always_against_the_office(self) -> tuple[str, str]:
@@ -81,8 +81,8 @@ class Promise(ABC):
         """Refuse other options that do not go with it."""
 
     @abstractmethod
-    def fitted(self, mechanism: str, *, answers: Answers, questions: int) -> Mechanism:
-        """Return what noises an answer so that the answers to all questions together keep the promise.
+    def fitted(self, mechanism: str, answers: Answers) -> Mechanism:
+        """Return what noises an answer so that it keeps the promise.
 
         Parameters
         ----------
@@ -90,8 +90,6 @@ class Promise(ABC):
             Its name.
         answers : Answers
             What can be answered.
-        questions : int
-            How many answers of a person share the promise, >= 1.
         """
 
     @classmethod
@@ -151,7 +149,7 @@ class Promise(ABC):
         """Say, after "the survey spends", what it comes to with a pure epsilon spent before."""
 
     @abstractmethod
-    def sentences(self, *, largest: float, release: Seen, questions: int, everyone: bool) -> tuple[str, ...]:
+    def sentences(self, *, largest: float, release: Seen, everyone: bool, waves: int = 1) -> tuple[str, ...]:
         """Say what it means for the public, for whoever sees what was noised once, and after a leak.
 
         Parameters
@@ -160,10 +158,10 @@ class Promise(ABC):
             The largest local ε of any stratum.
         release : Seen
             What is released.
-        questions : int
-            How many answers a person gives.
         everyone : bool
             Whether everyone is invited, so that no sample hides anyone.
+        waves : int
+            How many waves a person may answer in.
         """
 
     @abstractmethod

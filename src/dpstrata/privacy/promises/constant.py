@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from statistics import NormalDist
@@ -59,15 +58,15 @@ class ConstantNoise(Promise):
                 value=cap,
             )
 
-    def fitted(self, mechanism: str, *, answers: Answers, questions: int) -> Mechanism:
-        """Return Gaussian noise; questions share the promise by adding 1/σ² up."""
-        return ConstantGaussian(answers, 1.0 / self.mu * math.sqrt(questions))
+    def fitted(self, mechanism: str, answers: Answers) -> Mechanism:
+        """Return Gaussian noise."""
+        return ConstantGaussian(answers, 1.0 / self.mu)
 
     def in_all_in_words(self, on_deviations: float) -> str:
         """Say no sum."""
         return "that on top of its promise."
 
-    def sentences(self, *, largest: float, release: Seen, questions: int, everyone: bool) -> tuple[str, ...]:
+    def sentences(self, *, largest: float, release: Seen, everyone: bool, waves: int = 1) -> tuple[str, ...]:
         """Say that it holds for everyone, invited or not."""
         return (
             "Whoever sees the published results learns no more about a person's answers than "

@@ -12,7 +12,6 @@ from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import get_mechanism
-from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.privacy.promises.base import Promise, Seen
 from dpstrata.words.numbers import factor_up, plain_number, round_down, round_up, sum_as_written
 
@@ -67,8 +66,8 @@ class PureEpsilon(Promise):
         """Return the same in mpmath."""
         return mp.expm1(mp.mpf(self.epsilon))
 
-    def fitted(self, mechanism: str, *, answers: Answers, questions: int) -> Mechanism:
-        """Return the mechanism of that name, with a budget that is shared by all questions."""
+    def fitted(self, mechanism: str, answers: Answers) -> Mechanism:
+        """Return the mechanism of that name."""
         noise = get_mechanism(mechanism, answers)
         if (self._delta > 0) != noise.needs_delta:
             named = option("mechanism", mechanism)
@@ -81,7 +80,7 @@ class PureEpsilon(Promise):
                 value=self._delta,
             )
         noise.prepare(self.epsilon, self._delta)
-        return SharedBudget(noise, questions) if questions > 1 else noise
+        return noise
 
     @property
     def central(self) -> dict[str, float | None]:
@@ -111,7 +110,7 @@ class PureEpsilon(Promise):
         """Say the sum."""
         return f"{sum_as_written(self.epsilon, on_deviations)} in total."
 
-    def sentences(self, *, largest: float, release: Seen, questions: int, everyone: bool) -> tuple[str, ...]:
+    def sentences(self, *, largest: float, release: Seen, everyone: bool, waves: int = 1) -> tuple[str, ...]:
         """Say by which factor odds can change."""
         against = (
             "even against someone who knows everyone who took part"
@@ -125,7 +124,7 @@ class PureEpsilon(Promise):
             f"that person took part. This holds {against}."
             f"{self._beyond_the_factor(release)}"
         )
-        return published, *release.against_the_office(largest, questions=questions)
+        return published, *release.against_the_office(largest, waves=waves)
 
     def _beyond_the_factor(self, release: Seen) -> str:
         return ""

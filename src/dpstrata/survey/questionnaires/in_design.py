@@ -32,7 +32,6 @@ _OF_ONE_QUESTION: dict[str, Any] = {
     "local_epsilon_cap": None,
     "clip": False,
     "prior": None,
-    "questions": 1,
     "objective": "mean",
 }
 _INSTEAD = {

@@ -19,7 +19,6 @@ from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
-from dpstrata.privacy.mechanisms.shared import SharedBudget
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.base import Release
 from dpstrata.words.numbers import factor_up, plain_number
@@ -37,20 +36,16 @@ class Aggregated(Release):
     Parameters
     ----------
     device_epsilon : float or None
-        E, at which devices noise all answers of a person together; ``None`` where the office sees raw
-        answers.
+        E, at which devices noise an answer; ``None`` where the office sees raw answers.
     mechanism : str
         What devices noise with.
     answers : Answers or None
         What can be answered.
-    questions : int
-        How many answers share E.
     """
 
     device_epsilon: float | None = None
     mechanism: str = ""
     answers: Answers | None = None
-    questions: int = 1
 
     shows_spread: ClassVar[bool] = False
     leaves_out: ClassVar[Mapping[str, Any]] = {"local_epsilon_cap": None}
@@ -63,7 +58,7 @@ class Aggregated(Release):
         """Take the device budget, and what noises there."""
         if options.device_epsilon is None:
             return cls()
-        return cls(options.device_epsilon, options.mechanism, options.answers, options.questions)
+        return cls(options.device_epsilon, options.mechanism, options.answers)
 
     # --- checks -------------------------------------------------------------------------------
 
@@ -108,10 +103,10 @@ class Aggregated(Release):
 
     @property
     def device(self) -> Mechanism | None:
-        """What noises answers on devices, at all of E; ``None`` where nothing does or it is not chosen."""
+        """What noises answers on devices; ``None`` where nothing does or it is not chosen."""
         if self.answers is None or self.mechanism not in MECHANISMS:
             return None
-        return _device(self.mechanism, self.answers, self.questions)
+        return _device(self.mechanism, self.answers)
 
     @property
     def device_variance(self) -> float:
@@ -177,17 +172,16 @@ class Aggregated(Release):
         noise = ("the noise that the office adds",)
         return noise if self.device_epsilon is None else ("what each device sends", *noise)
 
-    def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
+    def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
         """Say what is left against the office, and if its file leaks."""
         if self.device_epsilon is None:
             return (
                 "The office sees every answer without noise, and nothing protects it there.",
                 "If the office's file leaks, so do the answers.",
             )
-        answers = "answers are" if questions > 1 else "answer is"
         factor = factor_up(math.exp(self.device_epsilon))
         return (
-            f"A person's {answers} noised on their own device: whoever sees what it sends, the office too, "
+            f"A person's answer is noised on their own device: whoever sees what it sends, the office too, "
             f"can change their odds by a factor of at most {factor} (device epsilon = "
             f"{plain_number(self.device_epsilon)}).",
             f"If the office's file leaks, protection is limited to a factor of {factor}.",
@@ -195,7 +189,7 @@ class Aggregated(Release):
 
     def always_against_the_office(self) -> tuple[str, str]:
         """Say who sees raw answers; with devices only pure epsilon is promised."""
-        return self.against_the_office(math.inf, questions=1)
+        return self.against_the_office(math.inf)
 
     def cautions(self, local: FloatArray) -> list[str]:
         """Say who sees raw answers, or that devices promise little."""
@@ -210,6 +204,5 @@ class Aggregated(Release):
 
 
 @lru_cache(maxsize=64)
-def _device(mechanism: str, answers: Answers, questions: int) -> Mechanism:
-    noise = get_mechanism(mechanism, answers)
-    return SharedBudget(noise, questions) if questions > 1 else noise
+def _device(mechanism: str, answers: Answers) -> Mechanism:
+    return get_mechanism(mechanism, answers)

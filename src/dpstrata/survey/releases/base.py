@@ -87,8 +87,7 @@ class Release(ABC):
 
     def fitted(self, inputs: Inputs) -> Mechanism:
         """Return what noises an answer, or a sum, at the budget of the secret sample."""
-        name = self.office_mechanism(inputs.mechanism)
-        return inputs.promise.fitted(name, answers=inputs.answers, questions=inputs.questions)
+        return inputs.promise.fitted(self.office_mechanism(inputs.mechanism), inputs.answers)
 
     @property
     def device(self) -> Mechanism | None:
@@ -212,15 +211,15 @@ class Release(ABC):
         return ()
 
     @abstractmethod
-    def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
+    def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
         """Say what whoever sees a person's noised answer can learn, and what is left if the file leaks.
 
         Parameters
         ----------
         largest : float
             The largest local ε of any stratum.
-        questions : int
-            How many answers a person gives.
+        waves : int
+            How many waves a person may answer in.
         """
 
     @abstractmethod
@@ -228,7 +227,7 @@ class Release(ABC):
         """Say the same for a promise that holds whether or not someone knows who was invited."""
 
     @abstractmethod
-    def seen_in_words(self, *, questions: int) -> str:
+    def seen_in_words(self) -> str:
         """Say, after "after seeing", what one has to see and to know for the largest loss."""
 
     @abstractmethod

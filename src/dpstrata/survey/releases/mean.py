@@ -52,11 +52,6 @@ class Mean(Aggregated):
             raise NotAvailableError(
                 f"{mean} supports pure epsilon only, got a promise of {inputs.promise.title}."
             )
-        if inputs.questions > 1:
-            raise NotAvailableError(
-                f"{mean} supports one question in this version of dpstrata, got "
-                f"{option('questions', inputs.questions)}."
-            )
         if inputs.objective != "mean":
             raise NotAvailableError(
                 f"{mean} minimises the variance of the population mean, got "
@@ -120,7 +115,7 @@ class Mean(Aggregated):
             "the office publishes the noised figures once, with the numbers of answers, and no single answer"
         )
 
-    def seen_in_words(self, *, questions: int) -> str:
+    def seen_in_words(self) -> str:
         """Name what has to be seen for the largest loss."""
         if self.device_epsilon is None:
             return "the noised figures, knowing everyone invited"

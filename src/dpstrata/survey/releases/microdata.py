@@ -72,10 +72,10 @@ class Microdata(Release):
         """Noise every answer."""
         return mechanism.simulated_release(shares, e, generator)
 
-    def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
+    def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
         """Say what one person's noised answers tell."""
-        answers = "all noised answers of one person" if questions > 1 else "a single noised answer"
-        gave = "them" if questions > 1 else "it"
+        answers = "all noised answers of one person" if waves > 1 else "a single noised answer"
+        gave = "them" if waves > 1 else "it"
         factor = factor_up(math.exp(largest))
         return (
             f"If answers are noised before anyone else sees them, whoever sees {answers} and knows who gave "
@@ -93,10 +93,8 @@ class Microdata(Release):
             "If the office's list of who gave which noised answer leaks, the same promise is what is left.",
         )
 
-    def seen_in_words(self, *, questions: int) -> str:
-        """Name one person's noised answers."""
-        if questions > 1:
-            return "all noised answers of a person, knowing who gave them"
+    def seen_in_words(self) -> str:
+        """Name one person's noised answer."""
         return "a person's noised answer, knowing who gave it"
 
     def cautions(self, local: FloatArray) -> list[str]:

@@ -71,7 +71,7 @@ class RowMicrodata(_OfRows, Microdata):
         """Name who got which, as far as the sample hides anyone."""
         return () if everyone else (_WHO_GOT,)
 
-    def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
+    def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
         """Say what one person's row tells."""
         factor = factor_up(math.exp(largest))
         return (
@@ -82,7 +82,7 @@ class RowMicrodata(_OfRows, Microdata):
             f"{factor} for the whole row.",
         )
 
-    def seen_in_words(self, *, questions: int) -> str:
+    def seen_in_words(self) -> str:
         """Name one person's row."""
         return "a person's randomised row, knowing who gave it"
 
@@ -129,7 +129,7 @@ class RowSums(_OfRows, Sums):
         """Name who got which form, as above, beside what devices send and the office's noise."""
         return (*(() if everyone else (_WHO_GOT,)), *super().also_secret(everyone=everyone))
 
-    def against_the_office(self, largest: float, *, questions: int) -> tuple[str, str]:
+    def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
         """Say what is left against the office, and if its file leaks."""
         assert self.device_epsilon is not None
         factor = factor_up(math.exp(self.device_epsilon))
@@ -142,7 +142,7 @@ class RowSums(_OfRows, Sums):
             f"If the office's file leaks, protection is limited to a factor of {factor} for the whole row.",
         )
 
-    def seen_in_words(self, *, questions: int) -> str:
+    def seen_in_words(self) -> str:
         """Name what has to be seen for the largest loss."""
         return "what a person's device sends, or a form's tables, knowing everyone who got that form"
 

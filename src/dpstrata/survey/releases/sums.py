@@ -84,20 +84,19 @@ class Sums(Aggregated):
         -----
         A flipped bit plus discrete Laplace noise at :math:`e_c` loses e where
         :math:`\tanh(e/2) = \tanh(E/2) \tanh(e_c/2)`, which is the formula of
-        :mod:`dpstrata.privacy.two_layers` for ρ = 2/(exp(E) + 1). Of several questions each has its share of
-        both budgets.
+        :mod:`dpstrata.privacy.two_layers` for ρ = 2/(exp(E) + 1).
         """
         if self.device is None or self.device_epsilon is None or not self.credits_devices:
             return budgets
-        m, E = self.questions, self.device_epsilon
-        return m * office_budgets(budgets / m, E / m, self.device.informative(E))
+        E = self.device_epsilon
+        return office_budgets(budgets, E, self.device.informative(E))
 
     def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
         """Count the device's randomness once, and the office's as often as it is drawn."""
         if self.device is None or self.device_epsilon is None or not self.credits_devices or times == 0:
             return Aggregated.losses_inside(self, budgets, times)
-        m, E = self.questions, self.device_epsilon
-        return m * joint_losses(times * self.credited(budgets) / m, E / m, self.device.informative(E))
+        E = self.device_epsilon
+        return joint_losses(times * self.credited(budgets), E, self.device.informative(E))
 
     def simulated_sums(
         self, mechanism: Mechanism, sums: FloatArray, e: float, generator: np.random.Generator
@@ -139,7 +138,7 @@ class Sums(Aggregated):
             )
         return "the office publishes the noised sums once, and no single answer"
 
-    def seen_in_words(self, *, questions: int) -> str:
+    def seen_in_words(self) -> str:
         """Name what has to be seen for the largest loss."""
         if self.device_epsilon is None:
             return "a noised sum, knowing everyone invited"
