@@ -128,9 +128,9 @@ def _losses_inside(
     if budgets:
         together = [np.sum(budgets, axis=0)] if same_reports else budgets
         return np.asarray(np.sum([plan.losses_inside(budgets=each) for each in together], axis=0))
-    of_same = [plan.losses_inside(number) for number in range(times + 1)]
     if same_reports:
-        return of_same[times]
+        return plan.losses_inside(times)
+    of_same = [plan.losses_inside(number) for number in range(times + 1)]
     most = of_same[:1]
     for number in range(1, times + 1):
         splits = [of_same[number - j] + most[j] for j in range(number)]

@@ -166,6 +166,24 @@ class Batch:
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
     @property
+    def reports_digest(self) -> str:
+        """Digest of who sent what, all together: devices that were asked again sent something else.
+
+        A collector does not know who sent what, but counts every report once, so that the same people and
+        counts are the same reports; there people and reports are joined in the order of both.
+        """
+        of_stratum: dict[str, list[str]] = {}
+        for person in self.people:
+            of_stratum.setdefault(self.drawn[person], []).append(person)
+        sent = [
+            (name, person, report)
+            for name, people in of_stratum.items()
+            for person, report in zip(people, self.answers[name], strict=True)
+        ]
+        content = sorted(json.dumps(each, default=str) for each in sent)
+        return hashlib.sha256("\n".join(content).encode()).hexdigest()
+
+    @property
     def entry(self) -> Entry:
         """What the ledger says of it at first."""
         plan, spent = self.plan, self.plan.inputs.promise.spent
@@ -298,7 +316,7 @@ def release(batch: Batch, publication: Publication, *, again: bool) -> Released:
             entry,
             people=tuple(sorted(keyed_digest(key, person) for person in batch.people)),
             recognition=commitment(key),
-            reports=keyed_digest(key, batch.digest) if batch.from_devices else None,
+            reports=keyed_digest(key, batch.reports_digest) if batch.from_devices else None,
         )
         _put_back(ledger, entry, files.out, publication)
         place = ledger.in_place(entry, who) if files.out.exists() else None

@@ -244,7 +244,9 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
     inputs = Inputs(**given | _recorded(strata, given))
     require_fit(strata, inputs.answers, shared["proportion"])
     strata = strata.filled(**shared)
-    if has_cv(inputs) and strata.proportions is not None and EXPECTED not in strata.extra:
+    # documents keep no proportions: relative targets need the means, and so do intervals of a mean alone
+    needed = has_cv(inputs) or inputs.release == "mean"
+    if needed and strata.proportions is not None and EXPECTED not in strata.extra:
         strata = strata.filled(expected_means=strata.expected_means(inputs.answers))
     return strata, inputs
 

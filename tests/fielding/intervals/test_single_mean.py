@@ -25,7 +25,8 @@ def planned(sizes, shares, options, *, stated=1.0, **more):
     N, p = np.array(sizes), np.array(shares)
     sds = stated * np.sqrt(p * (1 - p) * N / (N - 1))
     limits = {name: more.pop(name) for name in ("mins", "maxs") if name in more}
-    strata = dps.Strata(N, sds, **limits)
+    told = {"proportions": p, "sds_are_shares": True} if more.pop("means", False) else {}
+    strata = dps.Strata(N, sds, **limits, **told)
     return dps.design(strata, answers="binary", release="mean", **options, **more)
 
 
@@ -45,6 +46,25 @@ def test_coverage_where_a_trait_sits_in_few_strata(name, stated):
     result = dps.simulate(plan, people(sizes, shares), replications=2000, seed=38)
     assert result.coverage >= 0.93, result
     assert plan.sample_sizes.tolist() == n
+
+
+@pytest.mark.parametrize("means", [True, False])
+@pytest.mark.parametrize(
+    ("sizes", "shares", "n"),
+    [
+        ([1000, 1000], [0.5, 0.5], [1000, 50]),
+        ([1000, 1000], [0.6, 0.3], [1000, 100]),
+        ([7000, 3000], [0.5, 1.0], [350, 150]),
+        ([7000, 3000], [0.5, 0.99], [350, 150]),
+        ([7000, 3000], [0.7, 0.99], [350, 150]),
+        ([7000, 3000, 5000, 5000], [0.5, 0.99, 0.02, 0.8], [200, 150, 250, 200]),
+    ],
+)
+def test_coverage_where_strata_are_asked_in_full_or_lie_beyond_a_half(sizes, shares, n, means):
+    """A share and its complement have the same spread, and a stratum that is asked in full has no variance."""
+    plan = planned(sizes, shares, {"epsilon": 8}, means=means, mins=n, maxs=n, total=sum(n))
+    result = dps.simulate(plan, people(sizes, shares), replications=2000, seed=39)
+    assert result.coverage >= 0.93, result
 
 
 def test_it_is_not_much_wider_than_it_must_be():
@@ -96,7 +116,7 @@ def largest_variance(P, weights, factors):
 @pytest.mark.parametrize("estimate", [-0.1, 0.02, 0.3, 0.9, 1.2])
 def test_safe_limits_are_where_the_largest_variance_ends(estimate):
     weights, factors = np.array([0.1, 0.3, 0.6]), np.array([0.05, 0.002, 0.01])
-    strata = StatedStrata(np.full(3, 50.0), factors, 0.1 * factors, np.zeros(3))
+    strata = StatedStrata(np.full(3, 50.0), factors, np.full(3, 0.1), np.full(3, np.nan), np.zeros(3))
     groups, noise = Groups(np.zeros(3, dtype=int), 1, weights), 1e-4
     _, safe = single_mean_limits(
         strata, groups, np.array([estimate]), np.array([noise]), alpha=0.05, shares=True
@@ -115,7 +135,8 @@ def test_many_groups_at_once_are_each_by_itself():
     rng = np.random.default_rng(3)
     m = rng.integers(5, 50, 12).astype(float)
     b = 1 / m - 1 / 100
-    strata = StatedStrata(m, b * 100 / 99, rng.uniform(0, 0.25, 12) * b, rng.uniform(0, 0.001, 12))
+    means = np.where(rng.random(12) < 0.3, rng.random(12), np.nan)
+    strata = StatedStrata(m, b * 100 / 99, rng.uniform(0, 0.25, 12), means, rng.uniform(0, 0.001, 12))
     codes, weights = np.repeat(np.arange(4), 3), rng.random(12)
     weights /= np.bincount(codes, weights)[codes]
     estimates, noise = rng.uniform(-0.1, 1.1, 4), rng.uniform(1e-5, 1e-3, 4)

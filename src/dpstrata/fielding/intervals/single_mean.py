@@ -9,10 +9,12 @@ shares :math:`p_h` of yes has the variance
 A value P of the mean is ruled out where :math:`|\hat P - P| > z \sqrt{V(P)}`. There are two ways to go from P
 to the shares:
 
-- **As stated.** Shares start where they have the stated spread, :math:`(1 - \sqrt{1 - 4 S_h^2})/2`, and all
-  move by one step on the logistic scale until :math:`\sum_h W_h p_h = P`. This trusts which strata have the
-  trait and which do not, not how many people have it. Of numbers, the stated variance of the whole is scaled
-  by P(1 − P), relative to its value at the estimate.
+- **As stated.** Shares start at the means that the design was told, and all move by one step on the logistic
+  scale until :math:`\sum_h W_h p_h = P`. This trusts which strata have the trait and which do not, not how
+  many people have it. Where only spreads were told, a share :math:`(1 - \sqrt{1 - 4 S_h^2})/2` and its
+  complement have the same one. The interval then holds both where all strata are on one side of ½ and where
+  complements bring the mean nearest to the estimate. For
+  numbers, the stated variance of the whole is scaled by P(1 − P), relative to its value at the estimate.
 - **Safe.** The shares with mean P that have the largest variance:
   :math:`p_h = \tfrac12 (1 - \mu/(W_h b_h))`, between 0 and 1, with :math:`\mu` set by P. No answers between 0
   and 1 with that mean vary more, whatever was stated.
@@ -43,7 +45,9 @@ class StatedStrata(NamedTuple):
     factors : array
         b: by what p(1 − p) is multiplied to be the sampling variance of a stratum's share.
     spreads : array
-        The stated variance of a stratum's mean that comes from sampling.
+        The stated variance of the answers, as p(1 − p) would be: S²(N − 1)/N.
+    means : array
+        The mean that the design was told; NaN where it was not.
     device : array
         Variance that devices' noise adds to a stratum's mean.
     """
@@ -51,21 +55,27 @@ class StatedStrata(NamedTuple):
     answers: FloatArray
     factors: FloatArray
     spreads: FloatArray
+    means: FloatArray
     device: FloatArray
 
     @classmethod
     def of(cls, plan: Design, counts: IntArray) -> StatedStrata:
         """Collect what a design states, and how many answered."""
-        square, N = plan.inputs.answers.range**2, plan.strata.sizes
+        answers, N = plan.inputs.answers, plan.strata.sizes
         m = np.maximum(counts, 1).astype(float)
-        b, correction = 1.0 / m, 1.0
-        if plan.inputs.finite_population:
-            b, correction = b - 1.0 / N, N / np.maximum(N - 1.0, 1.0)
+        told = plan.strata.expected_means(answers)
+        spreads = plan.sds**2 / answers.range**2
+        if plan.inputs.finite_population:  # S² = p(1 − p)·N/(N − 1)
+            correction = N / np.maximum(N - 1.0, 1.0)
+            factors, spreads = (1.0 / m - 1.0 / N) * correction, spreads / correction
+        else:
+            factors = 1.0 / m
         return cls(
             answers=m,
-            factors=b * correction,
-            spreads=plan.sds**2 * b / square,
-            device=plan.inputs.release_form.device_variance / m / square,
+            factors=factors,
+            spreads=spreads,
+            means=np.full(len(N), np.nan) if told is None else answers.shares(told),
+            device=plan.inputs.release_form.device_variance / m / answers.range**2,
         )
 
 
@@ -103,7 +113,7 @@ def single_mean_limits(
     Two strata of 1,000 with 100 answers each, one stated to have the trait in half of its people:
 
     >>> b = np.full(2, (1 / 100 - 1 / 1000) * 1000 / 999)
-    >>> strata = StatedStrata(np.full(2, 100.0), b, np.array([0.25, 0.0]) * b, np.zeros(2))
+    >>> strata = StatedStrata(np.full(2, 100.0), b, np.array([0.25, 0.0]), np.array([0.5, 0.0]), np.zeros(2))
     >>> both = Groups(np.zeros(2, dtype=int), 1, np.full(2, 0.5))
     >>> given = np.array([0.26]), np.array([1e-4])
     >>> for limits in single_mean_limits(strata, both, *given, alpha=0.05, shares=True):
@@ -122,10 +132,7 @@ def single_mean_limits(
 def _tilted_shares(
     strata: StatedStrata, groups: Groups, estimates: FloatArray, noise: FloatArray, alpha: float
 ) -> Limits:
-    """Move the shares of all strata together, from those that have the stated spreads."""
-    spread = np.zeros(len(strata.factors))
-    np.divide(strata.spreads, strata.factors, out=spread, where=strata.factors > 0)
-    start = np.maximum(0.5 * (1.0 - np.sqrt(np.maximum(1.0 - 4.0 * spread, 0.0))), _LEAST_SHARE)
+    """Move the shares of all strata together, from those that were stated."""
     both, targets, side = both_limits(groups, estimates)
     squares, twice = np.tile(groups.weights**2 * strata.factors, 2), np.tile(noise, 2)
 
@@ -133,14 +140,37 @@ def _tilted_shares(
         variance = both.add(squares * p * (1.0 - p)) + twice
         return _normal_tail(side * (targets - both.add(both.weights * p)), variance)
 
-    return tilted_limits(np.tile(start, 2), both, chance, alpha / 2.0)
+    found = [
+        tilted_limits(np.tile(start, 2), both, chance, alpha / 2.0)
+        for start in _starts(strata, groups, estimates)
+    ]
+    return Limits(
+        np.min([limits.lower for limits in found], axis=0), np.max([limits.upper for limits in found], axis=0)
+    )
+
+
+def _starts(strata: StatedStrata, groups: Groups, estimates: FloatArray) -> list[FloatArray]:
+    """Return the stated means or, where only spreads were stated, two sets of shares that have those."""
+    low = 0.5 * (1.0 - np.sqrt(np.maximum(1.0 - 4.0 * strata.spreads, 0.0)))
+    complement = (1.0 - 2.0 * low) * ~np.isfinite(strata.means)  # what it adds
+    start = np.where(np.isfinite(strata.means), strata.means, low)
+    one_side = start + complement * (estimates > 0.5)[groups.codes]
+    # Complements come in from the one that matters most on, to where the mean is nearest to the estimate.
+    rise = groups.weights * complement
+    order = np.lexsort((-rise, groups.codes))
+    codes, sums = groups.codes[order], np.concatenate([[0.0], np.cumsum(rise[order])])
+    above = sums[1:] - sums[np.searchsorted(codes, np.arange(groups.number))][codes] - 0.5 * rise[order]
+    nearest = start.copy()
+    nearest[order] += complement[order] * (above <= (estimates - groups.add(groups.weights * start))[codes])
+    starts = [one_side] if np.array_equal(one_side, nearest) else [one_side, nearest]
+    return [np.clip(each, _LEAST_SHARE, 1.0 - _LEAST_SHARE) for each in starts]
 
 
 def _scaled_numbers(
     strata: StatedStrata, groups: Groups, estimates: FloatArray, noise: FloatArray, alpha: float
 ) -> Limits:
     """Scale the stated variance of each mean by P(1 − P)."""
-    stated = groups.add(groups.weights**2 * strata.spreads)
+    stated = groups.add(groups.weights**2 * strata.spreads * strata.factors)
     guess = first_guess(estimates[groups.codes], strata.answers, groups)
     whole = Groups(np.arange(groups.number), groups.number, np.ones(groups.number))
     both, targets, side = both_limits(whole, estimates)
