@@ -13,7 +13,18 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from collecting import DATABASES, collecting, invited, opened, plan_for, random_cells, send_all, sent
+from collecting import (
+    DATABASES,
+    collecting,
+    give_back,
+    invited,
+    opened,
+    plan_for,
+    random_cells,
+    send_all,
+    sent,
+    take_away,
+)
 from dpstrata.collect.collector import Collector
 from dpstrata.collect.folder import CLOSING
 from dpstrata.collect.store import BusyError
@@ -105,27 +116,6 @@ def test_a_connection_that_is_made_anew_in_time_is_not_worth_a_line(tmp_path, ca
             )
         assert set(send_all(collector, cells[5:10])) == {"counted"}
     assert not caplog.messages
-
-
-def take_away(made):
-    """Let nobody find the tables."""
-    if made.database:
-        _rename_schema(made, "", "_away")
-    else:
-        (made.survey / "collected.sqlite").rename(made.survey / "away")
-
-
-def give_back(made):
-    if made.database:
-        _rename_schema(made, "_away", "")
-    else:
-        (made.survey / "away").rename(made.survey / "collected.sqlite")
-
-
-def _rename_schema(made, old, new):
-    schema = f"dpstrata_{made.folder.plan.digest[:16]}"
-    with psycopg.connect(made.database, autocommit=True) as connection:
-        connection.execute(f"ALTER SCHEMA {schema}{old} RENAME TO {schema}{new}")
 
 
 def test_a_bad_cell_does_not_undo_the_group_it_came_in(made):

@@ -2,13 +2,15 @@
 
 import json
 import logging
+import socket
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
 from dpstrata.collect.contract import LENGTH, POLICY, make_page_app
 from dpstrata.collect.store import BusyError
-from respondents import Counting
+from respondents import Counting, serving
 
 JSON = {"content-type": "application/json"}
 
@@ -168,3 +170,23 @@ def test_a_store_that_is_busy_lets_the_page_try_again(small_kit):
             reply = post(client, path, body)
             assert (reply.status_code, len(reply.content)) == (503, LENGTH)
             assert reply.json() == {"error": "the server is busy; try again in a moment."}
+        assert client.get("/readyz").status_code == 503
+        assert client.get("/healthz").json() == {"state": "alive"}
+
+
+def test_a_body_that_comes_too_late_ends_the_connection(small_kit, monkeypatch):
+    monkeypatch.setattr("dpstrata.collect.contract.SECONDS", 0.2)
+    head = (
+        b"POST /look HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        b"content-length: 128\r\n\r\n"
+    )
+    with (
+        serving(small_kit) as served,
+        socket.create_connection(("127.0.0.1", urlsplit(served.address).port), timeout=5) as late,
+    ):
+        late.sendall(head)
+        reply = b""
+        while part := late.recv(4096):  # until the other side has closed
+            reply += part
+    assert reply.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in reply.lower()

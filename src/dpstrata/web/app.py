@@ -15,8 +15,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from dpstrata.servers.files import FreshFiles
+from dpstrata.servers.files import FreshFiles, read_response
 from dpstrata.servers.guard import Guard
+from dpstrata.servers.health import HEALTH
 from dpstrata.web.endpoints import ENDPOINTS, Endpoint
 from dpstrata.web.limits import LIMITS, Limits
 from dpstrata.web.openapi import openapi_document
@@ -47,6 +48,7 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
     service = _Service(limits, {"preview": previews.keep})
     routes: list[BaseRoute] = [
         Route("/", _show_page),
+        HEALTH,
         Route("/api/openapi.json", _show_openapi),
         *(
             Route(endpoint.path, service.replier(endpoint), methods=[endpoint.method], name=endpoint.job)
@@ -113,7 +115,7 @@ class _Service:
 
 
 async def _show_page(request: Request) -> Response:
-    return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+    return read_response(FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"}))
 
 
 async def _show_openapi(request: Request) -> Response:
