@@ -25,6 +25,7 @@ from dpstrata.collect.invitations import hash_of
 from dpstrata.collect.sealing import Sealer
 from dpstrata.collect.store import BusyError, Invitation
 from dpstrata.collect.tables import CLOSED, LostError, Tables, Token, UnsureError
+from dpstrata.errors import InputError
 
 _log = logging.getLogger(__name__)
 _GROUP = 100  # requests that share a transaction
@@ -108,10 +109,18 @@ class Collector:
     def start(self) -> None:
         """Connect, and begin to work."""
         self._tables = self._connect()
-        self.batch = int(self._tables.fact("batch"))
-        self.closed = self._tables.fact("state") == CLOSED
-        self._tables.check()
-        self._pool = _Pool(self.batch, self._tables.countable())
+        try:
+            self._tables.check()
+            self.batch = int(self._tables.fact("batch"))
+            self.closed = self._tables.fact("state") == CLOSED
+            self._pool = _Pool(self.batch, self._tables.countable())
+        except BaseException as error:
+            self._tables.close()
+            if isinstance(error, LostError):
+                raise InputError(
+                    "the database was lost while the collector started; start it again."
+                ) from None
+            raise
         self._closing.unlink(missing_ok=True)  # of a run of close that was killed before this started
         self._thread.start()
 
