@@ -18,12 +18,12 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 from dpstrata.collect.kit import Kit
 from dpstrata.collect.store import TOKEN, BusyError, Invitation, Store
-from dpstrata.servers.files import FreshFiles, read_response
+from dpstrata.servers.files import files_route, page_route
 from dpstrata.servers.guard import Guard
 from dpstrata.servers.health import HEALTH
 
@@ -58,14 +58,16 @@ def make_page_app(
     service = _Service(kit, store)
     return Starlette(
         routes=[
-            Route("/", _show_page),
+            page_route(
+                STATIC / "index.html", cache_control="no-store"
+            ),  # nothing of a visit is kept for going back to it
             Route("/kit.json", service.show_kit),
             HEALTH,
             Route("/readyz", service.say_ready),
             Route("/look", _replier(service.look), methods=["POST"]),
             Route("/send", _replier(service.send), methods=["POST"]),
             *more,
-            Mount("/static", FreshFiles(directory=STATIC)),
+            files_route(STATIC),
         ],
         middleware=[Middleware(Guard, policy=POLICY, explain=_explain, host=host)],
         exception_handlers={HTTPException: _explain_http, 500: _explain_fault},
@@ -174,11 +176,6 @@ def _token_of(body: dict[str, Any], names: set[str]) -> str:
     if not isinstance(token, str):
         raise _RefusedError(400, "token must be text.")
     return token
-
-
-async def _show_page(request: Request) -> Response:
-    # Nothing of a visit is kept for going back to it.
-    return read_response(FileResponse(STATIC / "index.html", headers={"cache-control": "no-store"}))
 
 
 def _respond(status: int, content: bytes) -> Response:

@@ -12,10 +12,10 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from dpstrata.servers.files import FreshFiles, read_response
+from dpstrata.servers.files import files_route, page_route
 from dpstrata.servers.guard import Guard
 from dpstrata.servers.health import HEALTH
 from dpstrata.web.endpoints import ENDPOINTS, Endpoint
@@ -47,7 +47,7 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
     previews = Previews(host, limits)
     service = _Service(limits, {"preview": previews.keep})
     routes: list[BaseRoute] = [
-        Route("/", _show_page),
+        page_route(STATIC / "index.html", cache_control="no-cache"),
         HEALTH,
         Route("/api/openapi.json", _show_openapi),
         *(
@@ -55,7 +55,7 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
             for endpoint in ENDPOINTS
         ),
         Mount(PLACE + "/{token}", previews),
-        Mount("/static", FreshFiles(directory=STATIC)),
+        files_route(STATIC),
     ]
     return Starlette(
         routes=routes,
@@ -112,10 +112,6 @@ class _Service:
                 made = await self._pool.run(endpoint.job, parameters, body, gone=gone)
         finish = self._finish.get(endpoint.job)
         return finish(made) if finish and made.status == 200 else made
-
-
-async def _show_page(request: Request) -> Response:
-    return read_response(FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"}))
 
 
 async def _show_openapi(request: Request) -> Response:
