@@ -173,13 +173,16 @@ def test_a_journal_that_was_left_is_not_rolled_into_a_backup(tmp_path):
     journal.write_bytes(left)
     with pytest.raises(dps.InputError, match="dpstrata collect restore"), collecting(made):
         pass
-    path.write_bytes(torn)
-    journal.write_bytes(left)
-    restore(made.survey, backup)
-    assert not journal.exists()
-    with made.folder.connected() as tables:
-        tables.check()
-        assert opened(made, tables) == sent(made, cells[:50])
+    for found in (torn, None, bytes(4096)):  # as the machine stopped, lost, and damaged
+        path.unlink()
+        if found is not None:
+            path.write_bytes(found)
+        journal.write_bytes(left)
+        restore(made.survey, backup)
+        assert not journal.exists()
+        with made.folder.connected() as tables:
+            tables.check()
+            assert opened(made, tables) == sent(made, cells[:50])
 
 
 def test_a_database_that_is_lost_or_damaged_is_restored_and_until_then_refused(tmp_path):
