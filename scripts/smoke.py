@@ -89,6 +89,7 @@ OVERSEEING = [
     "collect status survey",
     f"collect remind survey {COLUMNS} --address {ADDRESS} --out reminders.csv",
     "collect backup survey --out copy.sqlite",
+    "collect restore survey copy.sqlite",
     f"collect close survey {COLUMNS} --report results.html",
 ]
 # Everyone in the sample says yes or takes the first category; their devices randomise it.

@@ -156,6 +156,27 @@ def collected(made, cells):
         assert set(send_all(collector, cells)) == {"counted"}
 
 
+def take_away(made):
+    """Let nobody find the tables."""
+    if made.database:
+        _rename_schema(made, "", "_away")
+    else:
+        (made.survey / "collected.sqlite").rename(made.survey / "away")
+
+
+def give_back(made):
+    if made.database:
+        _rename_schema(made, "_away", "")
+    else:
+        (made.survey / "away").rename(made.survey / "collected.sqlite")
+
+
+def _rename_schema(made, old, new):
+    schema = f"dpstrata_{made.folder.plan.digest[:16]}"
+    with psycopg.connect(made.database, autocommit=True) as connection:
+        connection.execute(f"ALTER SCHEMA {schema}{old} RENAME TO {schema}{new}")
+
+
 def opened(made, tables):
     """What is counted and what is sealed, together."""
     opener = Opener(read_key(made.base / "office.key"), made.folder.plan.digest)

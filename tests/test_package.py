@@ -102,6 +102,7 @@ def test_everything_exported_exists_and_nothing_else_is_public():
         "remind",
         "report_html",
         "respondent_kit",
+        "restore",
         "results_html",
         "sensitivity",
         "simulate",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dpstrata.collect.invitations import invite
     from dpstrata.collect.kit import Kit, respondent_kit
     from dpstrata.collect.letters import Letters
-    from dpstrata.collect.overseeing import back_up, remind, survey_status
+    from dpstrata.collect.overseeing import back_up, remind, restore, survey_status
     from dpstrata.collect.serving import collect_survey
     from dpstrata.designs.record import Design
     from dpstrata.errors import (
@@ -129,6 +129,7 @@ _HOMES = {
     "remind": "collect.overseeing",
     "report_html": "present.report.report",
     "respondent_kit": "collect.kit",
+    "restore": "collect.overseeing",
     "results_html": "present.report.report",
     "sensitivity": "planning.sensitivity",
     "simulate": "simulation.survey",
@@ -205,6 +206,7 @@ __all__ = [
     "remind",
     "report_html",
     "respondent_kit",
+    "restore",
     "results_html",
     "sensitivity",
     "simulate",

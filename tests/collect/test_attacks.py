@@ -14,12 +14,13 @@ import pytest
 
 import postgresql
 from collect_servers import send_over, served
-from collecting import collecting, invited, random_cells, send_all
+from collecting import DATABASES, collecting, invited, random_cells, send_all
 from dpstrata.collect.closing import close_survey
 from dpstrata.collect.invitations import hash_of
+from dpstrata.collect.overseeing import back_up, restore
 from dpstrata.collect.postgresql_store import PostgresqlTables
 from dpstrata.collect.sqlite_store import SqliteTables
-from dpstrata.collect.tables import LostError
+from dpstrata.collect.tables import _ZERO, LostError
 from dpstrata.fielding.keys import read_key
 from heap_files import tuples
 
@@ -30,9 +31,8 @@ def read(path):
     """What a thief reads in a copy: the hashes that were used, and the counters."""
     connection = sqlite3.connect(path)
     used = {row[0] for row in connection.execute("SELECT hash FROM tokens WHERE used = 1")}
-    counted = Counter(
-        {row[:3]: row[3] for row in connection.execute("SELECT stratum, form, cell, count FROM counters")}
-    )
+    rows = connection.execute("SELECT stratum, form, cell, count FROM counters").fetchall()
+    counted = Counter({row[:3]: row[3] - _ZERO for row in rows if row[3] > _ZERO})
     connection.close()
     return used, counted
 
@@ -129,17 +129,19 @@ def postgres(tmp_path):
 
 
 def joined(connection):
-    """How many tokens have a transaction in common with a counter, by the columns that everyone can read."""
-    rows = connection.execute("SELECT COUNT(*) FROM tokens t JOIN counters c ON t.xmin = c.xmin").fetchone()
-    return rows[0]
+    """How many used tokens have a transaction in common with a counter, by the columns that everyone can read."""
+    rows = connection.execute(
+        "SELECT COUNT(*) FROM tokens t JOIN counters c ON t.xmin = c.xmin WHERE t.used = 1"
+    )
+    return rows.fetchone()[0]
 
 
-def joined_in_files(connection):
-    """How many transactions wrote or replaced both a token and a counter, the dead ones too."""
+def joined_in_files(connection, created):
+    """How many transactions, after that which made all rows, wrote or replaced both a token and a counter."""
     written = []
     for table in ("tokens", "counters"):
         numbers = {number for each in tuples(connection, table) for number in (each.xmin, each.xmax)}
-        written.append(numbers - {0})
+        written.append(numbers - {0} - created)
     return len(written[0] & written[1])
 
 
@@ -155,14 +157,16 @@ def test_neither_transaction_numbers_nor_dead_tuples_link_a_token_to_a_cell(post
     live = connection.execute("SELECT COUNT(*) FROM tokens WHERE used = 1").fetchone()[0]
     dead = [each for each in tuples(connection, "tokens") if each.xmax and each.xmin in created]
     assert live == len(dead) == 150  # the files have them
-    moved = {each.xmin for each in tuples(connection, "counters")}
+    moved = {each.xmin for each in tuples(connection, "counters")} - created
     assert moved
-    assert joined_in_files(connection) == 0
+    assert joined_in_files(connection, created) == 0
     compact = PostgresqlTables.compact
 
     def watched(tables):
-        assert {each.xmin for each in tuples(connection, "counters")} == moved  # nothing more was counted
-        assert joined_in_files(connection) == 0
+        assert {
+            each.xmin for each in tuples(connection, "counters")
+        } - created == moved  # nothing more was counted
+        assert joined_in_files(connection, created) == 0
         compact(tables)
 
     monkeypatch.setattr(PostgresqlTables, "compact", watched)
@@ -173,13 +177,14 @@ def test_neither_transaction_numbers_nor_dead_tuples_link_a_token_to_a_cell(post
 
 def test_the_attacks_find_what_counts_at_once(postgres):
     made, connection = postgres
+    created = {each.xmin for each in tuples(connection, "tokens")}
     with made.folder.connected() as tables:
         for hashed, (stratum, form) in list(tables.invited().items())[:10]:
             with tables.transaction():
                 tables.use([hashed], {os.urandom(16): b"sealed"})
                 tables.count([(stratum, form, 0)])
     assert joined(connection) > 0
-    assert joined_in_files(connection) == 10
+    assert joined_in_files(connection, created) == 10
 
 
 def test_no_token_answer_or_key_is_in_any_file_or_log_of_the_database(tmp_path):
@@ -238,6 +243,69 @@ def test_nothing_that_was_deleted_stays_in_the_file(tmp_path):
     assert gone
     assert not any(sealed[key][:40] in content for key in gone)
     assert all(left[key] in content for key in left)
+
+
+def pages_of_counters(path):
+    """The pages of the table of counters as they are in the file, by number: its rows and where they lie."""
+    connection = sqlite3.connect(path)
+    (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'counters'").fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    content, found, left = path.read_bytes(), {}, [root]
+    while left:
+        number = left.pop()
+        page = found[number] = content[(number - 1) * size : number * size]
+        if page[0] == 2:  # with pages below
+            cells = [int.from_bytes(page[12 + 2 * i :][:2]) for i in range(int.from_bytes(page[3:5]))]
+            left += [int.from_bytes(page[at:][:4]) for at in (*cells, 8)]
+    return found
+
+
+def full_batches(made):
+    """Batches of two strata, and two of one stratum and form, that are counted whole."""
+    links, cells, people = made.links, random_cells(made), made.people
+    found = []
+    for place in (("north", 1), ("south", 1)):
+        some = [(links[person], cells[links[person]]) for person in people if people[person] == place]
+        found += [some[start : start + BATCH] for start in range(0, len(some) - BATCH + 1, BATCH)]
+    assert len(found) > 2
+    return found
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_neither_a_file_nor_a_backup_shows_in_which_order_batches_came(tmp_path, database):
+    """The same answers in two orders: the same pages of counters in SQLite, and in either database the same backup."""
+    made = invited(tmp_path, database=database)
+    back_up(made.survey, tmp_path / "empty.sqlite", database=made.database)
+    batches, seen = full_batches(made), []
+    for order in (batches, batches[::-1]):
+        for pairs in order:
+            with collecting(made) as collector:
+                send_all(collector, pairs)
+        copy = tmp_path / f"{len(seen)}.sqlite"
+        back_up(made.survey, copy, database=made.database)
+        file = made.survey / "collected.sqlite"
+        seen.append((copy.read_bytes(), None if made.database else pages_of_counters(file)))
+        with made.folder.connected() as tables:
+            assert tables.counted().total() == BATCH * len(batches)
+        restore(made.survey, tmp_path / "empty.sqlite", database=made.database)
+    assert seen[0] == seen[1]
+
+
+def test_the_order_of_batches_is_seen_where_counters_are_made_as_they_come(tmp_path):
+    made = invited(tmp_path)
+    batches, seen = full_batches(made), []
+    for order in (batches, batches[::-1]):
+        with made.folder.connected() as tables:
+            tables.execute("DELETE FROM counters")
+            for pairs in order:
+                for _, cell in pairs:
+                    tables.execute(
+                        "INSERT INTO counters VALUES (0, 0, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
+                        (cell,),
+                    )
+        seen.append(pages_of_counters(made.survey / "collected.sqlite"))
+    assert seen[0] != seen[1]
 
 
 def test_sealed_copies_have_ids_of_their_own_and_no_order(tmp_path):

@@ -11,12 +11,25 @@ from contextlib import suppress
 from pathlib import Path
 
 import psycopg
+import pytest
 
-from collecting import collecting, invited, opened, plan_for, random_cells, send_all, sent
+from collecting import (
+    DATABASES,
+    collecting,
+    give_back,
+    invited,
+    opened,
+    plan_for,
+    random_cells,
+    send_all,
+    sent,
+    take_away,
+)
 from dpstrata.collect.collector import Collector
 from dpstrata.collect.folder import CLOSING
 from dpstrata.collect.store import BusyError
 from dpstrata.collect.tables import LostError
+from extent import few
 
 
 def look(collector, token):
@@ -59,6 +72,50 @@ def test_batches_move_together_and_the_rest_stays_sealed(made):
     for place, number in turnout.items():
         assert number - moved[place] < 20
         assert moved[place] == 0 or moved[place] >= 20
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_where_there_would_be_too_many_counters_all_answers_stay_sealed(tmp_path, monkeypatch, database):
+    monkeypatch.setattr("dpstrata.collect.invitations.MOST_COUNTERS", 10)
+    made = invited(tmp_path, database=database)
+    cells = random_cells(made)
+    with collecting(made) as collector:
+        assert set(send_all(collector, cells.items())) == {"counted"}
+    with made.folder.connected() as tables:
+        assert (tables.counted().total(), len(tables.sealed())) == (0, len(cells))
+        assert opened(made, tables) == sent(made, cells.items())
+
+
+def test_the_database_is_said_to_be_lost_once_and_to_be_back_once(made, caplog):
+    """And nothing of anybody is said with it."""
+    cells = list(random_cells(made).items())
+    with collecting(made) as collector:
+        send_all(collector, cells[:5])
+        take_away(made)
+        for pair in cells[5:10]:
+            assert [type(each) for each in send_all(collector, [pair])] == [BusyError]
+        give_back(made)
+        assert set(send_all(collector, cells[5:])) == {"counted"}
+    assert [line.partition(":")[0].partition(" (")[0] for line in caplog.messages] == [
+        "The database is lost",
+        "The database is back",
+    ]
+    assert not any(token in caplog.text for token, _ in cells)
+    with made.folder.connected() as tables:
+        assert opened(made, tables) == sent(made, cells)
+
+
+def test_a_connection_that_is_made_anew_in_time_is_not_worth_a_line(tmp_path, caplog):
+    made = invited(tmp_path, database="postgresql")
+    cells = list(random_cells(made).items())
+    with collecting(made) as collector:
+        send_all(collector, cells[:5])
+        with psycopg.connect(made.database, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(%s)", (collector._tables._connection.info.backend_pid,)
+            )
+        assert set(send_all(collector, cells[5:10])) == {"counted"}
+    assert not caplog.messages
 
 
 def test_a_bad_cell_does_not_undo_the_group_it_came_in(made):
@@ -150,18 +207,25 @@ def without_confirmation(collector, monkeypatch):
     return fate
 
 
+def unreachable():
+    raise LostError
+
+
 def test_a_batch_whose_confirmation_is_lost_is_counted_once_and_so_are_those_who_come_then(made, monkeypatch):
     links, cells = made.links, random_cells(made)
     together = [links[person] for person, place in made.people.items() if place == ("south", 1)][:25]
     first, more = ([(token, cells[token]) for token in some] for some in (together[:20], together[20:]))
     with collecting(made) as collector:
         fate = without_confirmation(collector, monkeypatch)
-        monkeypatch.setattr(collector, "_reconnected", lambda: False)  # until others have come
+        monkeypatch.setattr(collector._tables, "reconnect", unreachable)  # until others have come
         assert set(send_all(collector, first, at_once=20)) == {"counted"}
         end = time.monotonic() + 10
         while not fate["lost"]:
             assert time.monotonic() < end
-        assert set(send_all(collector, more)) == {"counted"}
+        while more:  # some may come while the database is still lost
+            outcomes = send_all(collector, more)
+            more = [pair for pair, outcome in zip(more, outcomes, strict=True) if outcome != "counted"]
+            assert time.monotonic() < end
         others = [pair for pair in cells.items() if pair[0] not in together]
         assert set(send_all(collector, others)) == {"counted"}
     with made.folder.connected() as tables:
@@ -214,25 +278,47 @@ def test_postgresql_that_drops_the_connection_is_connected_anew(tmp_path):
         assert opened(made, tables) == sent(made, cells)
 
 
-def test_postgresql_that_stops_answering_is_connected_anew(tmp_path, monkeypatch):
-    """A process that was stopped neither answers nor ends the connection; its network goes on to confirm."""
-    monkeypatch.setattr("dpstrata.collect.postgresql_store._PATIENCE", 2)
+@pytest.mark.parametrize("seconds", [few(4, of=10)])
+def test_postgresql_that_hangs_keeps_nobody_waiting_for_longer_than_its_limit(tmp_path, monkeypatch, seconds):
+    """Neither who asked first, nor who comes meanwhile; a stopped process neither answers nor hangs up."""
+    monkeypatch.setattr("dpstrata.collect.postgresql_store._SECONDS", seconds)
     made = invited(tmp_path, database="postgresql")
     cells = list(random_cells(made).items())
-    with collecting(made) as collector:
+    waited = []
+
+    async def send(collector, pair, after):
+        await asyncio.sleep(after)
+        begun = time.monotonic()
+        outcome = await asyncio.gather(collector.send(*pair), return_exceptions=True)
+        waited.append(time.monotonic() - begun)
+        return outcome[0]
+
+    async def some_after_others(collector):
+        return await asyncio.gather(*(send(collector, cells[30 + i], 0.3 * i) for i in range(10)))
+
+    with psycopg.connect(made.database, autocommit=True) as connection, collecting(made) as collector:
         send_all(collector, cells[:30])
-        stopped = collector._tables._connection.info.backend_pid
-        os.kill(stopped, signal.SIGSTOP)
+        data = connection.execute("SHOW data_directory").fetchone()[0]
+        everything = [int((Path(data) / "postmaster.pid").read_text().split()[0])]  # which takes connections
+        everything.append(collector._tables._connection.info.backend_pid)
+        for process in everything:
+            os.kill(process, signal.SIGSTOP)
         try:
-            assert set(send_all(collector, cells[30:])) == {"counted"}
+            outcomes = asyncio.run(some_after_others(collector))
         finally:
-            os.kill(stopped, signal.SIGCONT)
+            for process in everything:
+                os.kill(process, signal.SIGCONT)
+        assert {type(each) for each in outcomes} == {BusyError}
+        assert max(waited) < seconds + 2
+        end = time.monotonic() + 30
+        while not set(map(str, send_all(collector, cells[30:]))) <= {"counted", "used"}:
+            assert time.monotonic() < end
     with made.folder.connected() as tables:
         assert opened(made, tables) == sent(made, cells)
 
 
 def test_a_lock_of_postgresql_that_nobody_gives_back_makes_others_busy(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpstrata.collect.postgresql_store._SECONDS", 1)
+    monkeypatch.setattr("dpstrata.collect.postgresql_store._SECONDS", 3)
     made = invited(tmp_path, database="postgresql")
     cells = list(random_cells(made).items())
     with made.folder.connected() as tables, collecting(made) as collector:

@@ -1,14 +1,17 @@
 """What a page and its server say to each other: fixed lengths, nothing counted twice, and nothing taken on trust."""
 
+import hashlib
 import json
 import logging
+import socket
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
 from dpstrata.collect.contract import LENGTH, POLICY, make_page_app
 from dpstrata.collect.store import BusyError
-from respondents import Counting
+from respondents import Counting, serving
 
 JSON = {"content-type": "application/json"}
 
@@ -131,7 +134,9 @@ def test_every_answer_has_the_policy_and_sets_no_cookie(client):
         assert reply.headers["referrer-policy"] == "no-referrer"
         assert reply.headers["x-content-type-options"] == "nosniff"
         assert "set-cookie" not in reply.headers
-        assert "last-modified" in reply.headers or "etag" not in reply.headers
+        # no mark by which somebody is known again: the same for everyone, since it follows from the content
+        mark = f'"{hashlib.sha256(reply.content).hexdigest()[:32]}"'
+        assert reply.headers.get("etag", mark) == mark
     assert client.get("/").headers["cache-control"] == "no-store"
     for part in (
         "default-src 'none'",
@@ -158,6 +163,17 @@ def test_a_fault_says_nothing_of_what_was_sent(small_kit, store, caplog):
     assert len(reply.content) == LENGTH
 
 
+def test_a_file_that_has_not_changed_is_not_sent_again(client):
+    first = client.get("/static/page.js")
+    for mark in (first.headers["etag"], f"W/{first.headers['etag']}"):
+        again = client.get("/static/page.js", headers={"if-none-match": mark})
+        assert (again.status_code, again.content) == (304, b"")
+    assert client.get("/static/page.js", headers={"if-none-match": '"other"'}).content == first.content
+    assert (
+        client.get("/static/../contract.py").status_code == client.get("/static/nothing").status_code == 404
+    )
+
+
 def test_a_store_that_is_busy_lets_the_page_try_again(small_kit):
     class Busy:
         async def look(self, token):
@@ -168,3 +184,23 @@ def test_a_store_that_is_busy_lets_the_page_try_again(small_kit):
             reply = post(client, path, body)
             assert (reply.status_code, len(reply.content)) == (503, LENGTH)
             assert reply.json() == {"error": "the server is busy; try again in a moment."}
+        assert client.get("/readyz").status_code == 503
+        assert client.get("/healthz").json() == {"state": "alive"}
+
+
+def test_a_body_that_comes_too_late_ends_the_connection(small_kit, monkeypatch):
+    monkeypatch.setattr("dpstrata.collect.contract.SECONDS", 0.2)
+    head = (
+        b"POST /look HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        b"content-length: 128\r\n\r\n"
+    )
+    with (
+        serving(small_kit) as served,
+        socket.create_connection(("127.0.0.1", urlsplit(served.address).port), timeout=5) as late,
+    ):
+        late.sendall(head)
+        reply = b""
+        while part := late.recv(4096):  # until the other side has closed
+            reply += part
+    assert reply.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in reply.lower()

@@ -12,7 +12,7 @@ import segno
 from typer.testing import CliRunner
 
 import dpstrata as dps
-from collecting import QUESTIONS, drawn, invited, plan_for
+from collecting import DATABASES, QUESTIONS, drawn, invited, plan_for
 from dpstrata.cli import app
 from dpstrata.collect.folder import open_folder
 from dpstrata.collect.invitations import links_at
@@ -147,11 +147,13 @@ def test_a_survey_in_a_file_gets_no_second_database(tmp_path, monkeypatch):
 def test_a_survey_in_postgresql_gets_no_second_database(tmp_path):
     made = invited(tmp_path, database="postgresql")
     said = "this survey is in a PostgreSQL database: give"
-    for refused in (lambda: made.invite(database=None), lambda: survey_status(made.survey)):
+    for refused in (
+        lambda: made.invite(database=None),
+        lambda: survey_status(made.survey),
+        lambda: back_up(made.survey, tmp_path / "copy.sqlite"),
+    ):
         with pytest.raises(dps.InputError, match=said):
             refused()
-    with pytest.raises(dps.InputError, match="copy it with pg_dump"):
-        back_up(made.survey, tmp_path / "copy.sqlite")
     assert not (made.survey / "collected.sqlite").exists()
     content = b"".join(path.read_bytes() for path in made.survey.iterdir())
     assert made.database.encode() not in content
@@ -187,6 +189,16 @@ def test_a_second_folder_of_a_database_has_the_same_kit_and_key(tmp_path, more, 
         )
     with pytest.raises(dps.InputError, match=said):
         made.folder.tables()
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_a_database_of_another_version_is_refused_in_a_sentence(tmp_path, database):
+    made = invited(tmp_path, database=database)
+    with made.folder.connected() as tables:
+        tables.execute("UPDATE survey SET value = '1' WHERE name = 'version'")
+    for refused in (made.invite, lambda: survey_status(made.survey, database=made.database)):
+        with pytest.raises(dps.InputError, match="one that this version of dpstrata made, got another"):
+            refused()
 
 
 @pytest.mark.parametrize(
@@ -295,7 +307,7 @@ def test_a_database_that_cannot_be_reached_is_named_without_its_password(tmp_pat
 def test_a_database_that_is_no_database(tmp_path):
     made = invited(tmp_path)
     (made.survey / "collected.sqlite").write_bytes(b"something else" * 1000)
-    with pytest.raises(dps.InputError, match="is not the database of a survey"):
+    with pytest.raises(dps.InputError, match="is damaged, or not the database of a survey"):
         made.folder.tables()
 
 

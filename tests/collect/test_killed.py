@@ -15,28 +15,31 @@ from dpstrata.collect.invitations import hash_of
 from dpstrata.fielding.keys import read_key
 from extent import few
 
-PEOPLE = few(400, of=1000)
-SIZES = (("north", 3000), ("south", 7000))
+PEOPLE = few(1200, of=16_000)  # so many that some are still to answer whenever it ends
+SIZES = (("north", 9000), ("south", 21_000))
+ENDS = [signal.SIGKILL] * few(3, of=50) + [signal.SIGTERM] * few(1, of=20)
 
 
-async def killed_meanwhile(server, pairs, seconds):
-    """Let everyone send, and kill the server after a while; return who was acknowledged."""
+async def ended_meanwhile(server, pairs, how, seconds):
+    """Let everyone send, and end the server after a while; return who was acknowledged."""
     sending = asyncio.ensure_future(send_over(server, pairs))
     await asyncio.sleep(seconds)
-    server.process.send_signal(signal.SIGKILL)
+    assert not sending.done()
+    server.process.send_signal(how)
     return (await sending)[0]
 
 
 @pytest.mark.parametrize("database", DATABASES)
-def test_killed_at_any_moment_under_load(tmp_path, database):
+def test_killed_and_restarted_at_any_moment_under_load(tmp_path, database):
     made = invited(tmp_path, plan_for(PEOPLE, sizes=SIZES), database=database)
     cells, acknowledged = list(random_cells(made).items()), set()
     with served(made) as server:
-        for _ in range(few(3, of=25)):
+        for how in random.sample(ENDS, len(ENDS)):
             random.shuffle(cells)
             left = [pair for pair in cells if pair[0] not in acknowledged]
-            acknowledged |= set(asyncio.run(killed_meanwhile(server, left, random.uniform(0.02, 0.4))))
-            server.end(signal.SIGKILL)
+            acknowledged |= set(asyncio.run(ended_meanwhile(server, left, how, random.uniform(0.02, 0.2))))
+            server.end(how)
+            assert server.process.returncode == (0 if how is signal.SIGTERM else -how)
             with made.folder.connected() as tables:
                 assert {hash_of(token) for token in acknowledged} <= tables.used()
                 assert opened(made, tables).total() == tables.turnout().total()

@@ -2,20 +2,26 @@
 
 import asyncio
 import json
+import os
 import re
+import signal
 import socket
 import ssl
 import sys
+import threading
 import time
-from http.client import HTTPSConnection
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection, HTTPSConnection
 
+import psycopg
 import pytest
 from typer.testing import CliRunner
 
 import dpstrata as dps
+import postgresql
 from certificates import self_signed
-from collect_servers import Server, Unreachable, send_over, served
-from collecting import DATABASES, drawn, invited, plan_for, random_cells
+from collect_servers import Server, Unreachable, post, send_over, served
+from collecting import DATABASES, drawn, give_back, invited, plan_for, random_cells, take_away
 from dpstrata.cli import app
 from dpstrata.collect.serving import collect_survey
 
@@ -137,7 +143,9 @@ def test_a_collector_encrypts_by_itself(tmp_path):
         trusting = ssl.create_default_context(cafile=certificate)
         connection = HTTPSConnection("127.0.0.1", server.port, context=trusting, timeout=30)
         connection.request("POST", "/send", body, {"content-type": "application/json"})
-        assert json.loads(connection.getresponse().read())["state"] == "counted"
+        reply = connection.getresponse()
+        assert json.loads(reply.read())["state"] == "counted"
+        assert reply.headers["strict-transport-security"] == "max-age=31536000"
         connection.close()
         with pytest.raises(ssl.SSLCertVerificationError):
             HTTPSConnection("127.0.0.1", server.port, timeout=30).request("GET", "/")
@@ -161,3 +169,84 @@ def test_more_connections_than_the_system_allows_fill_no_log(tmp_path):
         server.end()
     assert len("\n".join(server.said)) < 2000, server.said[:20]
     assert not [line for line in server.said if "Traceback" in line]
+
+
+def test_a_collector_that_can_open_no_more_files_shows_its_page_and_says_that_it_is_busy(tmp_path):
+    """Connections have taken all files that it may open: there is none left for a journal."""
+    made = invited(tmp_path)
+    token, cell = next(iter(random_cells(made).items()))
+    body = json.dumps({"token": token, "cell": cell}).ljust(128)
+    command = [sys.executable, "-m", "dpstrata", "collect", str(made.survey), "--port", "0"]
+    server = Server(made, ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *command])
+    asked, statuses = [("GET", "/"), ("GET", "/static/page.css"), ("GET", "/healthz"), ("POST", "/send")], []
+    with ExitStack() as crowd:
+        crowd.callback(server.end)
+        asking = crowd.enter_context(closing(HTTPConnection("127.0.0.1", server.port, timeout=30)))
+        asking.connect()
+        for _ in range(120):
+            crowd.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
+        end = time.monotonic() + 10
+        while len(os.listdir(f"/proc/{server.process.pid}/fd")) < 64:
+            assert time.monotonic() < end
+        for method, path in asked:
+            asking.request(
+                method, path, body if method == "POST" else None, {"content-type": "application/json"}
+            )
+            reply = asking.getresponse()
+            reply.read()
+            statuses.append(reply.status)
+    assert statuses == [200, 200, 200, 503]
+    assert not [line for line in server.said if "Traceback" in line or "rror:" in line], server.said
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_collector_that_is_stopped_says_so_and_ends_well(tmp_path, how):
+    made = invited(tmp_path, plan_for(180))
+    with served(made) as server:
+        server.end(how)
+    assert server.process.returncode == 0
+    assert server.said[-1] == "The collector has stopped."
+
+
+def status_of(server, path):
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("GET", path)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_whoever_asks_learns_whether_answers_can_be_counted(tmp_path, database):
+    made = invited(tmp_path, database=database)
+    token, cell = next(iter(random_cells(made).items()))
+    with served(made) as server:
+        assert [status_of(server, path) for path in ("/healthz", "/readyz")] == [200, 200]
+        take_away(made)
+        assert asyncio.run(post(server.port, "/send", {"token": token, "cell": cell}))[0] == 503
+        assert [status_of(server, path) for path in ("/healthz", "/readyz")] == [200, 503]
+        give_back(made)
+        assert [status_of(server, path) for path in ("/healthz", "/readyz")] == [200, 200]
+        assert server.send(token, cell) == {"state": "counted"}
+    said = [line for line in server.said if line.startswith("The database")]
+    assert [line.split()[3].strip(":") for line in said] == ["lost", "back"]
+
+
+def test_a_collector_waits_for_postgresql(tmp_path):
+    """Whose database gets its name a while later."""
+    made = drawn(tmp_path, plan_for(180))
+    address = postgresql.server()
+    made.database = address.replace("/postgres", "/later")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS later")
+        connection.execute("CREATE DATABASE later")
+        made.invite()
+        connection.execute("ALTER DATABASE later RENAME TO sooner")
+        rename = "ALTER DATABASE sooner RENAME TO later"
+        threading.Timer(3, connection.execute, [rename]).start()
+        with served(made) as server:
+            assert server.look(next(iter(made.links.values())))["state"] == "open"
+        connection.execute("DROP DATABASE later WITH (FORCE)")
+    waiting = [line for line in server.said if line.startswith("Waiting")]
+    assert waiting == [server.said[0]]
+    assert "/later; if this takes long, check its address and your rights." in waiting[0]

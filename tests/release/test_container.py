@@ -2,8 +2,12 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+from collect_servers import served
+from collecting import invited, plan_for
 from commands import run
 
 ROOT = Path(__file__).parent.parent.parent
@@ -29,6 +33,16 @@ def test_the_commands_of_the_page_are_commands(tmp_path):
     for name, options in commands:
         known = run(tmp_path, name, *(["serve"] if name == "collect" else []), "--help").stdout
         assert all(flag in known for flag in re.findall(r"--[a-z-]+", options))
+
+
+def test_its_health_check_knows_whether_a_server_is_alive(tmp_path):
+    (line,) = (line for line in LINES if line.startswith("HEALTHCHECK "))
+    program, *words = json.loads(line.partition(" CMD ")[2])
+    assert program == "python"
+    with served(invited(tmp_path, plan_for(180))) as server:
+        check = [sys.executable, *(word.replace("8000", str(server.port)) for word in words)]
+        assert subprocess.run(check, capture_output=True).returncode == 0
+    assert subprocess.run(check, capture_output=True).returncode == 1
 
 
 def test_nothing_that_a_build_needs_is_left_out():

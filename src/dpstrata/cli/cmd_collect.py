@@ -174,6 +174,8 @@ def _require_kept(contacts: Path | None, id: str, keep: list[str], out: Path) ->
 
 def _say_invited(made: Invited, survey: Path, office_key: Path, out: Path, batch: int) -> None:
     """Say how many were invited, where everything is, and whether their answers can be counted together."""
+    from dpstrata.collect.invitations import MOST_COUNTERS
+
     typer.echo(
         f"{counted(made.people, 'person')} invited. Written to {out} and {survey}; the office's private "
         f"key is in {office_key}. Keep it off the collector."
@@ -182,6 +184,11 @@ def _say_invited(made: Invited, survey: Path, office_key: Path, out: Path, batch
         typer.echo(
             f"A batch of {batch} never comes together, since no stratum and form has more than "
             f"{counted(made.together, 'person')}: all answers stay sealed until the survey is closed."
+        )
+    elif made.counters > MOST_COUNTERS:
+        typer.echo(
+            f"There are {made.counters:,} different answers by stratum and form, too many for a counter "
+            "each: all answers stay sealed until the survey is closed."
         )
 
 
@@ -393,10 +400,29 @@ def close_command(
 
 @collect_app.command("backup")
 def backup_command(
-    survey: Survey, out: Annotated[Path, typer.Option(help="New file for the copy (.sqlite).")]
+    survey: Survey,
+    out: Annotated[Path, typer.Option(help="New file for the copy (.sqlite).")],
+    database: Database = None,
 ) -> None:
-    """Copy the SQLite database of a survey, also while a collector is using it."""
+    """Copy the database of a survey, also while a collector is using it."""
     from dpstrata.collect.overseeing import back_up
 
-    back_up(survey, out)
+    back_up(survey, out, database=database)
     typer.echo(f"Copied to {out}. It tells as much as the database: keep it as safe.")
+
+
+@collect_app.command("restore")
+def restore_command(
+    survey: Survey,
+    backup: Annotated[Path, typer.Argument(help="What collect backup wrote.", show_default=False)],
+    database: Database = None,
+) -> None:
+    """Put a backup in place of the database of a survey, while the collector is stopped."""
+    from dpstrata.collect.overseeing import restore, survey_status
+
+    restore(survey, backup, database=database)
+    answered = survey_status(survey, database=database).answered
+    typer.echo(
+        f"Restored from {backup}, with {counted(answered, 'answer')}. People who answered since then can "
+        "answer again."
+    )

@@ -9,6 +9,7 @@ nothing: what is sealed is opened at closing, with the office's key.
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import secrets
 import threading
@@ -24,7 +25,9 @@ from dpstrata.collect.invitations import hash_of
 from dpstrata.collect.sealing import Sealer
 from dpstrata.collect.store import BusyError, Invitation
 from dpstrata.collect.tables import CLOSED, LostError, Tables, Token, UnsureError
+from dpstrata.errors import InputError
 
+_log = logging.getLogger(__name__)
 _GROUP = 100  # requests that share a transaction
 _WAITING = 1000  # requests beyond which a server says that it is busy
 _AT_MOST = 5  # batches of one stratum and form that wait under load, where every transaction counts
@@ -55,11 +58,13 @@ class _Pool:
     """
 
     batch: int
+    countable: set[tuple[int, int]]
     waiting: dict[tuple[int, int], dict[bytes, int]] = field(default_factory=dict)
     moving: dict[tuple[int, int], dict[bytes, int]] = field(default_factory=dict)
 
     def add(self, key: bytes, stratum: int, form: int, cell: int) -> None:
-        self.waiting.setdefault((stratum, form), {})[key] = cell
+        if (stratum, form) in self.countable:
+            self.waiting.setdefault((stratum, form), {})[key] = cell
 
     def take(self, batches: int) -> None:
         """Set apart what is together in so many batches, in the order in which counters are locked."""
@@ -96,15 +101,26 @@ class Collector:
         self._closing: Path = folder.path / CLOSING
         self._requests: queue.Queue[_Request | None] = queue.Queue(limit)
         self._thread = threading.Thread(target=self._run, name="collector", daemon=True)
+        self._going = True  # until it is stopped and has done what was asked before
+        self._lost = False
         self._tables: Tables
         self._pool: _Pool
 
     def start(self) -> None:
         """Connect, and begin to work."""
         self._tables = self._connect()
-        self.batch = int(self._tables.fact("batch"))
-        self.closed = self._tables.fact("state") == CLOSED
-        self._pool = _Pool(self.batch)
+        try:
+            self._tables.check()
+            self.batch = int(self._tables.fact("batch"))
+            self.closed = self._tables.fact("state") == CLOSED
+            self._pool = _Pool(self.batch, self._tables.countable())
+        except BaseException as error:
+            self._tables.close()
+            if isinstance(error, LostError):
+                raise InputError(
+                    "the database was lost while the collector started; start it again."
+                ) from None
+            raise
         self._closing.unlink(missing_ok=True)  # of a run of close that was killed before this started
         self._thread.start()
 
@@ -136,9 +152,9 @@ class Collector:
     # --- in the thread ------------------------------------------------------------------------
 
     def _run(self) -> None:
-        going = True
-        while going:
-            going, group = self._next()
+        while self._going:
+            group = self._take(_GROUP, seconds=_PAUSE)
+            self._tables.limit()  # for this whole turn, so that nobody waits for longer
             try:
                 self._serve(group)
             except Exception as error:  # a fault of the program must not leave anybody waiting
@@ -147,47 +163,61 @@ class Collector:
             _reply(group)
             for step in (
                 self._look_whether_to_close,
-                partial(self._move, _AT_MOST if group and going else 1),
+                partial(self._move, _AT_MOST if group and self._going else 1),
             ):
                 with suppress(Exception):  # nobody waits for it, and the next turn tries again
                     step()
+            if self._lost:  # those who have come meanwhile have waited long enough
+                group = self._take(self._requests.maxsize)
+                for request in group:
+                    request.reply = BusyError()
+                _reply(group)
 
-    def _next(self) -> tuple[bool, list[_Request]]:
-        """Wait for requests, and return those that are there; false after the last."""
+    def _take(self, most: int, *, seconds: float = 0.0) -> list[_Request]:
+        """Return the requests that are there, after waiting so long for the first."""
         group: list[_Request] = []
-        try:
-            request = self._requests.get(timeout=_PAUSE)
-            while request is not None:
+        with suppress(queue.Empty):
+            while len(group) < most:
+                request = (
+                    self._requests.get(timeout=seconds)
+                    if seconds and not group
+                    else self._requests.get_nowait()
+                )
+                if request is None:
+                    self._going = False
+                    break
                 group.append(request)
-                if len(group) == _GROUP:
-                    return True, group
-                request = self._requests.get_nowait()
-        except queue.Empty:
-            return True, group
-        return False, group
+        return group
 
     def _serve(self, group: Sequence[_Request]) -> None:
-        """Answer a group of requests; if the database is gone, connect anew and try once more."""
         looks = [each for each in group if each.cell is None]
         sends = [each for each in group if each.cell is not None]
         for some, answer in ((looks, self._answer_looks), (sends, self._answer_sends)):
-            if some and not self._try(answer, some) and not (self._reconnected() and self._try(answer, some)):
+            if some and not self._reach(partial(answer, some)):
                 for request in some:
                     request.reply = BusyError()
 
-    def _try(self, answer: Callable[[Sequence[_Request]], None], some: Sequence[_Request]) -> bool:
-        try:
-            answer(some)
-        except LostError:
-            return False
-        return True
+    def _reach(self, work: Callable[[], None]) -> bool:
+        """Do what needs the database, once more on a new connection if it fails: whether it was done.
 
-    def _reconnected(self) -> bool:
-        try:
-            self._tables.reconnect()
-        except LostError:
-            return False
-        return True
+        Whoever runs the collector learns when the database is lost and when it is back, once each.
+        """
+        for again in (False, True):
+            try:
+                if again:
+                    self._tables.reconnect()
+                work()
+            except LostError as error:
+                fault = error
+            else:
+                if self._lost:
+                    _log.warning("The database is back: answers are counted again.")
+                self._lost = False
+                return True
+        if not self._lost:
+            _log.warning("The database is lost (%s): respondents are told to try again.", fault)
+        self._lost = True
+        return False
 
     def _answer_looks(self, looks: Sequence[_Request]) -> None:
         self.closed = self.closed or self._tables.fact("state") == CLOSED
@@ -240,35 +270,26 @@ class Collector:
                 self._tables.use(counted, sealed)
 
     def _move(self, batches: int) -> None:
-        """Move the counters wherever so many batches are together."""
+        """Move the counters wherever so many batches are together; if that fails, try again the next time."""
         self._pool.take(batches)
-        if not self._pool.moving:
-            return
-        try:
-            with self._tables.transaction():
-                # After closing, and after a commit of which only the confirmation was lost, it is done.
-                if self._tables.fact("state") != CLOSED:
-                    for place, cells in self._pool.moving.items():
-                        unsealed = self._tables.unseal(cells)
-                        if unsealed == len(cells):
-                            self._tables.count((*place, cell) for cell in cells.values())
-                        elif unsealed:
-                            raise _ChangedError
-        except LostError:
-            self._reconnected()  # and the next time it is tried again
-        except _ChangedError:
+        if self._pool.moving and self._reach(self._count_together):
             self._pool.moving.clear()
-        else:
-            self._pool.moving.clear()
+
+    def _count_together(self) -> None:
+        with suppress(_ChangedError), self._tables.transaction():
+            # After closing, and after a commit of which only the confirmation was lost, it is done.
+            if self._tables.fact("state") != CLOSED:
+                for place, cells in self._pool.moving.items():
+                    unsealed = self._tables.unseal(cells)
+                    if unsealed == len(cells):
+                        self._tables.count((*place, cell) for cell in cells.values())
+                    elif unsealed:
+                        raise _ChangedError
 
     def _look_whether_to_close(self) -> None:
         """Take no more answers once the office has asked for it, by a file that its owner alone can make."""
         if not self.closed and self._closing.exists():
-            try:
-                self._tables.mark_closed()
-                self.closed = True
-            except LostError:
-                self._reconnected()
+            self.closed = self._reach(self._tables.mark_closed)
 
 
 def _reply(group: Sequence[_Request]) -> None:

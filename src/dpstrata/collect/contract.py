@@ -3,6 +3,7 @@
 ``GET /`` is the page and ``GET /kit.json`` the kit. ``POST /look`` takes a token and says how it stands with
 it, and changes nothing. ``POST /send`` takes a token and a cell, and counts it once. Tokens come in bodies
 alone; bodies and replies all have one length, so that nobody on the way learns anything from it.
+``GET /healthz`` says that the process is alive, and ``GET /readyz`` whether answers can be counted.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 from dpstrata.collect.kit import Kit
 from dpstrata.collect.store import TOKEN, BusyError, Invitation, Store
-from dpstrata.servers.files import FreshFiles
+from dpstrata.servers.files import files_route, page_route
 from dpstrata.servers.guard import Guard
+from dpstrata.servers.health import HEALTH
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -34,7 +36,7 @@ STATIC = Path(__file__).parent / "static"
 LENGTH = 128  # of every body and of every reply to it, in bytes
 SECONDS = 10.0  # within which a body must arrive
 _JSON = "application/json"
-_CLIENT_LEFT = 499
+_LATE, _CLIENT_LEFT = 408, 499
 
 
 def make_page_app(
@@ -56,12 +58,16 @@ def make_page_app(
     service = _Service(kit, store)
     return Starlette(
         routes=[
-            Route("/", _show_page),
+            page_route(
+                STATIC / "index.html", cache_control="no-store"
+            ),  # nothing of a visit is kept for going back to it
             Route("/kit.json", service.show_kit),
+            HEALTH,
+            Route("/readyz", service.say_ready),
             Route("/look", _replier(service.look), methods=["POST"]),
             Route("/send", _replier(service.send), methods=["POST"]),
             *more,
-            Mount("/static", FreshFiles(directory=STATIC)),
+            files_route(STATIC),
         ],
         middleware=[Middleware(Guard, policy=POLICY, explain=_explain, host=host)],
         exception_handlers={HTTPException: _explain_http, 500: _explain_fault},
@@ -86,6 +92,14 @@ class _Service:
     async def show_kit(self, request: Request) -> Response:
         """Hand out the kit, byte for byte."""
         return Response(self._kit.content, media_type=_JSON, headers={"cache-control": "no-cache"})
+
+    async def say_ready(self, request: Request) -> Response:
+        """Say whether answers can be counted: the store looks for a token that nobody has."""
+        try:
+            await self._store.look("")
+        except BusyError:
+            return _respond(503, _explain(503, "answers cannot be counted at the moment."))
+        return _respond(200, json.dumps({"state": "ready"}).encode())
 
     async def look(self, body: dict[str, Any]) -> dict[str, Any]:
         """Say how it stands with a token, and which form it is for if it can be used."""
@@ -142,7 +156,7 @@ async def _read(request: Request) -> dict[str, Any]:
                 if len(body) > LENGTH:
                     break
     except TimeoutError:
-        raise _RefusedError(408, f"the body must arrive within {SECONDS:g} seconds.") from None
+        raise _RefusedError(_LATE, f"the body must arrive within {SECONDS:g} seconds.") from None
     if len(body) != LENGTH:
         raise _RefusedError(400, f"the body must be {LENGTH} bytes long; fill it up with spaces.")
     try:
@@ -164,13 +178,11 @@ def _token_of(body: dict[str, Any], names: set[str]) -> str:
     return token
 
 
-async def _show_page(request: Request) -> Response:
-    # Nothing of a visit is kept for going back to it.
-    return FileResponse(STATIC / "index.html", headers={"cache-control": "no-store"})
-
-
 def _respond(status: int, content: bytes) -> Response:
-    return Response(content, status_code=status, media_type=_JSON, headers={"cache-control": "no-store"})
+    headers = {"cache-control": "no-store"}
+    if status == _LATE:  # the rest of the body must not be taken for another request
+        headers["connection"] = "close"
+    return Response(content, status_code=status, media_type=_JSON, headers=headers)
 
 
 def _explain(status: int, sentence: str) -> bytes:
@@ -182,6 +194,7 @@ async def _explain_http(request: Request, error: Exception) -> Response:
     words = {
         404: "there is nothing at this address.",
         405: "this address does not accept such a request.",
+        503: "the server is busy; try again in a moment.",
     }
     return _respond(status, _explain(status, words.get(status, "the request cannot be answered.")))
 

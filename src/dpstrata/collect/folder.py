@@ -53,18 +53,24 @@ class SurveyFolder:
         else:
             found = PostgresqlTables(self.database, self.plan.digest)
         try:
-            right = found.fact("design") == self.plan.digest
-        except LostError:
-            right = False
-        if not right:
-            found.close()
-            raise InputError("the database must be the one that invite made for this design, got another.")
-        try:
-            require_same_origin(found, self.kit.digest, self.public_key)
+            self.require_own(found)
         except BaseException:
             found.close()
             raise
         return found
+
+    def require_own(self, tables: Tables) -> None:
+        """Require that a database is of this survey."""
+        try:
+            design = tables.fact("design")
+        except LostError:
+            raise InputError(
+                "the database cannot be read; it must be the one that invite made for this design, "
+                "undamaged. dpstrata collect restore puts a backup in its place."
+            ) from None
+        if design != self.plan.digest:
+            raise InputError("the database must be the one that invite made for this design, got another.")
+        require_same_origin(tables, self.kit.digest, self.public_key)
 
     @contextmanager
     def connected(self) -> Iterator[Tables]:

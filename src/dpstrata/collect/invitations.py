@@ -8,8 +8,7 @@ import ipaddress
 import warnings
 from base64 import urlsafe_b64encode
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -32,7 +31,7 @@ from dpstrata.collect.letters import Letters, Writer
 from dpstrata.collect.postgresql_store import PostgresqlTables
 from dpstrata.collect.sealing import public_key, read_office_key
 from dpstrata.collect.sqlite_store import SqliteTables
-from dpstrata.collect.tables import CLOSED, LostError, Tables
+from dpstrata.collect.tables import CLOSED, Tables, writing_to
 from dpstrata.designs.consent import asks_everyone
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataWarning, InputError, option, without_passwords
@@ -54,6 +53,7 @@ from dpstrata.privacy.batches import LARGEST
 from dpstrata.privacy.mechanisms.randomized_response import RandomizedResponse
 
 BATCH = 20
+MOST_COUNTERS = 1_000_000
 _LENGTH = 16  # bytes of a token
 
 
@@ -94,11 +94,14 @@ class Invited:
         That of the kit, for the letters.
     together : int
         How many they are at most in one stratum and form; a larger batch never comes together.
+    counters : int
+        How many different answers there are by stratum and form. Beyond a million, no counters are kept.
     """
 
     people: int
     digest: str
     together: int
+    counters: int
 
 
 def hash_of(token: str) -> bytes:
@@ -246,7 +249,7 @@ def invite(
     private = read_office_key(office_key) if office_key.exists() else new_key()
     filling = _Filling(
         folder, database, plan.digest, batch, kit.digest, public_key(private),
-        {each.hashed: (each.stratum, each.form) for each in people},
+        {each.hashed: (each.stratum, each.form) for each in people}, kit.cells,
     )  # fmt: skip
     filling.check()
     _make_folder(folder, design, kit, office_key, private)
@@ -258,7 +261,7 @@ def invite(
     if writer:
         writer.write(listed, progress=progress)
     places = Counter((each.stratum, each.form) for each in people)
-    return Invited(len(people), kit.digest, max(places.values()))
+    return Invited(len(people), kit.digest, max(places.values()), sum(filling.counters.values()))
 
 
 def read_kept(
@@ -394,12 +397,18 @@ class _Filling:
     kit: str
     public_key: bytes
     tokens: dict[bytes, tuple[int, int]]
+    cells: tuple[int, ...]
+
+    @property
+    def counters(self) -> dict[tuple[int, int], int]:
+        """How many cells there are in each stratum and form to which somebody is invited."""
+        return {(stratum, form): self.cells[form] for stratum, form in set(self.tokens.values())}
 
     def check(self) -> None:
         """Require that a database outside the folder is of this survey, before anything is written."""
         if self.database is not None:
             tables = PostgresqlTables(self.database, self.design)
-            with _told(tables):
+            with writing_to(tables):
                 if tables.exists:
                     self._require_same(tables)
 
@@ -411,13 +420,14 @@ class _Filling:
             tables = PostgresqlTables(self.database, self.design, make=True)
         else:
             tables = SqliteTables(path) if path.exists() else SqliteTables.make(path)
-        with _told(tables):
+        with writing_to(tables):
             facts = {"design": self.design, "batch": str(self.batch), **origin_of(self.kit, self.public_key)}
             with tables.transaction(alone=True):
                 if tables.exists:  # also if someone else has made it since it was checked
                     self._require_same(tables)
                 else:
-                    tables.create(facts, self.tokens)
+                    few = sum(self.counters.values()) <= MOST_COUNTERS
+                    tables.create(facts, self.tokens, self.counters if few else {})
         if self.database is not None:
             said = b"The answers to this survey are in a PostgreSQL database.\n"
             write_atomically(self.folder / POSTGRESQL, said)
@@ -430,16 +440,3 @@ class _Filling:
             raise InputError(
                 "the database must have these invitations and this batch, got others.", where=str(self.folder)
             )
-
-
-@contextmanager
-def _told(tables: Tables) -> Iterator[None]:
-    """Use a database for a while; what it fails at is told in a sentence."""
-    try:
-        yield
-    except LostError:
-        raise InputError(
-            "the database could not be written; check that it has room, and that you may make tables there."
-        ) from None
-    finally:
-        tables.close()

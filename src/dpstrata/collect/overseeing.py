@@ -1,14 +1,15 @@
-"""What the office does while a survey is collected: see how far it is, remind people, keep a copy."""
+"""What the office does while a survey is collected: see how far it is, remind people, back it up."""
 
 from __future__ import annotations
 
-import os
+import shutil
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpstrata.collect.folder import POSTGRESQL, open_folder
+from dpstrata.collect.folder import DATABASE, SurveyFolder, open_folder
 from dpstrata.collect.invitations import (
     invitees,
     links_at,
@@ -18,7 +19,9 @@ from dpstrata.collect.invitations import (
     warn_without_tls,
     write_invitations,
 )
-from dpstrata.collect.sqlite_store import SqliteTables
+from dpstrata.collect.postgresql_store import PostgresqlTables
+from dpstrata.collect.sqlite_store import SqliteTables, make_beside, put_in_place
+from dpstrata.collect.tables import CLOSED, OPEN, writing_to
 from dpstrata.errors import InputError
 from dpstrata.fielding.draw import drawn_columns
 from dpstrata.files.writing import require_apart
@@ -144,32 +147,118 @@ def remind(
     return len(people)
 
 
-def back_up(survey: str | Path, out: str | Path) -> None:
-    """Copy the SQLite database of a survey as it is now, also while a collector is using it.
+def back_up(survey: str | Path, out: str | Path, *, database: str | None = None) -> None:
+    """Copy the database of a survey as it is now, also while a collector is using it.
+
+    The copy is a SQLite file, also that of a PostgreSQL database. Its rows are in the order of their keys, so
+    it does not show in which order people answered.
 
     Parameters
     ----------
     survey : path
         The folder that :func:`invite` made.
     out : path
-        The copy, a new file. It tells as much as the database: keep it as safe.
+        The copy, a new file. It tells who answered, and has the counters: keep it as safe as the database.
+    database : str, optional
+        Address of the PostgreSQL database, if the survey has one.
 
     Raises
     ------
     InputError
-        If there is something at ``out`` already, or the database is a PostgreSQL one.
+        If there is something at ``out`` already.
     """
-    survey, out = Path(survey), Path(out)
-    if (survey / POSTGRESQL).exists():
-        raise InputError("this survey is in a PostgreSQL database: copy it with pg_dump.", where=str(survey))
-    with open_folder(survey).connected() as tables:
-        assert isinstance(tables, SqliteTables)
+    out = Path(out)
+    with open_folder(survey, database).connected() as tables:
         try:
-            os.close(os.open(out, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            copy = SqliteTables.make(out)
         except OSError as error:
             raise InputError(f"{out} cannot be made: {error.strerror or error}.", where=str(out)) from None
         try:
-            tables.copy(out)
+            with closing(copy), tables.transaction(alone=True), copy.transaction(alone=True):
+                copy.create_empty()
+                tables.copy_rows(copy)
         except BaseException:
             out.unlink()
             raise
+
+
+def restore(survey: str | Path, backup: str | Path, *, database: str | None = None) -> None:
+    """Put a backup in place of the database of a survey, while no collector is using it.
+
+    Answers given after the backup was made are lost; their links are open again, so those people can answer
+    once more. The database is replaced in one step: a run that is killed leaves the old one or the new one.
+
+    Parameters
+    ----------
+    survey : path
+        The folder that :func:`invite` made; its database may be damaged or missing.
+    backup : path
+        What :func:`back_up` wrote.
+    database : str, optional
+        Address of the PostgreSQL database, if the survey has one.
+
+    Raises
+    ------
+    InputError
+        If a collector is using the folder, the backup is damaged or of another survey, or the survey is
+        closed and the backup was made before.
+    """
+    folder, backup = open_folder(survey, database), Path(backup)
+    path = folder.path / DATABASE
+    with folder.alone() as alone:
+        if not alone:
+            raise InputError(f"a collector is using {survey}; stop it before you restore a backup.")
+        new = make_beside(path)
+        try:
+            # The copy has a name of its own, so that no journal is rolled back into it.
+            shutil.copyfile(backup, new)
+            with closing(_check_backup(folder, new, backup)) as checked:
+                if checked.fact("state") == OPEN and _is_closed(folder):
+                    raise InputError(f"the survey is closed for ever, and {backup} is from before.")
+                if database is not None:
+                    _replace_rows(database, folder.plan.digest, checked)
+            if database is None:
+                put_in_place(new, path)
+        except OSError as error:
+            raise InputError(
+                f"{backup} cannot be copied to {survey}: {error.strerror or error}.", where=str(backup)
+            ) from None
+        finally:
+            new.unlink(missing_ok=True)
+
+
+def _check_backup(folder: SurveyFolder, copied: Path, backup: Path) -> SqliteTables:
+    """Open the copy of a backup, which must be of this survey and undamaged."""
+    try:
+        tables = SqliteTables(copied)
+        try:
+            folder.require_own(tables)
+            tables.check()
+        except BaseException:
+            tables.close()
+            raise
+    except InputError:
+        raise InputError(
+            f"{backup} must be an undamaged backup of this survey, got something else.", where=str(backup)
+        ) from None
+    return tables
+
+
+def _replace_rows(database: str, design: str, backup: SqliteTables) -> None:
+    """Write a backup to PostgreSQL in one transaction, which no collector is in the middle of."""
+    tables = PostgresqlTables(database, design, make=True)
+    with writing_to(tables), tables.transaction(alone=True):
+        if tables.exists:
+            tables.empty()
+        else:
+            tables.create_empty()
+        backup.copy_rows(tables)
+
+
+def _is_closed(folder: SurveyFolder) -> bool:
+    """Whether the database says that the survey is closed; one that is damaged or missing does not."""
+    try:
+        with folder.connected() as tables:
+            return tables.fact("state") == CLOSED
+    except InputError:
+        return False

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import cache
 from typing import Any
 
-from dpstrata.collect.tables import LostError, Tables
+from dpstrata.collect.tables import KEYS, LostError, Tables
 from dpstrata.errors import InputError, MissingExtraError, without_passwords
 
-_KEYS = {
-    "survey": "name",
-    "tokens": "hash",
-    "sealed": "id",
-    "counters": "stratum, form, cell",
-}
 _SECONDS = 10  # to connect in, and for a statement
-_PATIENCE = _SECONDS + 2  # for a server that does not even say that a statement took too long
+_LEAST = 2  # the shortest time to connect in that can be asked for
 _NETWORK = {  # a server that is gone without a word
     "keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
     "tcp_user_timeout": 1000 * _SECONDS,
 }  # fmt: skip
+
+
+class UnreachableError(InputError):
+    """A database to which nobody can connect, or not yet."""
 
 
 class PostgresqlTables(Tables):
@@ -50,26 +48,49 @@ class PostgresqlTables(Tables):
         except ImportError:
             raise MissingExtraError("PostgreSQL needs", "collect") from None
         self._psycopg, self._address = psycopg, address
-        self.faults = (psycopg.Error,)
+        self.faults = (psycopg.Error, OSError)  # the second where no file can be opened to wait with
         self._schema, self._lock = f"dpstrata_{design[:16]}", int(design[:15], 16)
+        self._end: float | None = None  # of the time that the database was given
+        self._alone = False
+        said = (
+            f"the database at {without_passwords(address)} must be reachable and let you make a schema; "
+            "check its address and your rights."
+        )
         try:
             super().__init__(self._connect())
+        except (psycopg.OperationalError, OSError):
+            raise UnreachableError(said) from None
+        except psycopg.Error:
+            raise InputError(said) from None
+        try:
             if make:
                 self.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
             self.execute(f"SET search_path TO {self._schema}")
-        except (psycopg.Error, LostError):
-            raise InputError(
-                f"the database at {without_passwords(address)} must be reachable and let you make a schema; "
-                "check its address and your rights."
-            ) from None
+        except LostError:
+            self.close()
+            raise InputError(said) from None
 
     def _connect(self) -> Any:
+        seconds = self._remaining() or _SECONDS
         connection = _impatient(self._psycopg).connect(
-            self._address, autocommit=True, prepare_threshold=None, connect_timeout=_SECONDS, **_NETWORK
+            self._address, autocommit=True, prepare_threshold=None, connect_timeout=int(seconds), **_NETWORK
         )
-        connection.seconds = _PATIENCE
-        connection.execute(f"SET statement_timeout = {round(1000 * _SECONDS)}")
+        connection.remaining = self._remaining
+        connection.execute(f"SET statement_timeout = {1000 * _SECONDS}")
         return connection
+
+    def limit(self) -> None:
+        """Give the server ten seconds for all that is asked of it from now on, a new connection included."""
+        self._end, self._alone = time.monotonic() + _SECONDS, False
+
+    def _remaining(self) -> float | None:
+        """Return the seconds that the server has left; none where only the office waits."""
+        if self._alone:
+            return None
+        return _SECONDS if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def check(self) -> None:
+        """Nothing to do: PostgreSQL looks after its own files."""
 
     def _dialect(self, statement: str) -> str:
         return statement.replace("?", "%s")
@@ -85,20 +106,28 @@ class PostgresqlTables(Tables):
 
     def begin(self, *, alone: bool) -> None:
         """Begin a transaction; one that is alone waits for the others, and they for it."""
+        self._alone = False
         self.execute("BEGIN")
         self.execute(f"SELECT pg_advisory_xact_lock{'' if alone else '_shared'}(?)", (self._lock,))
         if alone:  # writes as much as there is; nobody waits for it but the office
             self.execute("SET LOCAL statement_timeout = 0")
-        self._connection.seconds = None if alone else _PATIENCE
+            self._alone = True
 
     def reconnect(self) -> None:
-        """Connect anew."""
+        """Connect anew, if there is time left for it."""
         self._connection.close()
+        self._alone = False
+        if (self._remaining() or 0) < _LEAST:
+            raise LostError("TimeoutError")
         try:
             self._connection = self._connect()
-        except self._psycopg.Error as error:
+        except self.faults as error:
             raise LostError(type(error).__name__) from None
         self.execute(f"SET search_path TO {self._schema}")
+
+    def empty(self) -> None:
+        """Delete all rows; inside a transaction."""
+        self.execute(f"TRUNCATE {', '.join(KEYS)}")
 
     def compact(self) -> None:
         """Write every table anew in one transaction, in the order of its keys; the old files are deleted.
@@ -106,7 +135,7 @@ class PostgresqlTables(Tables):
         The tables themselves stay, and with them their owner and who else may use them.
         """
         with self.transaction(alone=True):
-            for table, keys in _KEYS.items():
+            for table, keys in KEYS.items():
                 self.execute(f"CREATE TABLE new_{table} (LIKE {table} INCLUDING DEFAULTS)")
                 self.execute(f"INSERT INTO new_{table} SELECT * FROM {table} ORDER BY {keys}")
                 self.execute(f"TRUNCATE {table}")  # which begins a new file
@@ -119,11 +148,11 @@ def _impatient(psycopg: Any) -> Any:
     """Return a class of connections that are given up once the server has not answered for too long."""
 
     class Impatient(psycopg.Connection):  # type: ignore[misc]
-        seconds: float | None = None
+        remaining: Callable[[], float | None] = staticmethod(lambda: _SECONDS)
 
         def wait(self, gen: Generator[Any, Any, Any], *given: Any, **more: Any) -> Any:
             try:
-                return super().wait(_within(gen, self.seconds), *given, **more)
+                return super().wait(_within(gen, self.remaining()), *given, **more)
             except TimeoutError:
                 self.pgconn.finish()  # whatever else is asked of it fails at once
                 raise psycopg.OperationalError("no answer in time") from None

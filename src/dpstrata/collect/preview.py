@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dpstrata.collect.kit import Kit
 from dpstrata.collect.store import Invitation, Standing
-from dpstrata.servers.running import serve_until_stopped
+from dpstrata.servers.running import serve_app, until_stopped
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -127,6 +127,6 @@ def preview(
     def make() -> ASGIApp:
         return make_preview(kit)
 
-    serve_until_stopped(
-        make, name="the preview", host="127.0.0.1", port=port, browser=browser, say=say, path=PAGE
-    )
+    name = "the preview"
+    with until_stopped(name, say):
+        serve_app(make, name=name, host="127.0.0.1", port=port, browser=browser, say=say, path=PAGE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,13 +11,18 @@ from urllib.parse import urlsplit
 
 from dpstrata.collect.collector import Collector
 from dpstrata.collect.folder import SurveyFolder, open_folder
-from dpstrata.errors import InputError
+from dpstrata.collect.postgresql_store import UnreachableError
+from dpstrata.errors import InputError, without_passwords
 from dpstrata.privacy.batches import DELTA, batch_epsilon
-from dpstrata.servers.running import encryption_of, serve_until_stopped
+from dpstrata.servers.running import encryption_of, serve_app, until_stopped
 from dpstrata.words.released import collecting_in_words
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
+
+_NAME = "the collector"
+_PAUSE = 1.0  # seconds between two attempts to connect
+_log = logging.getLogger(__name__)
 
 
 def collect_survey(
@@ -56,13 +63,13 @@ def collect_survey(
     _require_name(public_host)
     encryption = encryption_of(certificate, private_key)
     folder = open_folder(survey, database)
-    with folder.alone() as alone:
+    with until_stopped(_NAME, say), folder.alone() as alone:
         if not alone and database is None:
             raise InputError(
                 f"only one collector can use the SQLite database of {survey}, got another that is running."
             )
         collector = Collector(folder)
-        collector.start()
+        _start(collector, database)
         try:
             closed = "The survey is closed: respondents are told so, and no more answers are counted."
             for sentence in [closed] if collector.closed else _in_words(folder, collector.batch):
@@ -73,17 +80,27 @@ def collect_survey(
 
                 return make_page_app(folder.kit, collector, host=public_host or host)
 
-            serve_until_stopped(
-                make,
-                name="the collector",
-                host=host,
-                port=port,
-                browser=False,
-                say=say,
-                encryption=encryption,
-            )
+            serve_app(make, name=_NAME, host=host, port=port, browser=False, say=say, encryption=encryption)
         finally:
             collector.stop()
+
+
+def _start(collector: Collector, database: str | None) -> None:
+    """Start a collector, as soon as a PostgreSQL that may start at the same time as this is there."""
+    waiting = False
+    while True:
+        try:
+            collector.start()
+        except UnreachableError:
+            if not waiting:
+                _log.warning(
+                    "Waiting for the database at %s; if this takes long, check its address and your rights.",
+                    without_passwords(str(database)),
+                )
+            waiting = True
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def _require_name(host: str | None) -> None:

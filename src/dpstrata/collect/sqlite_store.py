@@ -8,9 +8,9 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from dpstrata.collect.tables import LostError, Tables
+from dpstrata.collect.tables import CLOSED, LostError, Tables
 from dpstrata.errors import InputError, option
-from dpstrata.files.writing import remove_unfinished
+from dpstrata.files.writing import remove_unfinished, sync_folder
 
 _SECONDS = 30.0  # to wait for a lock
 
@@ -60,20 +60,55 @@ class SqliteTables(Tables):
 
     def compact(self) -> None:
         """Write a new file, page by page in the order of the keys, and put it in place."""
-        remove_unfinished(self._path)
-        new = self._path.with_name(f".{self._path.name}.new.part")
-        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        new = make_beside(self._path)
         self.execute("VACUUM INTO ?", (str(new),))
         self._connection.close()
-        with open(new, "rb") as file:
-            _hand_over(file.fileno(), self._path.stat())
-            os.fsync(file.fileno())
-        os.replace(new, self._path)
+        put_in_place(new, self._path)
         self._connection = _connect(self._path)
 
-    def copy(self, path: Path) -> None:
-        """Write a copy as of now, also while a server is using the file."""
-        self.execute("VACUUM INTO ?", (str(path),))
+    def check(self) -> None:
+        """Refuse a file whose pages are damaged, or in which a token that was used has no answer.
+
+        The second is found where SQLite has rolled the journal of another database into this one.
+        """
+        try:
+            sound = self.execute("PRAGMA integrity_check") == [("ok",)]
+            answers = self.counted().total() + len(self.sealed())
+            forgotten = answers == 0 and self.fact("state") == CLOSED
+            sound = sound and (forgotten or answers == self.turnout().total())
+        except LostError:
+            sound = False
+        if not sound:
+            raise InputError(
+                f"{self._path} is damaged; put a backup in its place with dpstrata collect restore.",
+                where=str(self._path),
+            )
+
+    def limit(self) -> None:
+        """Nothing to do: a file does not keep anyone waiting."""
+
+
+def make_beside(path: Path) -> Path:
+    """Make an empty file that only its owner may read, for a new database in place of another."""
+    remove_unfinished(path)
+    new = path.with_name(f".{path.name}.new.part")
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    return new
+
+
+def put_in_place(new: Path, path: Path) -> None:
+    """Put a database in the place of another in one step, for the same people to use.
+
+    A journal that the other one left is removed first: SQLite would roll it back into the new one.
+    """
+    with open(new, "rb") as file:
+        if path.exists():
+            _hand_over(file.fileno(), path.stat())
+        os.fsync(file.fileno())
+    path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
+    sync_folder(path.parent)
+    os.replace(new, path)
+    sync_folder(path.parent)
 
 
 def _hand_over(file: int, old: os.stat_result) -> None:
@@ -100,11 +135,16 @@ def _connect(path: Path) -> sqlite3.Connection:
         for setting in (
             "journal_mode = DELETE",
             "secure_delete = ON",
-            "synchronous = FULL",
+            # With FULL, a journal that was deleted can be there again after a power cut, and is rolled back.
+            "synchronous = EXTRA",
             "temp_store = MEMORY",
         ):
             connection.execute(f"PRAGMA {setting}").fetchall()
     except sqlite3.DatabaseError:
         connection.close()
-        raise InputError(f"{path} is not the database of a survey.", where=str(path)) from None
+        raise InputError(
+            f"{path} is damaged, or not the database of a survey; dpstrata collect restore puts a backup in "
+            "its place.",
+            where=str(path),
+        ) from None
     return connection

@@ -16,7 +16,18 @@ from typing import Any, NamedTuple
 from dpstrata.errors import InputError
 
 OPEN, CLOSED = "open", "closed"
+VERSION = "2"  # of these tables
 Place = tuple[int, int, int]  # stratum, form, cell
+KEYS = {
+    "survey": "name",
+    "tokens": "hash",
+    "sealed": "id",
+    "counters": "stratum, form, cell",
+}
+"""The tables, each with the columns of its key."""
+# Counters begin here and not at 0. SQLite writes every number from 2^31 to 2^47 in six bytes and smaller ones
+# in fewer; a row that outgrows its place moves, and where it then lies would show when that was.
+_ZERO = 2**40
 _MOST = 500  # parameters of one statement
 
 
@@ -68,6 +79,14 @@ class Tables(ABC):
     def compact(self) -> None:
         """Write every table anew, sorted, so that nothing of how it came about is left."""
 
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse a database that is damaged."""
+
+    @abstractmethod
+    def limit(self) -> None:
+        """Give the database ten seconds for all that is asked of it from now on."""
+
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Run a statement, and return its rows.
 
@@ -113,8 +132,38 @@ class Tables(ABC):
         """End the connection."""
         self._connection.close()
 
-    def create(self, facts: Mapping[str, str], tokens: Mapping[bytes, tuple[int, int]]) -> None:
-        """Make the tables for these invitations, of a survey with these facts; inside a transaction."""
+    def create(
+        self,
+        facts: Mapping[str, str],
+        tokens: Mapping[bytes, tuple[int, int]],
+        counters: Mapping[tuple[int, int], int],
+    ) -> None:
+        """Make and fill the tables of a survey; inside a transaction.
+
+        Parameters
+        ----------
+        facts : mapping
+            What the survey's own table says.
+        tokens : mapping
+            Stratum and form of every hash.
+        counters : mapping
+            How many cells each stratum and form has. All counters are made now: rows that were made when a
+            cell first came would lie in the order of the batches.
+        """
+        self.create_empty()
+        known = {**facts, "state": OPEN, "version": VERSION}
+        self.many("INSERT INTO survey VALUES (?, ?)", sorted(known.items()))
+        rows = [(hashed, *tokens[hashed], 0) for hashed in sorted(tokens)]
+        self.many("INSERT INTO tokens VALUES (?, ?, ?, ?)", rows)
+        for (stratum, form), cells in sorted(counters.items()):
+            self.execute(
+                "WITH RECURSIVE cells (cell) AS (SELECT 0 UNION ALL "
+                f"SELECT cell + 1 FROM cells WHERE cell + 1 < {cells:d}) INSERT INTO counters "
+                f"SELECT {stratum:d}, {form:d}, cell, {_ZERO} FROM cells"
+            )
+
+    def create_empty(self) -> None:
+        """Make the tables without any row; inside a transaction."""
         for table in (
             "survey (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
             f"tokens (hash {self.blob} PRIMARY KEY, stratum INTEGER NOT NULL, form INTEGER NOT NULL, "
@@ -124,16 +173,23 @@ class Tables(ABC):
             "PRIMARY KEY (stratum, form, cell))",
         ):
             self.execute(f"CREATE TABLE {table}{self.suffix}")
-        self.many("INSERT INTO survey VALUES (?, ?)", sorted({**facts, "state": OPEN}.items()))
-        rows = [(hashed, *tokens[hashed], 0) for hashed in sorted(tokens)]
-        self.many("INSERT INTO tokens VALUES (?, ?, ?, ?)", rows)
+
+    def copy_rows(self, other: Tables) -> None:
+        """Write all rows to the empty tables of another database, in the order of their keys."""
+        for table, keys in KEYS.items():
+            rows = self.execute(f"SELECT * FROM {table} ORDER BY {keys}")
+            if rows:
+                other.many(f"INSERT INTO {table} VALUES ({_marks(rows[0])})", rows)
 
     def fact(self, name: str) -> str:
-        """Return a fact of the survey: ``design``, ``kit``, ``office``, ``batch`` or ``state``."""
-        found = self.execute("SELECT value FROM survey WHERE name = ?", (name,))
-        if not found:
-            raise InputError("the database must be one that invite made, got another.")
-        return str(found[0][0])
+        """Return what the survey's own table says: ``design``, ``kit``, ``office``, ``batch``, ``state``."""
+        found = dict(self.execute("SELECT name, value FROM survey"))
+        if found.get("version") != VERSION or name not in found:
+            raise InputError(
+                "the database must be one that this version of dpstrata made, got another; use the version "
+                "that made it."
+            )
+        return str(found[name])
 
     def invited(self) -> dict[bytes, tuple[int, int]]:
         """Return all hashes with stratum and form."""
@@ -176,13 +232,16 @@ class Tables(ABC):
             for some in _parts(sorted(ids))
         )
 
+    def countable(self) -> set[tuple[int, int]]:
+        """Return the strata and forms that have counters; the answers of others stay sealed until closing."""
+        return set(self.execute("SELECT DISTINCT stratum, form FROM counters"))
+
     def count(self, cells: Iterable[Place]) -> None:
         """Move counters."""
         moved = sorted(Counter(cells).items())
         self.many(
-            "INSERT INTO counters VALUES (?, ?, ?, ?) ON CONFLICT (stratum, form, cell) "
-            "DO UPDATE SET count = counters.count + excluded.count",
-            [(*place, number) for place, number in moved],
+            "UPDATE counters SET count = count + ? WHERE stratum = ? AND form = ? AND cell = ?",
+            [(number, *place) for place, number in moved],
         )
 
     def unseal(self, ids: Iterable[bytes]) -> int:
@@ -197,8 +256,10 @@ class Tables(ABC):
         return {bytes(key): bytes(content) for key, content in self.execute("SELECT id, content FROM sealed")}
 
     def counted(self) -> Counter[Place]:
-        """Return all counters."""
-        rows = self.execute("SELECT stratum, form, cell, count FROM counters")
+        """Return all counters that have moved."""
+        rows = self.execute(
+            f"SELECT stratum, form, cell, count - {_ZERO} FROM counters WHERE count > {_ZERO}"
+        )
         return Counter({(stratum, form, int(cell)): int(number) for stratum, form, cell, number in rows})
 
     def mark_closed(self) -> None:
@@ -214,9 +275,22 @@ class Tables(ABC):
         self.compact()
 
 
+@contextmanager
+def writing_to(tables: Tables) -> Iterator[None]:
+    """Write to a database for a while; what it fails at is told in a sentence."""
+    try:
+        yield
+    except LostError:
+        raise InputError(
+            "the database could not be written; check that it has room, and that you may make tables there."
+        ) from None
+    finally:
+        tables.close()
+
+
 def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     return (keys[start : start + _MOST] for start in range(0, len(keys), _MOST))
 
 
-def _marks(values: Sequence[bytes]) -> str:
+def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))

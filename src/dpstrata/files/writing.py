@@ -146,7 +146,12 @@ def _beside(path: Path, content: bytes, mode: int) -> Iterator[str]:
         yield temporary
     finally:
         Path(temporary).unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """See to the disk what was made, replaced or removed in a folder."""
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

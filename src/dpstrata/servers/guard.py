@@ -17,6 +17,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+_ONLY_ENCRYPTED = (b"strict-transport-security", b"max-age=31536000")
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -64,12 +65,13 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        own = [*self._headers, _ONLY_ENCRYPTED] if scope.get("scheme") == "https" else self._headers
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 there = list(message.get("headers", []))
                 names = {name for name, _ in there}
-                message["headers"] = there + [each for each in self._headers if each[0] not in names]
+                message["headers"] = there + [each for each in own if each[0] not in names]
             await send(message)
 
         refusal = self._refuse(headers)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import ipaddress
 import logging
+import signal
 import socket
 import ssl
+import threading
 import webbrowser
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -158,7 +160,33 @@ def _is_news(record: logging.LogRecord) -> bool:
     return "out of system resource" not in line and "_start_serving(" not in line
 
 
-def serve_until_stopped(
+@contextmanager
+def until_stopped(name: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Take SIGTERM for Ctrl-C meanwhile, and say at the end that it has stopped.
+
+    Uvicorn catches both, and raises them again once it has stopped: by default, SIGTERM would end the process
+    there.
+
+    Parameters
+    ----------
+    name : str
+        What has stopped: "the planner".
+    say : callable
+        Takes a line for the user.
+    """
+    in_main = threading.current_thread() is threading.main_thread()  # which alone gets signals
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if in_main else None
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        if in_main:
+            signal.signal(signal.SIGTERM, before)
+    say(f"{name[0].upper()}{name[1:]} has stopped.")
+
+
+def serve_app(
     make: Callable[[], ASGIApp],
     *,
     name: str,
@@ -169,7 +197,7 @@ def serve_until_stopped(
     path: str = "",
     encryption: Encryption | None = None,
 ) -> None:
-    """Serve an application until it is interrupted.
+    """Serve an application until a signal interrupts it, which is raised again.
 
     Parameters
     ----------
@@ -225,6 +253,7 @@ def serve_until_stopped(
         backlog=_BACKLOG,
         timeout_graceful_shutdown=3,
         http=prompt_protocol(),
+        loop="dpstrata.servers.connections:PromptLoop",
         ws="none",
         lifespan="on",
         ssl_certfile=encryption and encryption.certificate,
@@ -232,8 +261,5 @@ def serve_until_stopped(
     )
     try:
         Server(config).run(sockets=[opened])
-    except KeyboardInterrupt:
-        pass
     finally:
         opened.close()
-    say(f"{title} has stopped.")

@@ -12,11 +12,12 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from dpstrata.servers.files import FreshFiles
+from dpstrata.servers.files import files_route, page_route
 from dpstrata.servers.guard import Guard
+from dpstrata.servers.health import HEALTH
 from dpstrata.web.endpoints import ENDPOINTS, Endpoint
 from dpstrata.web.limits import LIMITS, Limits
 from dpstrata.web.openapi import openapi_document
@@ -46,14 +47,15 @@ def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
     previews = Previews(host, limits)
     service = _Service(limits, {"preview": previews.keep})
     routes: list[BaseRoute] = [
-        Route("/", _show_page),
+        page_route(STATIC / "index.html", cache_control="no-cache"),
+        HEALTH,
         Route("/api/openapi.json", _show_openapi),
         *(
             Route(endpoint.path, service.replier(endpoint), methods=[endpoint.method], name=endpoint.job)
             for endpoint in ENDPOINTS
         ),
         Mount(PLACE + "/{token}", previews),
-        Mount("/static", FreshFiles(directory=STATIC)),
+        files_route(STATIC),
     ]
     return Starlette(
         routes=routes,
@@ -110,10 +112,6 @@ class _Service:
                 made = await self._pool.run(endpoint.job, parameters, body, gone=gone)
         finish = self._finish.get(endpoint.job)
         return finish(made) if finish and made.status == 200 else made
-
-
-async def _show_page(request: Request) -> Response:
-    return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
 
 
 async def _show_openapi(request: Request) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dpstrata.servers.running import serve_until_stopped
+from dpstrata.servers.running import serve_app, until_stopped
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -44,4 +44,6 @@ def serve(
 
         return make_app(host=host)
 
-    serve_until_stopped(make, name="the planner", host=host, port=port, browser=browser, say=say)
+    name = "the planner"
+    with until_stopped(name, say):
+        serve_app(make, name=name, host=host, port=port, browser=browser, say=say)
