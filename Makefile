@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/pip install -q --disable-pip-version-check -c constraints.txt
+INSTALL := $(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt
 # several threads of BLAS in each of several processes only wait for each other
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 PARALLEL := -n 2 --dist loadfile

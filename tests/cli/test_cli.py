@@ -58,7 +58,7 @@ def test_the_result_comes_first_and_the_promise_in_full_behind_a_flag():
     short, full = (" ".join(run(*design, *more).stdout.split()) for more in ([], ["--full"]))
     result = (
         "200 interviews give a standard error of 0.01956 for the population mean, a margin of error of "
-        "0.03833 at 95% confidence. The standard error would be 0.007958 without privacy, which accounts for "
+        "0.03833 at 95% confidence. Without privacy it would be 0.007958; privacy accounts for "
         "83.4% of the variance. "
     )
     assert short.startswith(result)

@@ -38,7 +38,7 @@ def test_it_is_that_of_the_sample_whatever_the_goal(release):
         assert plan.standard_error_without_privacy == pytest.approx(by_hand(plan.sample_sizes))
         share = 1 - (plan.standard_error_without_privacy / plan.standard_error) ** 2
         assert plan.variance_parts.privacy_share == pytest.approx(share)
-        assert f"without privacy, which accounts for {share:.1%} of the variance" in repr(plan)
+        assert f"; privacy accounts for {share:.1%} of the variance" in repr(plan)
 
 
 @pytest.mark.parametrize(

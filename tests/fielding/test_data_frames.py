@@ -104,3 +104,21 @@ def test_a_report_needs_the_file_that_was_published(fielded):
     _, plan = fielded
     with pytest.raises(dps.InputError, match="Give the path of that file"):
         dps.find_published(plan, pd.DataFrame())
+
+
+def test_frames_without_names_or_that_cannot_be_computed_are_refused_and_no_cell_is_shown(fielded):
+    folder, _ = fielded
+    answers = pd.read_csv(folder / "answers.csv")
+    both = pd.concat([answers], axis=1, keys=["answers"])
+    for given in (pd.DataFrame(answers.to_numpy()), both):
+        with pytest.raises(
+            dps.InputError, match="the columns of the data frame must have names that are text"
+        ):
+            release(folder, given, "out.csv")
+    lazy = pl.scan_csv(folder / "answers.csv")
+    for given in (lazy.select("nothing"), lazy.with_columns(pl.col("person").cast(pl.Int64))):
+        with pytest.raises(dps.InputError, match=r"^the data frame could not be computed\.$"):
+            release(folder, given, "out.csv")
+    with pytest.raises(dps.InputError, match="got something else") as refused:
+        release(folder, answers.to_csv(index=False), "out.csv")
+    assert "canary" not in str(refused.value)

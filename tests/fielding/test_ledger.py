@@ -432,8 +432,34 @@ def test_tables_published_again_are_counted_in_full(tmp_path):
     assert published("2.csv", again=True) == pytest.approx(1.511, abs=5e-4)
     assert published("3.csv", again=True) == pytest.approx(2.165, abs=5e-4)
     send()  # devices asked again: their randomness is new, and nothing bounds the sum
-    other = loss_of_repeats(plan, 4, same_reports=False)
+    other = loss_of_repeats(plan, 4, report_sets=2)
     assert published("4.csv", again=True) == pytest.approx(other)
     assert other > loss_of_repeats(plan, 4) * 1.1
     entries = json.loads((tmp_path / "ledger.json").read_text())["entries"]
     assert [each["reports"] == entries[0]["reports"] for each in entries] == [True, True, True, False]
+
+
+def test_reports_that_count_the_same_are_not_the_same_reports(tmp_path):
+    """Devices asked again can send as many of each; what the ledger counts must not depend on that."""
+    (tmp_path / "people.csv").write_text("person,region\n" + "".join(f"p{i},all\n" for i in range(100)))
+    frame = open_frame(tmp_path / "people.csv", id="person", stratum="region")
+    options = {"epsilon": 0.5, "device_epsilon": 1, "release": "sums", "answers": "binary", "total": 10}
+    plan = dps.design(frame_strata(frame), **options, mechanism="randomized_response")
+    plan.save(tmp_path / "design.json")
+    draw(tmp_path / "design.json", frame, out=tmp_path / "sample.csv", key_file=tmp_path / "draw.key")
+    with open(tmp_path / "sample.csv", newline="") as file:
+        drawn = [row["person"] for row in csv.DictReader(file)]
+    zero, one = sorted({dps.noise_answer(plan, "all", 1) for _ in range(60)})
+
+    def published(reports, out, **more):
+        rows = [[person, "all", repr(report)] for person, report in zip(drawn, reports, strict=True)]
+        with open(tmp_path / "answers.csv", "w", newline="") as file:
+            csv.writer(file).writerows([["person", "region", "ill"], *rows])
+        return release(tmp_path, out=out, step=dps.publish, answer="ill", **more).spent.epsilon
+
+    reports = [zero, one] * 5
+    once = math.log1p(0.1 * math.expm1(1))
+    assert published(reports, "1.csv") == pytest.approx(once)
+    assert published(reports, "2.csv", again=True) == pytest.approx(once)
+    twice = math.log1p(0.1 * math.expm1(2))
+    assert published(reports[::-1], "3.csv", again=True) == pytest.approx(twice)

@@ -60,7 +60,9 @@ def test_a_cv_of_every_region_is_relative_to_its_own_mean(given):
     assert [domain.cv for domain in reported] == pytest.approx((errors / means).tolist())
     assert [domain.target for domain in reported] == pytest.approx((0.15 * means).tolist())
     assert {domain.asked for domain in reported} == {"0.15cv"}
-    with pytest.warns(dps.DpstrataWarning, match="above the mean expected there, 0.013 .9 targets"):
+    with pytest.warns(
+        dps.DpstrataWarning, match=r"exceeds the mean expected there, 0.013 .8 other targets too"
+    ):
         as_errors = dps.design(health(), **SURVEY, domains={"region": dps.SE(0.15)})
     assert plan.total > 100 * as_errors.total
 
@@ -131,7 +133,7 @@ def test_kinds_may_be_mixed_and_survive_every_way_they_are_written(tmp_path):
 
 @pytest.mark.parametrize("given", ["x", "cv", "15%%cv", "1,234cv", "nan se", "15 pc", ""])
 def test_what_is_no_target_is_refused_in_one_sentence(given):
-    with pytest.raises(dps.InputError, match="must be a number that may say its kind, such as 15%cv"):
+    with pytest.raises(dps.InputError, match="must be a number with its kind, such as 15%cv"):
         dps.design(health(), **SURVEY, domains={"region": given})
 
 
@@ -163,7 +165,15 @@ def test_the_cv_of_the_whole_takes_its_mean_from_proportions():
 
 def test_a_target_above_the_mean_warns_and_one_around_0_does_not():
     strata = dps.Strata([9000, 9000], [0.1, 0.1], extra={"expected_mean": [0.01, 0.01]})
-    with pytest.warns(dps.DpstrataWarning, match="the target of the whole allows a standard error of 0.02"):
+    with pytest.warns(
+        dps.DpstrataWarning, match="the target of the whole, a .*, exceeds the mean expected there"
+    ):
         dps.design(strata, epsilon=1, target_se=0.02)
     dps.design(strata, epsilon=1, target_se=0.02, answers=(-1, 1))
     dps.design(strata, epsilon=1, target_se=0.02, answers=(-1, 1), domains={"stratum": math.pi})
+
+
+def test_an_expected_mean_out_of_range_is_refused():
+    strata = dps.Strata([900, 900], [0.1, 0.1], extra={"expected_mean": [5, 5], "region": ["n", "s"]})
+    with pytest.raises(dps.InputError, match=r"column 'expected_mean' must lie within .* got 5 in stratum"):
+        dps.design(strata, epsilon=1, answers=(0, 1), domains={"region": "20%cv"})

@@ -147,7 +147,7 @@ def test_large_tables(questions, losses):
     assert loss_of_repeats(plan, 10**6) == pytest.approx(math.log1p(0.5 * math.expm1(3.0)), rel=1e-9)
     # other reports may be the same for some people, and new ones for others
     once, twice, thrice = (math.log1p(2 * math.expm1(loss)) for loss in found)
-    others = [loss_of_repeats(plan, times, same_reports=False) for times in (1, 2, 3)]
+    others = [loss_of_repeats(plan, times, report_sets=times) for times in (1, 2, 3)]
     inside = [once, max(2 * once, twice), max(3 * once, once + twice, thrice)]
     assert others == pytest.approx([math.log1p(0.5 * math.expm1(loss)) for loss in inside], rel=1e-9)
 
@@ -208,4 +208,4 @@ def test_published_rows_lose_nothing_new():
     plan = dps.design(dps.Strata([50], [0.4]), questionnaire=dps.Questionnaire([asked]), epsilon=1, total=10)
     twice = math.log1p(0.2 * math.expm1(2 * plan.local_epsilons[0]))
     assert [loss_of_repeats(plan, times) for times in (1, 2, 9)] == pytest.approx([1, 1, 1], rel=1e-12)
-    assert loss_of_repeats(plan, 2, same_reports=False) == pytest.approx(twice, rel=1e-12)
+    assert loss_of_repeats(plan, 2, report_sets=2) == pytest.approx(twice, rel=1e-12)

@@ -154,7 +154,7 @@ def test_bounds_hold_and_errors_say_which(option):
         ({"clip": 1}, "clip must be True or False, got clip=1."),
         (
             {"domains": {"a": "x"}},
-            "a target of domains must be a number that may say its kind, such as 15%cv, 0.02se or 0.03margin, got "
+            "a target of domains must be a number with its kind, such as 15%cv, 0.02se or 0.03margin, got "
             "'x' for a.",
         ),
         ({"domains": {"a": {"b": 0}}}, "a target of domains must be positive, got 0 for a=b."),

@@ -219,7 +219,7 @@ def _cells(strata: Strata, column: str) -> list[str]:
     if column == "stratum":
         return list(strata.names)
     if column not in strata.extra:
-        known = ", ".join(map(repr, ["stratum", *strata.extra]))
+        known = ", ".join(map(repr, ["stratum", *(name for name in strata.extra if name != EXPECTED)]))
         raise InputError(
             f"{option('domains')} must name columns of the strata ({known}), got {column!r}.", value=column
         )

@@ -75,7 +75,7 @@ def loss_of_repeats(
     shares: FloatArray | None = None,
     *,
     budgets: Sequence[FloatArray] = (),
-    same_reports: bool = True,
+    report_sets: int = 1,
 ) -> float:
     r"""Central loss of releasing one and the same sample several times.
 
@@ -97,9 +97,11 @@ def loss_of_repeats(
         q, the largest credible share of the willing people of each stratum who answered; by default what the
         design counts on.
     budgets : sequence of array
-        What the office's noise loses in each of them, by stratum, where it was set after the field.
-    same_reports : bool
-        Whether all of them are made of the same reports, so that devices' randomness is the same each time.
+        What the office's noise loses in all releases of each set of reports, by stratum, where it was set
+        after the field.
+    report_sets : int
+        Of how many different sets of reports they are made: devices' randomness is the same in each. Releases
+        for which the office noises raw answers are sets of their own.
 
     Examples
     --------
@@ -111,30 +113,29 @@ def loss_of_repeats(
     promised = plan.inputs.promise.central_epsilon
     if times == 0:
         return 0.0
-    inside = _losses_inside(plan, times, budgets, same_reports=same_reports)
+    inside = _losses_inside(plan, times, budgets, report_sets)
     losses = central_losses(planned_shares(plan) if shares is None else shares, inside)
     loss = float(losses.max())
     return promised if abs(loss - promised) <= promised * ROUNDING else loss
 
 
-def _losses_inside(
-    plan: Design, times: int, budgets: Sequence[FloatArray], *, same_reports: bool
-) -> FloatArray:
+def _losses_inside(plan: Design, times: int, budgets: Sequence[FloatArray], report_sets: int) -> FloatArray:
     """Return the loss inside the sample, by stratum.
 
-    Where reports are not known to be the same, someone may have sent one report that was released j times and
-    another that was released k − j times: the split that loses most counts.
+    Someone may have sent the same report in several sets, or a new one in each: of all ways to divide the
+    releases among at most so many reports, the one that loses most counts.
     """
     if budgets:
-        together = [np.sum(budgets, axis=0)] if same_reports else budgets
-        return np.asarray(np.sum([plan.losses_inside(budgets=each) for each in together], axis=0))
-    if same_reports:
+        return np.asarray(np.sum([plan.losses_inside(budgets=each) for each in budgets], axis=0))
+    if report_sets == 1:
         return plan.losses_inside(times)
     of_same = [plan.losses_inside(number) for number in range(times + 1)]
-    most = of_same[:1]
-    for number in range(1, times + 1):
-        splits = [of_same[number - j] + most[j] for j in range(number)]
-        most.append(np.max(splits, axis=0))
+    most = of_same
+    for _ in range(1, min(report_sets, times)):
+        most = [
+            np.max([most[number - j] + of_same[j] for j in range(number + 1)], axis=0)
+            for number in range(times + 1)
+        ]
     return most[times]
 
 

@@ -395,14 +395,11 @@ def _with_round(entry: Entry, own: list[Entry], plan: Design, *, again: bool, sh
         )
     if not promise.amplified:  # the sample hides nobody, so that every release adds what it is
         return replace(entry, round=now + 1)
-    releases = [*drawn, entry]
-    loss = loss_of_repeats(
-        plan,
-        now + 2,
-        shares,
-        budgets=[np.array(each.budgets) for each in releases if each.budgets],
-        same_reports=entry.reports is not None and all(each.reports == entry.reports for each in drawn),
-    )
+    sets: dict[str | int, list[Entry]] = {}
+    for number, each in enumerate([*drawn, entry]):
+        sets.setdefault(each.reports or number, []).append(each)
+    budgets = [np.sum([each.budgets for each in same], axis=0) for same in sets.values() if same[0].budgets]
+    loss = loss_of_repeats(plan, now + 2, shares, budgets=budgets, report_sets=len(sets))
     delta = delta_of_repeats(plan, now + 2, shares)
     return _adding(replace(entry, round=now + 1), counted, loss, delta)
 

@@ -156,7 +156,11 @@ def read_table(
         if ending in STATISTICS_ENDINGS:
             return Table(name, read_labelled(path, name), lambda row: f"row {row + 1}")
     endings = (*TEXT_ENDINGS, ".parquet", *EXCEL_ENDINGS, *STATISTICS_ENDINGS)
-    raise InputError(f"a table must end in {', '.join(endings)}, got {path.name!r}.", where=name)
+    # a table that was given as text is no path, and is not repeated
+    got = repr(path.name) if len(path.name) <= 255 and path.name.isprintable() else "something else"
+    raise InputError(
+        f"a table must end in {', '.join(endings)}, got {got}.", where=None if got[0] == "s" else name
+    )
 
 
 @contextmanager
@@ -237,17 +241,26 @@ def eager_frame(frame: IntoFrame) -> DataFrame[Any]:
 
     try:
         native = nw.from_native(frame)
-        eager = native.collect() if isinstance(native, nw.LazyFrame) else native
-        if len(set(eager.columns)) < len(eager.columns):
-            raise nw.exceptions.DuplicateError
+        names = native.collect_schema().names()
     except TypeError:
         raise InputError(
             f"a data frame must be of pandas, Polars, Arrow or another library that narwhals knows, "
             f"got {type(frame).__name__}."
         ) from None
-    except nw.exceptions.NarwhalsError:
+    except nw.exceptions.DuplicateError:
         raise InputError(f"{DATA_FRAME} must have one column of each name.") from None
-    return eager
+    except Exception:  # of a lazy frame: whatever its engine says, which may show a cell
+        raise InputError(f"{DATA_FRAME} could not be computed.") from None
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"the columns of {DATA_FRAME} must have names that are text.")
+    if len(set(names)) < len(names):
+        raise InputError(f"{DATA_FRAME} must have one column of each name.")
+    if not isinstance(native, nw.LazyFrame):
+        return native
+    try:
+        return native.collect()
+    except Exception:
+        raise InputError(f"{DATA_FRAME} could not be computed.") from None
 
 
 def _known_missing(cells: list[Any]) -> list[Any]:

@@ -33,7 +33,8 @@ from dpstrata.survey.costs import fits_budget, total_cost
 from dpstrata.survey.goals import TARGETS, AtMost, Budget, Precision, Total
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
-from dpstrata.words.numbers import figure, money, three_digits_up, told_apart
+from dpstrata.survey.targets import CV
+from dpstrata.words.numbers import counted, figure, money, three_digits_up, told_apart
 
 _NEWTON_STEPS = 3
 
@@ -81,21 +82,23 @@ def warn_of_empty_strata(plan: Design, *, stacklevel: int) -> None:
 
 
 def warn_of_loose_targets(plan: Design, *, stacklevel: int) -> None:
-    """Warn if a target allows a standard error above the mean that is expected: a share read as another."""
+    """Warn of targets above the mean that is expected: perhaps a coefficient of variation was meant."""
     if not plan.inputs.targets or plan.inputs.answers.lower < 0:  # means around 0 are no measure
         return
     loose = [
-        (f"{part.column}={group}" if part.column else "the whole", math.sqrt(limit), mean)
+        (f"{part.column}={group}" if part.column else "the whole", target, mean)
         for part in plan.partitions
-        for group, limit, mean in zip(part.groups, part.limits, part.expected_means, strict=True)
-        if math.isfinite(limit) and mean is not None and math.sqrt(limit) > mean
+        for group, target, mean in zip(part.groups, part.asked, part.expected_means, strict=True)
+        if target is not None
+        and mean is not None
+        and target.value > (1.0 if isinstance(target, CV) else mean)
     ]
     if not loose:
         return
-    where, error, mean = loose[0]
-    others = f" ({len(loose):,} targets are like that)" if len(loose) > 1 else ""
+    where, target, mean = loose[0]
+    others = f" ({counted(len(loose) - 1, 'other target')} too)" if len(loose) > 1 else ""
     warning = DpstrataWarning(
-        f"the target of {where} allows a standard error of {figure(error)}, above the mean expected there, "
+        f"the target of {where}, {target.in_words}, exceeds the mean expected there, "
         f"{figure(mean)}{others}. A coefficient of variation is written 15%cv."
     )
     warnings.warn(warning, stacklevel=stacklevel + 1)

@@ -411,9 +411,10 @@ def domains_with_kinds(inputs: Inputs) -> dict[str, Any] | None:
             return target
         if whole is None:
             number = plain_number(target)
+            relative = f"{number}%cv" if target >= 1 else f"{number}cv"
             raise InputError(
                 f"without a target for the whole, a target of {option('domains')} must say what it is: "
-                f"{number}cv, {number}se or {number}margin, got {number} for {where}.",
+                f"{relative}, {number}se or {number}margin, got {number} for {where}.",
                 value=target,
             )
         return type(whole)(target)

@@ -323,7 +323,7 @@ class Strata:
         Raises
         ------
         InputError
-            If a cell of that column is not a number.
+            If a cell of that column is not a number, or no mean of such answers.
         """
         cells = self.extra.get(EXPECTED)
         if cells is None:
@@ -340,6 +340,12 @@ class Strata:
                 place = f"stratum {self.name(row)!r}"
                 raise InputError(
                     f"column {EXPECTED!r} must be a number, got {text_of(cell)!r} in {place}.", where=place
+                )
+            if answers.numbers and not answers.lower <= means[row] <= answers.upper:
+                place = f"stratum {self.name(row)!r}"
+                raise InputError(
+                    f"column {EXPECTED!r} must lie within {answers}, got {text_of(cell)} in {place}.",
+                    where=place,
                 )
         return means
 

@@ -71,7 +71,7 @@ class SE(PrecisionTarget):
     kind, title, plural = "se", "standard error", "standard errors"
 
     def standard_error(self, *, z: float, mean: float | None) -> float:
-        """Return it as it is."""
+        """Return the value itself."""
         return self.value
 
 
@@ -153,7 +153,7 @@ def take_target(where: str, given: object) -> float | PrecisionTarget:
     number = None if found is None else read_number(found[1])
     if found is None or number is None:
         raise InputError(
-            f"{what} must be a number that may say its kind, such as 15%cv, 0.02se or 0.03margin, got "
+            f"{what} must be a number with its kind, such as 15%cv, 0.02se or 0.03margin, got "
             f"{given!r} for {where}.",
             value=given,
         )

@@ -245,11 +245,8 @@ def _without_privacy(plan: Design) -> str:
     error = plan.standard_error_without_privacy
     if error is None:
         objective = figure(plan.variance_parts.sampling)
-        return f"The objective would be {objective} without privacy, which accounts for {share} of it."
-    return (
-        f"The standard error would be {figure(error)} without privacy, which accounts for {share} of the "
-        "variance."
-    )
+        return f"Without privacy it would be {objective}; privacy accounts for {share} of it."
+    return f"Without privacy it would be {figure(error)}; privacy accounts for {share} of the variance."
 
 
 def reasons(plan: Design, *, full: bool = True) -> list[str]:

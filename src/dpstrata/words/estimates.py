@@ -19,10 +19,10 @@ REPORTED = "reported_stratum"
 BIAS = "bias at most"
 """Heading of what strata without an answer can make of an estimate, where there are any."""
 SAFE = "safe interval"
-"""Heading of the intervals that hold whatever the spreads of the strata are, where there are such."""
+"""Heading of the intervals that allow for the largest spread, if a result has any."""
 SAFE_IN_WORDS = (
-    "A published mean shows no spread. The interval trusts which strata the design takes to vary most; the "
-    "safe interval holds whatever their spreads are."
+    "A published mean shows no spread. The interval assumes that the strata vary as the design states; the "
+    "safe interval allows for the largest spread that this mean could have."
 )
 _NAMED = 5
 
