@@ -239,7 +239,6 @@ def test_a_prior_changes_no_number():
     )
     assert with_prior.sample_sizes.tolist() == without.sample_sizes.tolist()
     assert with_prior.variance == without.variance
-    assert "prior" not in without.to_dict()["inputs"]
     assert without.inputs.unlimited_in_words is None
 
 
