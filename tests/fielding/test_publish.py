@@ -398,7 +398,7 @@ def test_noise_that_is_in_a_table_goes_into_no_other_one(tmp_path):
     from dpstrata.fielding.office_noise import NoiseKept
     from dpstrata.privacy.promises import Spent
 
-    entry = Entry("design", "key", "out", None, "pending", Spent(epsilon=1.0), (), "answer")
+    entry = Entry("design", "key", "out", None, "pending", Spent(epsilon=1.0), (), "recognition", "answer")
     draws = iter([{"north": 5}, {"north": 7}])
 
     def made(noise):

@@ -29,7 +29,7 @@ def test_response_rates_by_hand():
 
     def planned(m):
         pairs = zip(r.tolist(), (m, 200 - m), strict=True)
-        return np.array([float(plain_inverses(*pair, certain=False)[0]) for pair in pairs])
+        return np.array([float(plain_inverses(*pair)[0]) for pair in pairs])
 
     every = {
         m: np.sum(

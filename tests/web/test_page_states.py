@@ -121,15 +121,6 @@ def test_a_damaged_link_is_told(browser, server):
         visit.settle()
 
 
-def test_a_link_means_what_it_meant_while_laplace_was_the_default(browser, server):
-    with visiting(browser, server) as visit:
-        visit.open(f"#{GOOD}&end")
-        expect(visit.control("mechanism")).to_have_value("laplace")
-        visit.control("mechanism").select_option("best")
-        visit.settle()
-        assert "mechanism=best&" in visit.page.url
-
-
 def test_hostile_links_are_survived(browser, server):
     with visiting(browser, server) as visit:
         for hash in ("#epsilon=1&strata=%3Cb%3E,size;1,2", "#total=9&epsilon=1&strata=%3Cb%3E,size;1,2&end"):

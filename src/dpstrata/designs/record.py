@@ -147,7 +147,7 @@ class Design:
 
     @cached_property
     def local_epsilons(self) -> FloatArray:
-        """Budget that the noised answers of one person spend together, in each stratum.
+        """Budget that what one person sends may spend, in each stratum.
 
         NaN for a promise that a secret sample does not strengthen: there is no such budget.
         """
