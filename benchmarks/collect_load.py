@@ -16,8 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from collect_servers import post, served
-from collecting import DATABASES, invited, opened, plan_for, random_cells, sent
+from collecting import DATABASES, invited, opened, plan_for, post, random_cells, sent, served
 
 AT_ONCE, LEAST = 32, 0.15
 

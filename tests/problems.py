@@ -1,13 +1,19 @@
-"""Random problems for the tests, and the objective restated without any code of the library."""
+"""Random problems, what their optimum must be, and the objective restated without any code of the library."""
 
 from __future__ import annotations
 
+import datetime
+import ipaddress
 import math
 from collections.abc import Callable
 from typing import Any
 
 import mpmath
 import numpy as np
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
@@ -16,6 +22,9 @@ from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.promises.pure import PureEpsilon
 from dpstrata.survey.releases.microdata import Microdata
 from dpstrata.survey.releases.sums import Sums
+
+# Random problems for the tests, and the objective restated without any code of the library
+
 
 MECHANISMS = (
     ("laplace", None),
@@ -235,3 +244,35 @@ def plain_objective(problem: Problem, sizes: Any) -> Any:
     return mpmath.fsum(
         plain_term(problem, i, mpmath.mpf(n)) for i, n in enumerate(np.asarray(sizes).tolist())
     )
+
+
+# A certificate that signs itself, for servers on this machine
+
+
+def self_signed(folder, *, password=None):
+    """Write a certificate for 127.0.0.1 and its key, and return both paths."""
+    key, name = (
+        ec.generate_private_key(ec.SECP256R1()),
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")]),
+    )
+    today = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(today - datetime.timedelta(days=1))
+        .not_valid_after(today + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    locked = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
+    pem = serialization.Encoding.PEM
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = folder / "cert.pem", folder / "key.pem"
+    paths[0].write_bytes(certificate.public_bytes(pem))
+    paths[1].write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, locked))
+    return paths

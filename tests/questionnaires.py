@@ -1,14 +1,18 @@
-"""Questionnaires carried out on made-up people, written straight from the textbook.
-
-Nothing here uses a formula of the library: people are drawn and dealt forms, answers become levels, devices replace
-rows, the office adds noise to its tables, and estimates undo what is known to have happened.
-"""
+"""Questionnaires for tests: small ones, random ones, and XLSForms."""
 
 import math
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import openpyxl
 
 import dpstrata as dps
+from dpstrata.fielding.questionnaires.counts import table_entries, table_label
+
+# Questionnaires carried out on made-up people, written straight from the textbook
 
 
 def question(name, kind, **fields):
@@ -199,3 +203,222 @@ def _noise(office, share, sensitivity, shape, rng):
         return 0.0
     stop = -math.expm1(-office * share / sensitivity)
     return rng.geometric(stop, shape).astype(float) - rng.geometric(stop, shape)
+
+
+# A questionnaire with a question of every kind, designed in a moment, for tests of what is shown of it
+
+
+QUESTIONS = dps.Questionnaire(
+    [
+        dps.Question("smokes", "yes_no", blank=False, importance=2, text="Do you smoke?"),
+        dps.Question("drinks", "yes_no", blank=False, text="Do you drink alcohol every week?"),
+        dps.Question(
+            "home", "category", blank=False, categories=["rent", "own", "other"], text="Where do you live?"
+        ),
+        dps.Question("trust", "scale", lower=1, upper=5, text="How much do you trust your doctor?"),
+        dps.Question("income", "number", lower=0, upper=8000, text="What do you earn in a month?"),
+    ]
+)
+
+
+def strata(**more: Any) -> dps.Strata:
+    """Three strata of 3,000 people."""
+    return dps.Strata([400, 900, 1700], names=["north", "middle", "south"], **more)
+
+
+def spreads(population: dps.Strata, questions: dps.Questionnaire = QUESTIONS) -> dps.Spreads:
+    """What is known of two of the questions."""
+    return dps.Spreads(
+        population,
+        questions,
+        proportions={"smokes": [0.2, 0.25, 0.3]},
+        sds={"trust": 1.1},
+        means={"trust": [2.5, 3.0, 3.5]},
+    )
+
+
+def small_plan(**options: Any) -> dps.Design:
+    """Design it, once for options that are plain: tables are published, unless something else is asked for."""
+    plain = all(isinstance(value, int | float | str | None) for value in options.values())
+    return (_designed if plain else _designed.__wrapped__)(**options)
+
+
+@lru_cache(maxsize=None, typed=True)
+def _designed(**options: Any) -> dps.Design:
+    population = options.pop("strata", None) or strata()
+    questions = options.pop("questionnaire", QUESTIONS)
+    if questions is QUESTIONS:
+        options.setdefault("spreads", spreads(population))
+    given = {"epsilon": 1.0, "device_epsilon": 4.0, "release": "sums", "at_most": 600} | options
+    given = {name: value for name, value in given.items() if value is not None}
+    return dps.design(population, questionnaire=questions, **given)
+
+
+def published_tables(plan: dps.Design) -> Iterator[tuple[Any, ...]]:
+    """Tables as the office would publish them if everyone gave the first answer to everything."""
+    for i, name in enumerate(plan.strata.names):
+        for t, form in enumerate(plan.forms):
+            answers = int(form.sample_sizes[i])
+            for table in form.tables:
+                for place, entry in enumerate(table_entries(plan, t, table.questions)):
+                    yield name, t + 1, table_label(table.questions), entry, answers * (place == 0), answers
+
+
+# XLSForms made for tests
+
+
+def write_form(path: Path, survey, choices=(), **sheets) -> Path:
+    """Write rows of cells, the header first, as the sheets of a workbook."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in {"survey": survey, "choices": choices, **sheets}.items():
+        if rows:
+            sheet = book.create_sheet(name)
+            for row in rows:
+                sheet.append(row)
+    book.save(path)
+    return path
+
+
+YES_NO = [["list_name", "name", "label"], ["yn", "yes", "Yes"], ["yn", "no", "No"]]
+COLOURS = [["c", "red", "Red"], ["c", "green", "Green"], ["c", "blue", "Blue"]]
+
+FORMS = {
+    "every kind": {
+        "survey": [
+            ["type", "name", "label", "constraint", "parameters", "required", "hint", "calculation"],
+            ["note", "hello", "Welcome"],
+            ["select_one yn", "smokes", "Do you smoke?", None, None, "yes", "Any tobacco"],
+            ["select_one c", "colour", "Which colour?"],
+            ["select_multiple c", "colours", "Which colours?"],
+            ["range", "trust", "How much trust?", None, "start=1 end=5 step=1"],
+            ["integer", "age", "How old are you?", ". >= 0 and . <= 120"],
+            ["decimal", "height", "How tall are you?", ". > 0.5 and . < 2.5"],
+            ["calculate", "sum", None, None, None, None, None, "1 + 1"],
+            ["hidden", "version", None],
+        ],
+        "choices": [*YES_NO, *COLOURS],
+    },
+    "languages": {
+        "survey": [
+            [
+                "type",
+                "name",
+                "label::English (en)",
+                "label::Deutsch (de)",
+                "label::العربية (ar)",
+                "hint::English (en)",
+            ],
+            ["select_one yn", "smokes", "Do you smoke?", "Rauchen Sie?", "هل تدخن؟", "Any"],
+            ["select_one c", "colour", "Which colour?", None, "أي لون؟"],
+            ["select_multiple c", "colours", "Which colours?", "Welche Farben?"],
+            ["range", "trust", "Trust?", "Vertrauen?"],
+        ],
+        "choices": [
+            ["list_name", "name", "label::English (en)", "label::Deutsch (de)", "label::العربية (ar)"],
+            ["yn", "yes", "Yes", "Ja", "نعم"],
+            ["yn", "no", "No", "Nein", "لا"],
+            ["c", "red", "Red", "Rot", None],
+            ["c", "blue", "Blue", None, "أزرق"],
+        ],
+        "settings": [["form_id", "default_language"], ["f", "Deutsch (de)"]],
+    },
+    "a plain label and a translation": {
+        "survey": [
+            ["type", "name", "label", "label::French (fr)"],
+            ["select_one yn", "q", "Well?", "Ça va ?"],
+        ],
+        "choices": [
+            ["list_name", "name", "label", "label::French (fr)"],
+            ["yn", 1, "Yes", "Oui"],
+            ["yn", 0, "No"],
+        ],
+    },
+    "a plain label in the default language": {
+        "survey": [["type", "name", "label", "label::fr"], ["select_one c", "q", "Well?", "Ça va ?"]],
+        "choices": [
+            ["list_name", "name", "label", "label::fr"],
+            ["c", "a", "A", "Ah"],
+            ["c", "b", "B", "Bé"],
+        ],
+        "settings": [["default_language"], ["en"]],
+    },
+    "old spellings": {
+        "survey": [
+            ["Type", "Name", "Label:English", "bind:constraint"],
+            ["begin group", "g", "Group"],
+            ["select one from yn", "q", "Well?"],
+            ["select all that apply from c", "r", "Which?"],
+            ["int", "n", "How many?", ".>=0 and .<10"],
+            ["end group"],
+        ],
+        "choices": [["list name", "value", "Label:English"], *YES_NO[1:], *COLOURS],
+    },
+    "groups": {
+        "survey": [
+            ["type", "name", "label", "relevant", "appearance"],
+            ["begin_group", "outer", "Outer", "true()", "field-list"],
+            ["begin group", "inner", "Inner"],
+            ["select_one yn", "a", "A?"],
+            ["end group", "inner"],
+            ["select_one yn", "b", "B?"],
+            ["end_group"],
+            ["select_one yn", "c", "C?"],
+        ],
+        "choices": YES_NO,
+    },
+    "ranges": {
+        "survey": [
+            ["type", "name", "label", "parameters"],
+            ["range", "a", "A?"],
+            ["range", "b", "B?", "start=0; end=1; step=0.25"],
+            ["range", "c", "C?", "end=0,start=-2"],
+            ["range", "d", "D?", "start=0 end=100 step=1"],
+        ],
+    },
+    "numbers": {
+        "survey": [
+            ["type", "name", "label", "constraint", "dp_lower", "dp_upper"],
+            ["integer", "a", "A?", "(. > 0) and (. < 10)"],
+            ["integer", "b", "B?", "0 <= . and 99.5 >= ."],
+            ["decimal", "c", "C?", ". >= -1.5 and . < 2"],
+            ["decimal", "d", "D?", None, 0, 2.5],
+            ["integer", "e", "E?", ". >= 5", None, 30],
+            ["integer", "f", "F?", "regex(., '^[0-9]+$')", 0, 9],
+        ],
+    },
+    "rows and columns that say nothing": {
+        "survey": [
+            ["remarks", "type", "name", "label", "disabled", None, "media::image"],
+            ["ask this first", "select_one yn", "a", "A?", None, "a remark"],
+            [],
+            ["only a remark"],
+            [None, "text", "old", "Old?", "yes"],
+            [None, "select_one yn", "b", "B?", "no", None, "b.jpg"],
+        ],
+        "choices": [*YES_NO, [], ["unused", "same", "S"]],
+        "notes": [["anything"], ["at all"]],
+    },
+    "what only dpstrata knows": {
+        "survey": [
+            ["type", "name", "label", "dp_importance", "dp_target", "dp_everyone", "dp_together"],
+            ["select_one yn", "a", "A?", 2, 0.05, None, "pair"],
+            ["select_one c", "b", "B?", 0.5, None, None, "pair"],
+            ["select_multiple c", "m", "M?", None, None, "yes"],
+            ["select_one yn", "e", "E?", None, None, "yes"],
+        ],
+        "choices": [*YES_NO, *COLOURS],
+    },
+    "numbers as names": {
+        "survey": [["type", "name", "label"], ["select_one n", "q", 12], ["select_one sex", "sex", "Sex?"]],
+        "choices": [
+            ["list_name", "name", "label"],
+            *(["n", 1, 10], ["n", 2, 20.5], ["n", 3, None]),
+            *(["sex", 1, "Man"], ["sex", 0, "Woman"]),
+        ],
+    },
+    "without choices": {
+        "survey": [["type", "name", "label"], ["range", "a", "A?"], ["select_multiple one", "b", "B?"]],
+        "choices": [["list_name", "name", "label"], ["one", "only", "Only"]],
+    },
+}

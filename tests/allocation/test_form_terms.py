@@ -11,8 +11,8 @@ import dpstrata as dps
 from dpstrata.allocation.form_terms import FormVariances, deal
 from dpstrata.allocation.variances import dealt_to_forms
 from extent import few
-from form_surveys import random_survey
 from questionnaires import form, question
+from surveys import random_survey
 
 
 def designed(seed, release, *, total=None, **more):

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import dpstrata as dps
-from collect_servers import Server, send_over
+from collecting import Server, send_over
 from commands import run, run_line
 from dpstrata.cli.first_steps import STEPS, first_steps
 

@@ -3,9 +3,8 @@
 import pytest
 from browser import chromium
 
-from collecting import DATABASES, invited
+from collecting import DATABASES, invited, serving
 from dpstrata.collect.kit import respondent_kit
-from respondents import serving
 
 
 @pytest.fixture(params=DATABASES)
@@ -23,7 +22,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def small_kit():
-    from small_questionnaire import small_plan
+    from questionnaires import small_plan
 
     return respondent_kit(small_plan(), title="Health in three regions")
 

@@ -12,9 +12,8 @@ from itertools import pairwise
 import psycopg
 import pytest
 
-import postgresql
-from collect_servers import send_over, served
-from collecting import DATABASES, collecting, invited, random_cells, send_all
+import engines
+from collecting import DATABASES, collecting, invited, random_cells, send_all, send_over, served
 from dpstrata.collect.closing import close_survey
 from dpstrata.collect.invitations import hash_of
 from dpstrata.collect.overseeing import back_up, restore
@@ -22,7 +21,7 @@ from dpstrata.collect.postgresql_store import PostgresqlTables
 from dpstrata.collect.sqlite_store import SqliteTables
 from dpstrata.collect.tables import _ZERO, LostError
 from dpstrata.fielding.keys import read_key
-from heap_files import tuples
+from engines import tuples
 
 BATCH = 20
 
@@ -202,7 +201,7 @@ def test_no_token_answer_or_key_is_in_any_file_or_log_of_the_database(tmp_path):
         with pytest.raises(psycopg.Error):  # which the database notes
             connection.execute("INSERT INTO nowhere VALUES (%s)", (cells[0][0],))
         close(made)
-        kept = postgresql.files(connection)
+        kept = engines.files(connection)
     assert b"terminating connection" in kept["log"]
     canaries = {token for token, _ in cells[::25]}
     secrets = [read_key(tmp_path / name) for name in ("office.key", "draw.key", "ledger.key")]

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dpstrata as dps
-import postgresql
+import engines
 from collecting import (
     DATABASES,
     collected,
@@ -367,7 +367,7 @@ def test_two_orders_leave_the_same_dump_in_postgresql(tmp_path):
 
 def test_late_respondents_are_told_so_whoever_closed_the_survey(tmp_path):
     """Tables that are written anew stay with the role of the collector, and with whom it let in."""
-    made, office = drawn(tmp_path, plan_for()), postgresql.server()
+    made, office = drawn(tmp_path, plan_for()), engines.server()
     schema = f"dpstrata_{plan_for().digest[:16]}"
     with psycopg.connect(office, autocommit=True) as connection:
         connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 from starlette.testclient import TestClient
 
+from collecting import Counting, serving
 from dpstrata.collect.contract import LENGTH, POLICY, make_page_app
 from dpstrata.collect.store import BusyError
-from respondents import Counting, serving
 
 JSON = {"content-type": "application/json"}
 

@@ -14,8 +14,7 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
-from collect_servers import post, send_over, served
-from collecting import collecting, invited, opened, send_all, sent
+from collecting import collecting, invited, opened, post, send_all, send_over, sent, served
 from dpstrata.collect.closing import close_survey
 from extent import few
 

@@ -8,8 +8,7 @@ import signal
 
 import pytest
 
-from collect_servers import post, send_over, served
-from collecting import DATABASES, invited, opened, plan_for, random_cells, sent
+from collecting import DATABASES, invited, opened, plan_for, post, random_cells, send_over, sent, served
 from dpstrata.collect.contract import LENGTH
 from dpstrata.collect.invitations import hash_of
 from dpstrata.fielding.keys import read_key

@@ -9,7 +9,7 @@ from mpmath import mp
 
 import dpstrata as dps
 from dpstrata.collect.languages import tag_of
-from small_questionnaire import small_plan as make_plan
+from questionnaires import small_plan as make_plan
 
 STRATA = dps.Strata([900, 2000], names=["a", "b"])
 small_plan = cache(make_plan)

@@ -16,13 +16,12 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import dpstrata as dps
-from collecting import drawn, invited
+from collecting import drawn, invited, read_code
 from dpstrata.cli import app
 from dpstrata.collect import letters as module
 from dpstrata.collect.codes import code_in_page
 from dpstrata.collect.letters import Letters
 from dpstrata.words.consent import texts
-from qr_codes import read_code
 
 CLOSES = date(2099, 12, 3)
 

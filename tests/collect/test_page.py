@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 import dpstrata as dps
-from respondents import labels_of, responding, serving
-from small_questionnaire import small_plan
+from collecting import labels_of, responding, serving
+from questionnaires import small_plan
 
 SPOKEN = dps.Questionnaire(
     [

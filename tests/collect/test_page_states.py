@@ -11,8 +11,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 
 import dpstrata as dps
+from collecting import labels_of, responding, serving
 from dpstrata.collect.contract import STATIC
-from respondents import labels_of, responding, serving
 
 CANARY = "4321.0987"
 COUNT_DRAWS = """

@@ -14,7 +14,7 @@ import dpstrata as dps
 from dpstrata.cli import app
 from dpstrata.collect.contract import LENGTH
 from dpstrata.collect.preview import PreviewStore, make_preview, preview
-from small_questionnaire import small_plan
+from questionnaires import small_plan
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import dpstrata as dps
 from dpstrata.collect.kit import respondent_kit
 from dpstrata.privacy.device import cell_of
 from extent import few
-from small_questionnaire import small_plan
+from questionnaires import small_plan
 
 VECTORS = few(2_500, of=10_000)
 DRAWS = few(100_000, of=1_000_000)

@@ -18,12 +18,24 @@ import pytest
 from typer.testing import CliRunner
 
 import dpstrata as dps
-import postgresql
-from certificates import self_signed
-from collect_servers import Server, Unreachable, post, send_over, served
-from collecting import DATABASES, drawn, give_back, invited, plan_for, random_cells, take_away
+import engines
+from collecting import (
+    DATABASES,
+    Server,
+    Unreachable,
+    drawn,
+    give_back,
+    invited,
+    plan_for,
+    post,
+    random_cells,
+    send_over,
+    served,
+    take_away,
+)
 from dpstrata.cli import app
 from dpstrata.collect.serving import collect_survey
+from problems import self_signed
 
 ANSWERS = {"smokes": "yes", "home": "rent", "trust": 1}
 
@@ -235,7 +247,7 @@ def test_whoever_asks_learns_whether_answers_can_be_counted(tmp_path, database):
 def test_a_collector_waits_for_postgresql(tmp_path):
     """Whose database gets its name a while later."""
     made = drawn(tmp_path, plan_for(180))
-    address = postgresql.server()
+    address = engines.server()
     made.database = address.replace("/postgres", "/later")
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("DROP DATABASE IF EXISTS later")

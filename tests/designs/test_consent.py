@@ -9,7 +9,7 @@ import pytest
 
 import commands
 import dpstrata as dps
-from small_questionnaire import small_plan
+from questionnaires import small_plan
 
 SIZES = [7000, 8000, 9000, 10000]
 PEOPLE = dps.Strata(sizes=SIZES)

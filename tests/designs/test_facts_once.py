@@ -20,7 +20,7 @@ from dpstrata.planning import curves
 from dpstrata.privacy.promises import promise_of
 from dpstrata.survey.goals import goal_of, targets_of
 from dpstrata.survey.releases import release_of
-from small_questionnaire import small_plan
+from questionnaires import small_plan
 
 STRATA = dps.Strata(
     sizes=[7000, 8000, 9000, 10000],

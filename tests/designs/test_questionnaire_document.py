@@ -8,7 +8,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.designs.document_shape import DesignDocument
-from small_questionnaire import QUESTIONS, small_plan
+from questionnaires import QUESTIONS, small_plan
 
 GONE = object()
 

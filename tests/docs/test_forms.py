@@ -13,7 +13,7 @@ from generated import fill
 from dpstrata.designs.questions import forms_to_prove
 from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.privacy.rows import replaced
-from small_questionnaire import small_plan
+from questionnaires import small_plan
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "forms.md"
 

@@ -5,9 +5,9 @@ import csv
 import pytest
 
 import dpstrata as dps
-from copies import copied
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
+from surveys import copied
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from dpstrata.fielding.answer_files import open_answers, read_people
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.ledger import loss_of_repeats
 from dpstrata.fielding.response import central_losses, fewest_willing
-from fielding import field_instead, release
+from surveys import field_instead, release
 
 
 def fewest(m, n, size):

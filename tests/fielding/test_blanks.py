@@ -9,7 +9,7 @@ import dpstrata as dps
 from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.privatize import privatize
 from dpstrata.fielding.publish import publish
-from row_surveys import QUESTIONS, answered, survey, write
+from surveys import QUESTIONS, answered, survey, write
 
 STEPS = {"publish": publish, "privatize": privatize}
 WITH_BLANKS = dps.Questionnaire(

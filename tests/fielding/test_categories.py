@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
-from chance import may_cover, mean_limit, variance_limits
 from commands import run
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.estimators import ShareEstimation
@@ -20,8 +19,8 @@ from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.releases.categories import estimate_shares
 from dpstrata.fielding.releases.microdata import estimate_means
 from dpstrata.fielding.sample import draw_sample
-from extent import few
-from listed import Listed
+from extent import few, may_cover, mean_limit, variance_limits
+from surveys import Listed
 
 FALSE_ALARM = 1e-8
 TENURES = ["rent", "own", "other"]

@@ -9,7 +9,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.frames import frame_strata, open_frame
-from fielding import COLUMNS, field_instead, field_reports
+from surveys import COLUMNS, field_instead, field_reports
 
 FRAMES = {
     "pandas": pd.read_csv,

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from chance import may_cover, mean_limit, variance_limits
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.releases.microdata import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, mechanism_class
-from listed import Listed
+from extent import may_cover, mean_limit, variance_limits
+from surveys import Listed
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
 REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "40"))  # ten thousand in `make slow`

@@ -18,10 +18,8 @@ from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.keys import read_key, survey_key
 from dpstrata.fielding.sample import draw_sample
-from engines import ENGINES, opened
+from engines import ENGINES, events, opened, run_from_scratch, server, session
 from extent import FULL
-from postgresql import server
-from sparked import events, run_from_scratch, session
 
 IDS = ["whole", "text", "decimal", "unsigned", "short"]
 STRATA = ["region", ["band", "old"], "spaced", 'odd `name` "of" column']

@@ -9,8 +9,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
-from fielding import read_rows
-from row_surveys import survey
+from surveys import read_rows, survey
 
 ENDINGS = [".dta", ".sav"]
 REGIONS = {1: "north", 2: "söuth"}

@@ -20,7 +20,7 @@ from dpstrata.fielding.keys import read_key
 from dpstrata.fielding.ledger import Spent, loss_of_repeats
 from dpstrata.fielding.privatize import privatize
 from dpstrata.files import writing as output
-from fielding import COLUMNS, field_instead, release
+from surveys import COLUMNS, field_instead, release
 
 
 def test_a_release_is_not_repeated_unless_said_so(fielded):

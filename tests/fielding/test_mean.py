@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from chance import may_cover
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.frames import open_frame
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.mean import MeanFielding
-from extent import crossed
-from fielding import field_reports, loss_inside, read_rows, release, write_reports
+from extent import crossed, may_cover
+from surveys import field_reports, loss_inside, read_rows, release, write_reports
 
 SURVEYS = int(os.environ.get("DPSTRATA_REPEATS", "300"))  # ten thousand in `make slow`
 REGIONS = ("north", "south", "east")

@@ -22,8 +22,8 @@ from dpstrata.fielding.releases.sums import SumsFielding, noised_sum
 from dpstrata.privacy.answers.base import parse_answers
 from dpstrata.words.numbers import figure
 from extent import few
-from fielding import field_instead, release
 from problems import CASES, is_additive
+from surveys import field_instead, release
 
 
 def test_a_batch_is_noised_shuffled_and_without_ids(fielded):

@@ -15,13 +15,12 @@ import pytest
 
 import dpstrata as dps
 from commands import run, run_script
-from copies import copied
 from dpstrata.fielding import releasing
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.grid_noise import noise_at, office_noise_at
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.sums import SumsFielding, noised_sum, steps_of_reports
-from fielding import COLUMNS, field_reports, loss_inside, read_rows, release, write_reports
+from surveys import COLUMNS, copied, field_reports, loss_inside, read_rows, release, write_reports
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every line in the slow suite
 LAYERS = {  # of noise, with what can be answered

@@ -13,7 +13,7 @@ from dpstrata.fielding.questionnaires.files import Row
 from dpstrata.fielding.questionnaires.ratios import estimate_ratio
 from dpstrata.fielding.releases.rows import RowsFielding
 from extent import few
-from row_surveys import command, estimate_once, survey
+from surveys import command, estimate_once, survey
 
 QUESTIONS = dps.Questionnaire(
     [

@@ -21,7 +21,7 @@ from dpstrata.fielding.questionnaires.rows import odds_in
 from dpstrata.fielding.releases.rows import RowsFielding
 from dpstrata.fielding.releases.tables import TablesFielding
 from dpstrata.fielding.sample import draw_sample
-from listed import Listed
+from surveys import Listed
 
 REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "150"))
 ENOUGH = 25_000  # surveys of `make slow`: they know the variance of every question to about half a percent

@@ -14,7 +14,7 @@ from dpstrata.fielding.questionnaires.figures import _reported_variances
 from dpstrata.fielding.questionnaires.files import RawRow
 from dpstrata.fielding.releases.rows import RowsFielding
 from dpstrata.fielding.releases.tables import TablesFielding
-from row_surveys import estimate_once, published_by
+from surveys import estimate_once, published_by
 
 RELEASES = {"sums": {"release": "sums", "device_epsilon": 4.0}, "microdata": {"total": 150}}
 

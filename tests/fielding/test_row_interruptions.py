@@ -6,7 +6,7 @@ import os
 import pytest
 
 from commands import run_script
-from row_surveys import command, survey
+from surveys import command, survey
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every line in the slow suite
 SOURCES = (

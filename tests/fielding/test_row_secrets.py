@@ -11,7 +11,7 @@ from commands import run
 from dpstrata.fielding import releasing
 from dpstrata.fielding.privatize import privatize
 from dpstrata.fielding.publish import publish
-from row_surveys import answered, command, survey, write
+from surveys import answered, command, survey, write
 
 STEPS = {"publish": publish, "privatize": privatize}
 THEIRS = {"people.csv", "sample.csv", "answers.csv"}  # files that hold ids, or answers

@@ -19,7 +19,7 @@ from dpstrata.fielding.privatize import privatize
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.questionnaires.files import RawRow
 from dpstrata.fielding.questionnaires.rows import share_in
-from row_surveys import estimate_once
+from surveys import estimate_once
 
 QUESTIONS = dps.Questionnaire(
     [

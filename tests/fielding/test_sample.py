@@ -20,7 +20,7 @@ from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.keys import commitment, read_key, read_or_make_key, survey_key, write_key
 from dpstrata.fielding.sample import draw_sample
-from listed import Listed
+from surveys import Listed
 
 FALSE_ALARM = 1e-8
 KEYS = int(os.environ.get("DPSTRATA_KEYS", "1000"))  # 20,000 in `make slow`

@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import binom
 
 import dpstrata as dps
-from chance import mean_limit, variance_limits
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.grid_noise import noise_at, office_noise_at, on_grid
 from dpstrata.fielding.releases.sums import estimate_from_means
+from extent import mean_limit, variance_limits
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
 REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "120"))  # ten thousand in `make slow`

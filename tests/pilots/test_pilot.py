@@ -14,7 +14,6 @@ import pytest
 
 import commands
 import dpstrata as dps
-from chance import may_cover, mean_limit, variance_limits
 from dpstrata.fielding.answer_files import open_answers, read_noised
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
@@ -24,9 +23,9 @@ from dpstrata.fielding.privatize import privatize
 from dpstrata.fielding.releases.microdata import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.pilots.pilot import pilot_weight
-from extent import few
-from listed import Listed
+from extent import few, may_cover, mean_limit, variance_limits
 from report_reader import Reader, require_closed
+from surveys import Listed
 
 OPTIONS = {"epsilon": 1.0, "pilot_epsilon": 0.3, "total": 400, "pilot_total": 120}
 COLUMNS = {"id": "person", "stratum": "region", "answer": "yes"}

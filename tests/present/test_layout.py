@@ -5,7 +5,7 @@ from browser import chromium
 import dpstrata as dps
 from dpstrata.present.report.markup import table, whole_page
 from dpstrata.words.tables import TextTable
-from small_questionnaire import published_tables, small_plan
+from questionnaires import published_tables, small_plan
 
 BROKEN = """[...document.querySelectorAll("th, td")].filter((cell) => {
   const range = document.createRange();

@@ -4,7 +4,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.present.charts.questions import questions_chart
-from small_questionnaire import QUESTIONS, small_plan
+from questionnaires import QUESTIONS, small_plan
 
 
 @pytest.fixture(scope="module")

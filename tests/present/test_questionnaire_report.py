@@ -8,8 +8,8 @@ import dpstrata as dps
 from commands import run_line
 from dpstrata.files.writing import write_table
 from dpstrata.present.report.code import command_line, python_code, python_code_with_strata, strata_columns
+from questionnaires import QUESTIONS, small_plan, spreads, strata
 from report_reader import Reader, require_closed, require_document
-from small_questionnaire import QUESTIONS, small_plan, spreads, strata
 
 TARGETS = dps.Questionnaire(
     [replace(QUESTIONS[0], target_se=0.04), replace(QUESTIONS[1], target_margin=0.12), *QUESTIONS[2:]]

@@ -10,8 +10,8 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.allocation.variances import answer_noise
+from questionnaires import published_tables, small_plan
 from report_reader import Reader, require_closed
-from small_questionnaire import published_tables, small_plan
 
 PEOPLE = {"north": 60, "south": 90, "west": 30}
 KINDS = {

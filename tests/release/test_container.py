@@ -6,8 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from collect_servers import served
-from collecting import invited, plan_for
+from collecting import invited, plan_for, served
 from commands import run
 
 ROOT = Path(__file__).parent.parent.parent

@@ -6,10 +6,10 @@ import ssl
 import pytest
 import uvicorn
 
-from certificates import self_signed
 from dpstrata.servers import connections
 from dpstrata.servers.connections import prompt_protocol
 from dpstrata.servers.running import open_socket
+from problems import self_signed
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
 

@@ -7,9 +7,9 @@ import socket
 import pytest
 
 import dpstrata as dps
-from certificates import self_signed
 from dpstrata.servers import running
 from dpstrata.servers.running import address_of, encryption_of, open_socket
+from problems import self_signed
 
 
 def test_without_a_port_the_next_free_one_is_taken():

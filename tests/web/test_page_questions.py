@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 import dpstrata as dps
 from dpstrata.survey.questionnaires.kinds.base import KINDS
-from xlsforms import YES_NO, write_form
+from questionnaires import YES_NO, write_form
 
 ROOT = Path(__file__).parents[2]
 SURVEY = [

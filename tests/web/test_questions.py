@@ -7,7 +7,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.web.limits import LIMITS
 from dpstrata.web.worker import work
-from xlsforms import YES_NO, write_form
+from questionnaires import YES_NO, write_form
 
 QUESTIONS = {
     "question": ["smokes", "tenure", "age"],

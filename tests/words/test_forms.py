@@ -11,7 +11,7 @@ from dpstrata.fielding.releases.tables import TablesFielding
 from dpstrata.present.report.questionnaire import forms
 from dpstrata.words.designs import comparison_table, result_in_words, tables
 from dpstrata.words.forms import forms_table, precision_table, sizes_by_form
-from small_questionnaire import QUESTIONS, small_plan, strata
+from questionnaires import QUESTIONS, small_plan, strata
 
 
 @pytest.fixture(scope="module")

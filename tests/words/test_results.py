@@ -6,7 +6,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.words.numbers import factor_up, round_up
 from dpstrata.words.results import headline_of_results, method_of_results, promise_in_words
-from small_questionnaire import small_plan
+from questionnaires import small_plan
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 
 import dpstrata as dps
-from small_questionnaire import small_plan
+from questionnaires import small_plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:total.*exceeds the best total")
 

@@ -10,8 +10,8 @@ import dpstrata as dps
 from dpstrata.allocation.proof.questions import fewest_people
 from dpstrata.allocation.variances import question_parts
 from extent import few
-from form_surveys import random_survey
 from questionnaires import question
+from surveys import random_survey
 
 SUMS = {"release": "sums", "device_epsilon": 3.0}
 

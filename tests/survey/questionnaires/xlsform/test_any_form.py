@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import dpstrata as dps
 from extent import few
-from xlsforms import YES_NO, write_form
+from questionnaires import YES_NO, write_form
 
 cells = {
     "type": [

@@ -11,7 +11,7 @@ import pytest
 
 from dpstrata.survey.questionnaires.xlsform.read import Form
 from dpstrata.survey.questionnaires.xlsform.sheets import language_of, read_workbook
-from xlsforms import FORMS, write_form
+from questionnaires import FORMS, write_form
 
 REAL = sorted(Path(__file__).with_name("forms").glob("*.xls*"))
 WITHOUT_ANSWER = {"note", "calculate", "hidden"}

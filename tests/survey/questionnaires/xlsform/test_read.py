@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dpstrata as dps
-from xlsforms import COLOURS, FORMS, YES_NO, write_form
+from questionnaires import COLOURS, FORMS, YES_NO, write_form
 
 
 def read(tmp_path, survey, choices=(), **sheets):

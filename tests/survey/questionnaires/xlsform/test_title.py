@@ -3,7 +3,7 @@
 import pytest
 
 import dpstrata as dps
-from xlsforms import write_form
+from questionnaires import write_form
 
 
 def test_the_title_goes_with_the_questionnaire_into_the_document_and_to_respondents(tmp_path):
