@@ -273,7 +273,9 @@ class Server:
         self.said += [line.rstrip() for line in lines]
 
     def end(self, how=signal.SIGINT):
-        self.process.send_signal(how)
+        """End it with a signal, or wait until one that it was sent ends it."""
+        if how is not None:
+            self.process.send_signal(how)
         self.process.wait(timeout=30)
         self._reading.join()
         self.process.stdout.close()

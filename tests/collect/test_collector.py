@@ -95,7 +95,9 @@ def test_the_database_is_said_to_be_lost_once_and_to_be_back_once(made, caplog):
         for pair in cells[5:10]:
             assert [type(each) for each in send_all(collector, [pair])] == [BusyError]
         give_back(made)
-        assert set(send_all(collector, cells[5:])) == {"counted"}
+        while [type(each) for each in send_all(collector, [cells[5]])] == [BusyError]:
+            pass  # whoever comes in the turn in which it was found to be lost is still sent away
+        assert set(send_all(collector, cells[6:])) == {"counted"}
     assert [line.partition(":")[0].partition(" (")[0] for line in caplog.messages] == [
         "The database is lost",
         "The database is back",
