@@ -12,7 +12,6 @@ from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 from dpstrata.present.report.tables import SHOWN
 from dpstrata.words.estimates import (
     SAFE,
-    SAFE_IN_WORDS,
     beyond_in_words,
     beyond_interval,
     bias_cells,
@@ -135,5 +134,4 @@ def _from_design(rows: Sequence[EstimateRow], result: Result) -> list[str]:
     return [
         "What was published shows no spread of the answers, so these standard errors use the standard "
         "deviations of the design.",
-        *((SAFE_IN_WORDS,) if result.whole.safe_lower is not None else ()),
     ]
