@@ -14,7 +14,18 @@ def read(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    "name", ["Total", "TOTAL:", "Grand total", "Gesamt", "Insgesamt (2024)", "Summe", "all", "Total Bayern"]
+    "name",
+    [
+        "Total",
+        "TOTAL:",
+        "Grand total",
+        "Gesamt",
+        "Insgesamt (2024)",
+        "Summe",
+        "all",
+        "Total Bayern",
+        "Gesamtergebnis",
+    ],
 )
 @pytest.mark.parametrize("first", [True, False])
 def test_a_row_that_adds_up_the_others_is_refused_by_name(name, first, tmp_path):
@@ -38,6 +49,24 @@ def test_every_total_of_a_part_is_refused():
 )
 def test_a_stratum_as_large_as_the_others_together_is_one(name, tmp_path):
     assert read(tmp_path, f"stratum,size,sd\nNorth,500,0.1\n{name},500,0.1\n").population == 1000
+
+
+def test_subtotals_of_excel_are_refused():
+    names = ["A", "A", "A Total", "B", "B", "B Total", "Grand Total"]
+    sizes = np.array([10.0, 20, 30, 40, 50, 90, 120])
+    assert [each.row for each in find_totals(names, sizes)[0]] == [2, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("names", "sizes"),
+    [
+        (["Engie", "Total"], [500, 500]),
+        (["Shell", "BP", "TotalEnergies"], [300, 200, 500]),
+        (["Orchestra", "Ensemble", "Technik"], [80, 80, 40]),
+    ],
+)
+def test_strata_that_happen_to_be_as_large_are_not_refused(names, sizes):
+    assert find_totals(names, np.array(sizes, dtype=float))[0] == []
 
 
 def test_a_total_that_does_not_add_up_is_warned_of(tmp_path):

@@ -69,7 +69,8 @@ class Workbook:
         top, left = cells.start or (0, 0)
         grid = cells.to_python(skip_empty_area=True)
         for row, column, error in failed:  # python_calamine takes them for empty cells
-            grid[row - top][column - left] = error
+            if 0 <= row - top < len(grid) and 0 <= column - left < len(grid[row - top]):
+                grid[row - top][column - left] = error
         rows, numbers = [], []
         for number, row in enumerate(grid, start=top + 1):
             if any(cell != "" for cell in row):
@@ -118,8 +119,8 @@ def failed_formulas(path: File, sheet: str) -> Iterator[tuple[int, int, str]]:
             for _, element in ElementTree.iterparse(file):
                 tag = element.tag.rpartition("}")[2]
                 place = re.fullmatch("([A-Z]+)([0-9]+)", element.get("r", ""))
-                if tag == "c" and element.get("t") == "e" and place is not None:
-                    error = element.findtext("{*}v") or "#REF!"
+                error = element.findtext("{*}v")
+                if tag == "c" and element.get("t") == "e" and place is not None and error:
                     yield int(place[2]) - 1, _column_number(place[1].encode()) - 1, error
                 if tag == "row":
                     element.clear()

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import FloatArray
 
-# A row whose first word is one of these; "all" must be the whole name, because "all others" is a stratum.
+# A row whose first word is one of these, or its last, as in Excel's subtotals; "all" must be the whole name,
+# because "all others" is a stratum.
 _TOTAL = re.compile(
-    r"\W*(?:(?:(?:grand|sub|over)[ -]?)?total[a-z]*|sum(?:me|ma)?|gesamt(?:summe|zahl|bevölkerung)?|"
+    r"\W*(?:(?:(?:grand|sub|over|eind|hoved)[ -]?)?total(?:e|es|en|s|i|summe)?|eindtotaal|.*\Wtotal(?=\W*$)|"
+    r"sum(?:me|ma)?|gesamt(?:summe|zahl|bevölkerung|ergebnis)?|.*\Wergebnis(?=\W*$)|общий итог|"
+    r"celkový součet|végösszeg|genel toplam|総計|"
     r"(?:ins|zwischen)gesamt|zwischensumme|somme|ensemble|suma|soma|razem|ogółem|celkem|összesen|ukupno|yhteensä|"
     r"samtals|i alt|в?сего|всього|итого|σύνολο|toplam|合计|总计|合計|総数|(?:over)?all(?=\W*$))(?!\w)",
     re.IGNORECASE,
@@ -51,9 +54,10 @@ def find_totals(names: Sequence[str], sizes: FloatArray) -> tuple[list[Finding],
     ends = [-1, *places, len(sizes)]
     found, others = [], []
     for before, row, after in zip(ends, ends[1:-1], ends[2:], strict=False):
-        above, below = sizes[before + 1 : row].sum(), sizes[row + 1 : after].sum()
+        parts = sizes[before + 1 : row], sizes[row + 1 : after]
+        sums = [everyone, *(part.sum() for part in parts if len(part) > 1)]  # one row is as large by chance
         # A size that could not be read is no number, which equals nothing.
-        if sizes[row] > 0 and sizes[row] in (everyone, above, below):
+        if len(sizes) - len(places) > 1 and sizes[row] > 0 and sizes[row] in sums:
             got = f"{names[row]!r}, which adds up other rows ({sizes[row]:,.0f} people); remove it"
             found.append(Finding(row, "stratum", "a row must be a stratum", got))
         else:
