@@ -62,6 +62,28 @@ def test_the_loss_given_the_answers_by_enumerating_who_is_willing_and_who_is_dra
                 assert loss == pytest.approx(float(central_losses(np.array([m / willing]), np.array([e]))[0]))
 
 
+@pytest.mark.parametrize("invited", [2, 5])
+def test_who_stays_away_because_of_the_answer_gives_it_away(invited):
+    """The number of answers alone, which is published without noise; nothing else is looked at."""
+
+    def numbers_of_answers(answers, willing):
+        chance = defaultdict(float)
+        for drawn in itertools.combinations(answers, invited):
+            for who in itertools.product((0, 1), repeat=invited):
+                chance[sum(who)] += math.prod(
+                    willing[answer] if here else 1 - willing[answer]
+                    for answer, here in zip(drawn, who, strict=True)
+                )
+        return chance
+
+    def loss(willing):
+        no, yes = (numbers_of_answers((mine, 0, 0, 0, 0), willing) for mine in (0, 1))
+        return max(abs(math.log(no[m] / yes[m])) for m in no)
+
+    assert loss({0: 0.6, 1: 0.6}) == pytest.approx(0, abs=1e-12)
+    assert loss({0: 0.9, 1: 0.1}) > 1
+
+
 def test_the_fewest_willing_people_in_exact_rational_arithmetic():
     rare = Fraction(1, 1000)
     cases = [(m, n, N) for N in (1, 2, 7, 30) for n in range(1, N + 1) for m in range(1, n + 1)]
