@@ -12,9 +12,9 @@ compared with what it would be if the shares were :math:`p_h`. With :math:`c_h =
     + d^2 p (1 - p) \tfrac{N - m}{N - 1} \left(3 (1 - 2 q - d) + t d (1 - 2 p)\right)\right] .
 
 with s(x) = x(1 − x)(1 − 2x), the third cumulant of a report, and t = (N − 2m)/(N − 2), by which who is in a
-sample without replacement is less skewed than with replacement; once more than half are asked, it is skewed the
-other way round. With t = 1 everywhere, intervals of one stratum covered as little as 84% where nearly everyone
-was asked and there was almost no noise.
+sample without replacement is less skewed than with replacement; once more than half are asked, it is skewed
+the other way round. With t = 1 everywhere, intervals of one stratum covered as little as 84% where nearly
+everyone was asked and there was almost no noise.
 
 T has nearly a Pearson III distribution with these moments. It moves in steps, so half a step,
 :math:`\kappa = \sum_h c_h^3\,\mathrm{Var} A / (2 V)`, is added on the safe side.
