@@ -8,12 +8,13 @@ compared with what it would be if the shares were :math:`p_h`. With :math:`c_h =
     \mathrm{Var} A &= m \left[d^2 p (1 - p) \tfrac{N - m}{N - 1} + p (q + d)(1 - q - d)
     + (1 - p) q (1 - q)\right] + v \\
     V &= \sum_h c_h^2\,\mathrm{Var} A, \qquad
-    \gamma = V^{-3/2} \sum_h c_h^3 \left[(1 - 2 \lambda)(\mathrm{Var} A - v)
-    - (1 - t)\, d^3 (1 - 2 p)\, m p (1 - p) \tfrac{N - m}{N - 1}\right] .
+    \gamma = V^{-3/2} \sum_h c_h^3\,m \left[p\,s(q + d) + (1 - p)\,s(q)
+    + d^2 p (1 - p) \tfrac{N - m}{N - 1} \left(3 (1 - 2 q - d) + t d (1 - 2 p)\right)\right] .
 
-with t = (N − 2m)/(N − 2), by which who is in a sample without replacement is less skewed than with
-replacement; once more than half are asked, it is skewed the other way round. With t = 1 everywhere, intervals
-of one stratum covered as little as 84% where nearly everyone was asked and there was almost no noise.
+with s(x) = x(1 − x)(1 − 2x), the third cumulant of a report, and t = (N − 2m)/(N − 2), by which who is in a
+sample without replacement is less skewed than with replacement; once more than half are asked, it is skewed
+the other way round. With t = 1 everywhere, intervals of one stratum covered as little as 84% where nearly
+everyone was asked and there was almost no noise.
 
 T has nearly a Pearson III distribution with these moments. It moves in steps, so half a step,
 :math:`\kappa = \sum_h c_h^3\,\mathrm{Var} A / (2 V)`, is added on the safe side.
@@ -96,11 +97,17 @@ class Reports(NamedTuple):
         )
 
     def thirds(self, p: FloatArray) -> FloatArray:
-        """Third cumulants of the counts, given the shares."""
-        sampling = self.slope**3 * (1.0 - 2.0 * p) * self.answers * p * (1.0 - p) * self.unsampled
-        reported = self.floor + self.slope * p
-        independent = (1.0 - 2.0 * reported) * (self.variances(p) - self.noise)
-        return np.asarray(independent - (1.0 - self.skewness_kept) * sampling)
+        """Third cumulants of the counts, given the shares: that of the reports, and of who is asked."""
+        q, d = self.floor, self.slope
+        reporting = p * _third(q + d) + (1.0 - p) * _third(q)
+        asked = d**2 * p * (1.0 - p) * self.unsampled
+        asked = asked * (3.0 * (1.0 - 2.0 * q - d) + d * (1.0 - 2.0 * p) * self.skewness_kept)
+        return np.asarray(self.answers * (reporting + asked))
+
+
+def _third(chance: FloatArray) -> FloatArray:
+    """Return the third cumulant of something that happens with this chance."""
+    return chance * (1.0 - chance) * (1.0 - 2.0 * chance)
 
 
 def share_limits(reports: Reports, groups: Groups, alpha: float) -> Limits:

@@ -19,6 +19,7 @@ from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
+from dpstrata.privacy.two_layers import joint_losses
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.base import Release
 from dpstrata.words.numbers import factor_up, plain_number
@@ -135,9 +136,14 @@ class Aggregated(Release):
         return () if self.device_epsilon is None else ("device",)
 
     def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
-        """Add up what the office's noise loses; all reports together lose no more than E."""
-        losses = times * budgets
-        return losses if self.device_epsilon is None else np.minimum(losses, self.device_epsilon)
+        """Count the devices' randomness once, and the office's as often as it is drawn."""
+        if self.device_epsilon is None or times == 0:
+            return times * budgets
+        E, losses = self.device_epsilon, times * self.credited(budgets)
+        if self.device is None or self.device.additive:
+            # of two layers that add noise the one with the heavier tail loses all it may, far out
+            return np.minimum(losses, E)
+        return joint_losses(losses, E, self.device.informative(E))
 
     def worst_epsilon(self, largest: float) -> float:
         """Return E where there is one: neither reports nor sums tell more."""

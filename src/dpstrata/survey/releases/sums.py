@@ -24,7 +24,7 @@ from dpstrata.errors import Sentence, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.promises.pure import LARGEST_EPSILON
-from dpstrata.privacy.two_layers import joint_losses, office_budgets
+from dpstrata.privacy.two_layers import office_budgets
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.aggregated import Aggregated
 from dpstrata.survey.releases.microdata import Microdata
@@ -90,13 +90,6 @@ class Sums(Aggregated):
             return budgets
         E = self.device_epsilon
         return office_budgets(budgets, E, self.device.informative(E))
-
-    def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
-        """Count the device's randomness once, and the office's as often as it is drawn."""
-        if self.device is None or self.device_epsilon is None or not self.credits_devices or times == 0:
-            return Aggregated.losses_inside(self, budgets, times)
-        E = self.device_epsilon
-        return joint_losses(times * self.credited(budgets), E, self.device.informative(E))
 
     def simulated_sums(
         self, mechanism: Mechanism, sums: FloatArray, e: float, generator: np.random.Generator
