@@ -78,6 +78,33 @@ def test_what_is_no_table_is_refused_in_a_sentence(given, fielded):
     assert not (folder / "ledger.json").exists()
 
 
+def test_what_is_no_path_is_refused_in_a_sentence(fielded):
+    """A design or a data frame where the path of a file belongs."""
+    folder, plan = fielded
+    answers = pd.read_csv(folder / "answers.csv")
+    frame = open_frame(folder / "people.csv", id="person", stratum="region")
+    files = {name: folder / name for name in ("sample", "out", "key_file")}
+    steps = {
+        "design must be the path of a file, got Design": [
+            lambda: dps.publish(plan, answers, **files),
+            lambda: dps.privatize(plan, answers, **files),
+            lambda: dps.draw(plan, frame, out=folder / "other.csv", key_file=folder / "draw.key"),
+        ],
+        "design must be the path of a file, got DataFrame": [
+            lambda: dps.publish(answers, folder / "design.json", **files),
+            lambda: dps.estimate(answers, plan),
+            lambda: dps.load_design(answers),
+        ],
+        "sample must be the path of a file, got DataFrame": [
+            lambda: dps.privatize(folder / "design.json", answers, **(files | {"sample": answers})),
+        ],
+    }
+    for words, calls in steps.items():
+        for call in calls:
+            with pytest.raises(dps.InputError, match=words):
+                call()
+
+
 def test_missing_columns_and_sheets_are_refused_without_showing_a_cell(fielded):
     folder, plan = fielded
     answers = pd.read_csv(folder / "answers.csv")

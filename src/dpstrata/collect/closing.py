@@ -80,8 +80,7 @@ def close_survey(
         then the survey stays open. If the survey was closed before and its results are in place.
     """
     folder = open_folder(survey, database)
-    files = Files(Path(design).resolve(), folder.path, Path(sample), Path(out), Path(key_file))
-    files.check()
+    files = Files.given(design=design, answers=folder.path, sample=sample, out=out, key_file=key_file)
     require_outside(folder.path, files.design.with_name("ledger.json"), files.sample, files.key, files.out)
     plan, private = Design.read(files.design), read_office_key(Path(office_key))
     if plan.digest != folder.plan.digest:

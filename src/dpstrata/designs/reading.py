@@ -24,6 +24,7 @@ from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.questions import forms_to_prove
 from dpstrata.designs.waves import Waves
 from dpstrata.errors import DpstrataError, InputError
+from dpstrata.files.writing import as_path
 from dpstrata.privacy.answers.base import parse_answers
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.question import Question
@@ -59,7 +60,7 @@ def read_design(path: str | Path, kind: type[Design]) -> Design:
     InputError
         If the file is not a design document, is of another version, or does not agree with itself.
     """
-    path = Path(path)
+    path = as_path(path, "design")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -19,6 +19,7 @@ from dpstrata.fielding.sample import Sample, draw_sample, require_sizes
 from dpstrata.files.cells import text_of
 from dpstrata.files.tables import read_table
 from dpstrata.files.writing import (
+    as_path,
     remove_unfinished,
     require_apart,
     require_table_path,
@@ -66,7 +67,7 @@ def draw(
     Whoever holds the key can tell who is in the sample. Publishing it undoes the amplification of every
     release.
     """
-    design, out, key_file = Path(design), Path(out), Path(key_file)
+    design, out, key_file = as_path(design, "design"), Path(out), Path(key_file)
     path = out.with_name("draw.json") if record is None else Path(record)
     require_apart(design, *frame.files, key_file, out, path)
     require_table_path(out)

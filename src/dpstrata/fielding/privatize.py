@@ -82,9 +82,7 @@ def privatize(
         design, a design that does not state its range, no answer at all, a response that contradicts the
         design, and releases that need ``again``; nobody and no answer is named, and nothing is spent.
     """
-    path = Path(answers) if isinstance(answers, str | Path) else None
-    files = Files(Path(design).resolve(), path, Path(sample), Path(out), Path(key_file))
-    files.check()
+    files = Files.given(design=design, answers=answers, sample=sample, out=out, key_file=key_file)
     plan = Design.read(files.design)
     if plan.inputs.release != Microdata.name:
         raise InputError(

@@ -84,9 +84,7 @@ def publish(
         outside the range of the design, no answer at all, a response that contradicts the design, and
         releases that need ``again``; nobody and no answer is named, and nothing is spent.
     """
-    path = Path(answers) if isinstance(answers, str | Path) else None
-    files = Files(Path(design).resolve(), path, Path(sample), Path(out), Path(key_file))
-    files.check()
+    files = Files.given(design=design, answers=answers, sample=sample, out=out, key_file=key_file)
     plan = Design.read(files.design)
     fielding = fielding_of(plan)
     if not isinstance(fielding, SumsFielding | TablesFielding):

@@ -27,6 +27,7 @@ from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, l
 from dpstrata.fielding.questionnaires.files import Row, read_forms, read_rows, require_every_question
 from dpstrata.fielding.response import Response, check_response
 from dpstrata.files.writing import (
+    as_path,
     recover_unfinished,
     remove_unfinished,
     require_apart,
@@ -96,6 +97,28 @@ class Files(NamedTuple):
     out: Path
     key: Path
 
+    @classmethod
+    def given(
+        cls,
+        *,
+        design: str | Path,
+        answers: str | Path | IntoFrame,
+        sample: str | Path,
+        out: str | Path,
+        key_file: str | Path,
+    ) -> Files:
+        """Take the files of a release, and require that they are apart and that a table can be written."""
+        files = cls(
+            as_path(design, "design").resolve(),
+            Path(answers) if isinstance(answers, str | Path) else None,
+            as_path(sample, "sample"),
+            as_path(out, "out"),
+            as_path(key_file, "key_file"),
+        )
+        require_apart(*files, files.ledger, files.ledger_key, files.record)
+        require_table_path(files.out)
+        return files
+
     @property
     def ledger(self) -> Path:
         """What was spent, beside the design."""
@@ -110,11 +133,6 @@ class Files(NamedTuple):
     def record(self) -> Path:
         """The record of the draw, beside the sample."""
         return self.sample.with_name("draw.json")
-
-    def check(self) -> None:
-        """Require files that are apart, and a table that can be written."""
-        require_apart(*self, self.ledger, self.ledger_key, self.record)
-        require_table_path(self.out)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

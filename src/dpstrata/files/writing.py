@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.errors import InputError, MissingExtraError, option
 from dpstrata.files.formulas import marked
 
 if TYPE_CHECKING:
@@ -36,6 +36,15 @@ def write_table(columns: dict[str, list[Any]], path: Path, *, private: bool = Fa
     else:
         content = table_content(columns, path)
     write_atomically(path, content, private=private)
+
+
+def as_path(given: str | Path, argument: str) -> Path:
+    """Take the path of a file; a design or a table in its place is refused."""
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    raise InputError(
+        f"{option(argument)} must be the path of a file, got {type(given).__name__}.", argument=argument
+    )
 
 
 def require_apart(*paths: Path | None) -> None:
