@@ -306,6 +306,10 @@ def test_planners_questions(arguments, words):
             "such as 15%cv, 0.02se or 0.03margin, got 'much' for region.",
         ),
         (
+            ["--domains", "region=0.15"],
+            "must say what it is: 0.15cv, 0.15se or 0.15margin, got 0.15 for region.",
+        ),
+        (
             ["--target-cv", 0.02],
             "--target-cv and --expected-mean, the mean it is relative to, must be given together",
         ),
