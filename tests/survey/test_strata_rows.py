@@ -92,3 +92,9 @@ def test_error_values_of_spreadsheets_are_named(tmp_path):
         "line 4, column 'sd': sd must be a number, got the error value #DIV/0!",
     ):
         assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("error", ["#BEZUG!", "#¡REF!", "#¿NOMBRE?", "#¡DIV/0!", "#N/D", "#I/T", "Err:502"])
+def test_error_values_in_other_languages_are_no_names(error, tmp_path):
+    with pytest.raises(dps.StrataError, match="stratum must be a name, got the error value"):
+        read(tmp_path, f"stratum,size,sd\nA,10,0.1\n{error},20,0.1\n")
