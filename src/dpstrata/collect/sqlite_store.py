@@ -140,8 +140,10 @@ def _connect(path: Path) -> sqlite3.Connection:
             "temp_store = MEMORY",
         ):
             connection.execute(f"PRAGMA {setting}").fetchall()
-    except sqlite3.DatabaseError:
+    except sqlite3.DatabaseError as error:
         connection.close()
+        if isinstance(error, sqlite3.OperationalError):  # locked by another program, say: nothing to restore
+            raise InputError(f"{path} cannot be opened: {error}.", where=str(path)) from None
         raise InputError(
             f"{path} is damaged, or not the database of a survey; dpstrata collect restore puts a backup in "
             "its place.",
