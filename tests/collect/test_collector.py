@@ -319,14 +319,25 @@ def test_postgresql_that_hangs_keeps_nobody_waiting_for_longer_than_its_limit(tm
         assert opened(made, tables) == sent(made, cells)
 
 
-def test_a_lock_of_postgresql_that_nobody_gives_back_makes_others_busy(tmp_path, monkeypatch):
+def test_a_lock_that_nobody_gives_back_makes_others_busy(made, monkeypatch):
     monkeypatch.setattr("dpstrata.collect.postgresql_store._SECONDS", 3)
-    made = invited(tmp_path, database="postgresql")
+    monkeypatch.setattr("dpstrata.collect.sqlite_store._SERVING", 0.2)
     cells = list(random_cells(made).items())
     with made.folder.connected() as tables, collecting(made) as collector:
         with tables.transaction(alone=True):
             assert [type(each) for each in send_all(collector, cells[:1])] == [BusyError]
         assert send_all(collector, cells[:1]) == ["counted"]
+
+
+def test_respondents_wait_for_a_locked_file_for_ten_seconds_at_most(tmp_path):
+    """Also on the new connection on which the collector tries again."""
+    made = invited(tmp_path)
+    with made.folder.connected() as tables:
+        for _ in range(2):
+            tables.limit()
+            assert tables.execute("PRAGMA busy_timeout") == [(5000,)]
+            tables.reconnect()
+            assert tables.execute("PRAGMA busy_timeout") == [(5000,)]
 
 
 def test_postgresql_that_is_killed_loses_nothing(tmp_path):

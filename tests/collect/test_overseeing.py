@@ -4,7 +4,7 @@ import os
 import shutil
 import sqlite3
 import stat
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 from typer.testing import CliRunner
@@ -204,6 +204,18 @@ def test_a_database_that_is_lost_or_damaged_is_restored_and_until_then_refused(t
             pass
         restore(made.survey, backup)
         assert path.read_bytes() == whole
+
+
+def test_a_file_that_another_program_has_locked_is_not_called_damaged(tmp_path, monkeypatch):
+    """Who restores a backup for that loses answers."""
+    made = invited(tmp_path)
+    monkeypatch.setattr("dpstrata.collect.sqlite_store._SECONDS", 0.1)
+    with closing(sqlite3.connect(made.survey / "collected.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(dps.InputError, match="cannot be opened: database is locked"):
+            survey_status(made.survey)
+        with pytest.raises(dps.InputError, match="cannot be opened: database is locked"), collecting(made):
+            pass
 
 
 def test_an_answer_that_is_missing_is_noticed_before_anyone_else_answers(tmp_path):

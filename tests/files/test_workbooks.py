@@ -85,3 +85,37 @@ def test_failed_formulas_are_read_as_their_error_values():
     assert [row[:3] for row in rows_read[:4]] == rows
     assert rows_read[4] == [None, None, None, "#N/A"]
     assert numbers == [2, 3, 4, 5, 6]
+
+
+def test_failed_formulas_of_opendocument_are_read_as_their_error_values():
+    """As LibreOffice writes them: equal cells and rows once, and what failed as an empty text."""
+    error = (
+        '<table:table-cell office:value-type="string" office:string-value="" calcext:value-type="error">'
+        "<text:p>#DIV/0!</text:p></table:table-cell>"
+    )
+    empty = '<table:table-cell table:number-columns-repeated="2"/>'
+    texts = [
+        f'<table:table-cell office:value-type="string"><text:p>{text}</text:p></table:table-cell>'
+        for text in ("stratum", "A")
+    ]
+    rows = [
+        f'<table:table-row table:number-rows-repeated="3">{empty}</table:table-row>',
+        *(f"<table:table-row>{empty}{text}{error}</table:table-row>" for text in texts),
+    ]
+    spaces = "".join(
+        f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "table", "text")
+    )
+    spaces += ' xmlns:calcext="urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0"'
+    sheets = f'<table:table table:name="Other"/><table:table table:name="It\'s">{"".join(rows)}</table:table>'
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as parts:
+        parts.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        parts.writestr("META-INF/manifest.xml", "<manifest/>")
+        parts.writestr(
+            "content.xml",
+            f"<office:document-content{spaces}><office:body><office:spreadsheet>{sheets}"
+            "</office:spreadsheet></office:body></office:document-content>",
+        )
+    file = SentFile("s.ods", content.getvalue())
+    assert Workbook(file, "s.ods").rows("It's") == ([["stratum", "#DIV/0!"], ["A", "#DIV/0!"]], [4, 5])

@@ -70,9 +70,18 @@ def test_strata_that_happen_to_be_as_large_are_not_refused(names, sizes):
 
 
 def test_a_total_that_does_not_add_up_is_warned_of(tmp_path):
-    with pytest.warns(dps.DpstrataWarning, match="stratum 'Total' is named like a total"):
+    with pytest.warns(dps.DpstrataWarning, match="stratum 'Total' may be a total"):
         strata = read(tmp_path, "stratum,size,sd\nNorth,1000,0.1\nSouth,2000,0.1\nTotal,2999,0.1\n")
     assert len(strata) == 3
+
+
+@pytest.mark.parametrize("name", ["Population", "Alle Mitarbeitenden", "Deutschland", "-"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_first_or_last_row_that_adds_up_all_others_is_warned_of_whatever_its_name(name, first, tmp_path):
+    rows = ["North,1000,0.1", "South,2000,0.2"]
+    rows.insert(0 if first else 2, f"{name},3000,0.1")
+    with pytest.warns(dps.DpstrataWarning, match=f"stratum '{name}' may be a total"):
+        assert len(read(tmp_path, "\n".join(["stratum,size,sd", *rows]))) == 3
 
 
 def test_a_list_of_people_is_refused_without_showing_anyone(tmp_path):
@@ -92,3 +101,9 @@ def test_error_values_of_spreadsheets_are_named(tmp_path):
         "line 4, column 'sd': sd must be a number, got the error value #DIV/0!",
     ):
         assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("error", ["#BEZUG!", "#¡REF!", "#¿NOMBRE?", "#¡DIV/0!", "#N/D", "#I/T", "Err:502"])
+def test_error_values_in_other_languages_are_no_names(error, tmp_path):
+    with pytest.raises(dps.StrataError, match="stratum must be a name, got the error value"):
+        read(tmp_path, f"stratum,size,sd\nA,10,0.1\n{error},20,0.1\n")

@@ -5,6 +5,7 @@ import csv
 import json
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -199,6 +200,26 @@ def test_a_body_is_counted_while_it_is_read(client):
 
     refused(post(client, endless()), 413, "16 MB")
     refused(post(client, b"{}", headers={**JSON, "content-length": str(10**12)}), 413, "16 MB")
+
+
+def test_a_body_that_comes_too_late_ends_the_connection():
+    replies = []
+
+    async def send(message):
+        replies.append(message)
+
+    headers = [(b"host", b"127.0.0.1"), *((name.encode(), kind.encode()) for name, kind in JSON.items())]
+    request = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/design",
+        "query_string": b"",
+        "headers": headers,
+    }
+    with TestClient(make_app(limits=Limits(body_seconds=0.1, workers=1))) as client:
+        client.portal.call(client.app, request, partial(asyncio.sleep, 60), send)
+    assert replies[0]["status"] == 408
+    assert (b"connection", b"close") in replies[0]["headers"]
 
 
 def slow(strata):

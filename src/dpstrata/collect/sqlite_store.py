@@ -13,6 +13,7 @@ from dpstrata.errors import InputError, option
 from dpstrata.files.writing import remove_unfinished, sync_folder
 
 _SECONDS = 30.0  # to wait for a lock
+_SERVING = 5.0  # the same while respondents wait, for each of two attempts
 
 
 class SqliteTables(Tables):
@@ -32,8 +33,8 @@ class SqliteTables(Tables):
                 "in a PostgreSQL database.",
                 where=str(path),
             )
-        self._path = path
-        super().__init__(_connect(path))
+        self._path, self._seconds = path, _SECONDS
+        super().__init__(_connect(path, _SECONDS))
 
     @classmethod
     def make(cls, path: Path) -> SqliteTables:
@@ -54,7 +55,7 @@ class SqliteTables(Tables):
         """Open the file again."""
         self._connection.close()
         try:
-            self._connection = _connect(self._path)
+            self._connection = _connect(self._path, self._seconds)
         except (InputError, sqlite3.Error) as error:
             raise LostError(type(error).__name__) from None
 
@@ -64,7 +65,7 @@ class SqliteTables(Tables):
         self.execute("VACUUM INTO ?", (str(new),))
         self._connection.close()
         put_in_place(new, self._path)
-        self._connection = _connect(self._path)
+        self._connection = _connect(self._path, self._seconds)
 
     def check(self) -> None:
         """Refuse a file whose pages are damaged, or in which a token that was used has no answer.
@@ -85,7 +86,10 @@ class SqliteTables(Tables):
             )
 
     def limit(self) -> None:
-        """Nothing to do: a file does not keep anyone waiting."""
+        """Wait for locks for a shorter time from now on, also on a new connection."""
+        self._seconds = _SERVING
+        with suppress(sqlite3.Error):  # a lost connection, which is made anew
+            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * _SERVING)}")
 
 
 def make_beside(path: Path) -> Path:
@@ -123,11 +127,11 @@ def _hand_over(file: int, old: os.stat_result) -> None:
     os.fchmod(file, mode)
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, seconds: float) -> sqlite3.Connection:
     try:
         with open(path, "rb"):  # since SQLite does not say why it cannot
             pass
-        connection = sqlite3.connect(path, timeout=_SECONDS, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(path, timeout=seconds, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.Error) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{path} cannot be opened: {why}.", where=str(path)) from None
@@ -140,8 +144,10 @@ def _connect(path: Path) -> sqlite3.Connection:
             "temp_store = MEMORY",
         ):
             connection.execute(f"PRAGMA {setting}").fetchall()
-    except sqlite3.DatabaseError:
+    except sqlite3.DatabaseError as error:
         connection.close()
+        if isinstance(error, sqlite3.OperationalError):  # locked by another program, say: nothing to restore
+            raise InputError(f"{path} cannot be opened: {error}.", where=str(path)) from None
         raise InputError(
             f"{path} is damaged, or not the database of a survey; dpstrata collect restore puts a backup in "
             "its place.",

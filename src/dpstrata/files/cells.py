@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-# Of Excel and LibreOffice, also in other languages: #REF!, #BEZUG!, #N/A, #NV, #DIV/0!, #NAME?, Err:502.
-_ERROR = re.compile(r"#[^\W\d_]+(/0)?[!?]|#N/A|#NV|Err:\d{3}", re.IGNORECASE)
+# Of Excel and LibreOffice, also in other languages: #REF!, #BEZUG!, #¡REF!, #N/A, #N/D, #NV, Err:502.
+_ERROR = re.compile(r"#[¡¿]?[^\W\d_]+(/0)?[!?]|#[^\W\d_]/[^\W\d_]|#NV|Err:\d{3}", re.IGNORECASE)
 
 
 def text_of(cell: Any) -> str:
@@ -21,7 +21,7 @@ def is_error_value(cell: Any) -> bool:
 
     Examples
     --------
-    >>> is_error_value("#REF!"), is_error_value("#N/A"), is_error_value("# 3"), is_error_value(3)
-    (True, True, False, False)
+    >>> [is_error_value(cell) for cell in ("#REF!", "#¡DIV/0!", "#N/D", "# 3", 3)]
+    [True, True, True, False, False]
     """
     return isinstance(cell, str) and _ERROR.fullmatch(cell.strip()) is not None

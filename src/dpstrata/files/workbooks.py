@@ -15,6 +15,8 @@ from dpstrata.files.sent import File, source_of
 _MOST_CELLS = 2 * 10**7  # of a sheet that is mostly empty: each takes 32 bytes, filled or not
 _FILLED = 10  # a sheet of more cells must have one filled in so many
 _PIECE = 2**20
+_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_ODS_KIND = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
 _PLACE = re.compile(rb'[\s]r="([A-Z]{0,3})([0-9]{1,7})"')
 
 
@@ -108,12 +110,15 @@ def extents(path: File) -> Iterator[tuple[int, int, int]]:
 
 
 def failed_formulas(path: File, sheet: str) -> Iterator[tuple[int, int, str]]:
-    """Find the cells of a sheet of an .xlsx file that hold an error value, by row and column from 0."""
+    """Find the cells of a sheet (.xlsx, .ods) that hold an error value, by row and column from 0."""
     if not zipfile.is_zipfile(source_of(path)):
         return
     with zipfile.ZipFile(source_of(path)) as parts:
+        if "content.xml" in parts.namelist():
+            yield from _failed_formulas_of_ods(parts, sheet)
+            return
         part = _part_of(parts, sheet)
-        if part is None or not _has_errors(parts, part):
+        if part is None or not _has(b't="e"', parts, part):
             return
         with parts.open(part) as file:
             for _, element in ElementTree.iterparse(file):
@@ -124,6 +129,25 @@ def failed_formulas(path: File, sheet: str) -> Iterator[tuple[int, int, str]]:
                     yield int(place[2]) - 1, _column_number(place[1].encode()) - 1, error
                 if tag == "row":
                     element.clear()
+
+
+def _failed_formulas_of_ods(parts: zipfile.ZipFile, sheet: str) -> Iterator[tuple[int, int, str]]:
+    """Find them in an .ods file, where equal rows and cells that follow each other are written once."""
+    if not _has(b':value-type="error"', parts, "content.xml"):
+        return
+    row, inside = 0, False
+    with parts.open("content.xml") as file:
+        for event, element in ElementTree.iterparse(file, ("start", "end")):
+            if element.tag == f"{_TABLE}table":
+                inside = event == "start" and element.get(f"{_TABLE}name") == sheet
+            elif event == "end" and element.tag == f"{_TABLE}table-row":
+                column = 0
+                for cell in element if inside else ():
+                    if cell.get(_ODS_KIND) == "error":
+                        yield row, column, cell.findtext("{*}p", "")
+                    column += int(cell.get(f"{_TABLE}number-columns-repeated", 1))
+                row += int(element.get(f"{_TABLE}number-rows-repeated", 1)) if inside else 0
+                element.clear()
 
 
 def _part_of(parts: zipfile.ZipFile, sheet: str) -> str | None:
@@ -143,10 +167,10 @@ def _part_of(parts: zipfile.ZipFile, sheet: str) -> str | None:
     return part if part in names else None
 
 
-def _has_errors(parts: zipfile.ZipFile, part: str) -> bool:
+def _has(attribute: bytes, parts: zipfile.ZipFile, part: str) -> bool:
     """Look for a cell of the kind "error", much faster than by parsing the sheet."""
     with parts.open(part) as file:
-        return any(b't="e"' in piece for piece in _pieces(file))
+        return any(attribute in piece for piece in _pieces(file))
 
 
 def _extent_of_xml(file: IO[bytes]) -> tuple[int, int, int]:

@@ -54,8 +54,8 @@ def strata_arguments(
     if like_totals:
         warnings.warn(
             DpstrataWarning(
-                f"{table.source}: stratum {like_totals[0]!r} is named like a total; if the row adds up "
-                "others, remove it."
+                f"{table.source}: stratum {like_totals[0]!r} may be a total; if the row adds up others, "
+                "remove it."
             ),
             stacklevel=4,
         )

@@ -41,7 +41,7 @@ def find_totals(names: Sequence[str], sizes: FloatArray) -> tuple[list[Finding],
     tuple of list
         A finding for every row that is named a total and has as many people as all strata, or as the strata
         next to it, between this total and the one before or after; then the names of the other rows that
-        are named a total.
+        may be a total, by their name, or because the first or the last row has as many people as all others.
 
     Examples
     --------
@@ -62,4 +62,6 @@ def find_totals(names: Sequence[str], sizes: FloatArray) -> tuple[list[Finding],
             found.append(Finding(row, "stratum", "a row must be a stratum", got))
         else:
             others.append(names[row])
-    return found, others
+    if len(sizes) > 2:
+        others += [names[row] for row in (0, -1) if not found and 2 * sizes[row] == sizes.sum() > 0]
+    return found, list(dict.fromkeys(others))

@@ -31,7 +31,7 @@ POLICY = (
 )
 STATIC = Path(__file__).parent / "static"
 IN_BODY = "refusals=in-body"
-_CLIENT_LEFT = 499
+_LATE, _CLIENT_LEFT = 408, 499
 
 
 def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
@@ -98,7 +98,10 @@ class _Service:
                 reply = reply_error(refusal.status, str(refusal))
             except (ClientGoneError, ClientDisconnect):
                 return Response(status_code=_CLIENT_LEFT)
-            return _respond_as_preferred(reply, request)
+            response = _respond_as_preferred(reply, request)
+            if reply.status == _LATE:  # the connection must not wait for the rest of the body
+                response.headers["connection"] = "close"
+            return response
 
         return answer
 
@@ -188,7 +191,7 @@ async def _read_body(
                 take(len(part))
                 parts.append(part)
     except TimeoutError:
-        raise RefusedError(408, f"the body must arrive within {limits.body_seconds:g} seconds.") from None
+        raise RefusedError(_LATE, f"the body must arrive within {limits.body_seconds:g} seconds.") from None
     if endpoint.query:
         for name, _ in endpoint.query:
             if not request.query_params.get(name):
