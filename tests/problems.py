@@ -36,6 +36,7 @@ MECHANISMS = (
     ("randomized_response", 1),
     ("staircase", None),
     ("piecewise", None),
+    ("sine", None),
     ("category_response", ("a", "b")),
     ("category_response", ("a", "b", "c")),
     ("category_response", tuple("abcdefghijklmnopqrst")),
@@ -45,6 +46,7 @@ CASES = (  # every mechanism for numbers with answers that it protects, and the 
     ("tulap", (0, 1), 0.0),
     ("staircase", (0, 1), 0.0),
     ("piecewise", (0, 1), 0.0),
+    ("sine", (0, 1), 0.0),
     ("discrete_laplace", (0, 1, 0.25), 0.0),
     ("randomized_response", "binary", 0.0),
     ("gaussian", (0, 1), 1e-6),
@@ -193,8 +195,32 @@ def plain_variance(mechanism: str, e: Any, R: Any, K: int | tuple[str, ...] | No
         return R**2 * (mp.mpf(2) ** -power * b**power * (1 + b) ** power + b) / (1 - b) ** 2
     if mechanism == "piecewise":
         return R**2 * mp.exp(e / 2) / (3 * (mp.exp(e / 2) - 1) ** 2)
+    if mechanism == "sine":
+        nu, a, q = plain_angles(e)
+        y, tau = mp.expm1(e), a + nu
+        waves = 2 * tau - mp.sin(2 * tau) + y * (2 * nu - mp.sin(2 * nu))
+        return R**2 * (q * (y + 2) ** 2 + y * waves / (2 * mp.sin(2 * nu) * mp.sin(a) ** 2)) / (2 * y) ** 2
     p = mp.exp(-e / K)
     return (R / K) ** 2 * 2 * p / (1 - p) ** 2
+
+
+def plain_angles(e: Any) -> tuple[Any, Any, Any]:
+    """ν, a and q of sine noise in mpmath: a straight line on either side of the joint, where q reaches 0."""
+    mp = mpmath.mp
+    nu, a = mp.mpf(0.9011004607923701), mp.mpf(1.3378274627886779)
+    y, joint = mp.expm1(e), mp.log1p((a + nu) / (mp.tan(nu) - nu))
+    if e < joint:
+        a -= mp.mpf(0.157) * (joint - e)
+        return nu, a, 1 - y * mp.tan(nu) / (a + nu + nu * y)
+    most, slope = nu, mp.mpf(0.205)
+    start = mp.cbrt(3 * (a + most) / y)  # of y·ν³/3 = τ, which it is for small ν
+
+    def excess(x: Any) -> Any:
+        with mp.extraprec(int(-3 * mp.log(x, 2)) + 20):
+            return y * (mp.tan(x) - x) - (a + slope * (x - most)) - x
+
+    nu = mp.findroot(excess, min(start, most), tol=1e-90 if mp.dps > 50 else None)
+    return nu, a + slope * (nu - most), mp.mpf(0)
 
 
 def plain_term(problem: Problem, i: int, size: Any) -> Any:

@@ -5,10 +5,11 @@ coefficient a and n people invited,
 
 .. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{r n}, \quad e(n) = \ln(1 + C/n), \; C = (e^\varepsilon - 1) r N .
 
-A mechanism's variance is :math:`v = R^2 (w\,s(e) + o/(e^e - 1) + \psi(e))`. Under this e(n) the first part
-over n is a straight line, :math:`2/C + 2n/C^2`, the second (of categories) is o/C. So, up to a constant,
+A mechanism's variance is :math:`v = R^2 (q/y^2 + l/y + \psi(e))` with :math:`y = e^e - 1`. Under this e(n) y
+is C/n, so that the first part over n is a straight line, :math:`q n/C^2`, and the second a constant, l/C. So,
+up to a constant,
 
-.. math:: f(n) = a^2\, \frac{S^2 + R^2 \psi(e(n))}{r n} + t\,n, \qquad t = 2 w R^2 a^2 / (r C^2) ,
+.. math:: f(n) = a^2\, \frac{S^2 + R^2 \psi(e(n))}{r n} + t\,n, \qquad t = q R^2 a^2 / (r C^2) ,
 
 a *core* that falls like 1/n plus a *tilt*, the price of lost secrecy. For the population mean all tilts
 are equal (unless response rates differ) and drop out of every comparison; elsewhere they are taken relative
@@ -21,8 +22,8 @@ instead of every answer, v is multiplied by another one that falls like 1/n². B
 
 .. math:: f(n) = A \left(P(n) + \psi(e(n))\, Q(n)\right) + t\,n + \mathit{const}, \qquad A = a^2 R^2 / r ,
 
-with polynomials P and Q in 1/n that have no negative coefficient: since :math:`s = 2n/C + 2n^2/C^2`, what
-w·s·Q adds beyond tilt and constant is such a polynomial too. Where Q falls like 1/n² there is no tilt.
+with polynomials P and Q in 1/n that have no negative coefficient: what (q/y² + l/y)·Q adds beyond tilt and
+constant is such a polynomial too. Where Q falls like 1/n² there is no tilt.
 
 What is released (``releases``) says which of the two it is, and may add a variance d to S² and stretch the
 noise by g: then gR stands for R, and S² + d for S².
@@ -133,10 +134,10 @@ class Terms:
             put(self, "kinks", self._C / cap.odds_minus_one)
         if self._equal_tilts:
             answering = 1.0 if self.response_rates is None else float(self.response_rates[0])
-            put(self, "origin", 2.0 * self.mechanism.weight * (R / c / self._population) ** 2 / answering**3)
+            put(self, "origin", self.mechanism.square * (R / c / self._population) ** 2 / answering**3)
         else:
             ratio = self._A / self._C / self._C
-            tilts = 2.0 * self.mechanism.weight * ratio
+            tilts = self.mechanism.square * ratio
             put(self, "tilts", tilts)
             self._measure_from(int(np.argmin(tilts)))
 
@@ -159,15 +160,15 @@ class Terms:
         return planning_decay(self.response_rates, squared=squared, factors=self.series_factors)
 
     def _put_polynomials(self) -> None:
-        """Write P and Q: V times how the sampling variance falls, and what w·s·Q leaves beside the tilt."""
+        """Write P and Q; P has what (q/y² + l/y)·Q leaves beside the tilt, too."""
         sampling = noise = self._sampling
         if self._once:
             noise = self._decay(squared=True)
         spread = [self._V * c for c in sampling.coefficients]
-        # (w(2n/C + 2n²/C²) + o·n/C)·Σ c_j n^-(p + j): powers from 1 on, the others being tilt and constant.
-        w2, o = 2.0 * self.mechanism.weight, self.mechanism.offset
+        # (l·n/C + q·n²/C²)·Σ c_j n^-(p + j): powers from 1 on, the others being tilt and constant.
+        line, square = self.mechanism.linear, self.mechanism.square
         for j, c in enumerate(noise.coefficients):
-            for power, w, part in ((j - 1, w2 + o, 1.0), (j - 2, w2, 1.0 / self._C)):
+            for power, w, part in ((j - 1, line, 1.0), (j - 2, square, 1.0 / self._C)):
                 if (at := noise.power + power - 1) >= 0:
                     spread[at] = spread[at] + w * c * part / self._C
         object.__setattr__(self, "_spread", Decay(1, tuple(spread)))
@@ -204,7 +205,7 @@ class Terms:
         comes from a difference of two products in twice the working precision, plus what the response rates
         add, K·q_j²·(r_j³ − r_i³)/(r_i·r_j)³.
         """
-        constant = 2.0 * self.mechanism.weight * (self._R / self.promise.odds_minus_one) ** 2
+        constant = self.mechanism.square * (self._R / self.promise.odds_minus_one) ** 2
         by_size, q = self._size_differences(j)
         if by_size is not None:
             by_size *= constant
@@ -425,9 +426,9 @@ class Terms:
         return base * first, base * second
 
     def _tilt_part(self, x: FloatArray, rows: Rows) -> FloatArray:
-        """t·x²/A = 2w(x/C)²: what the tilt takes off W."""
+        """t·x²/A = q(x/C)²: what the tilt takes off W."""
         ratio = x / self._C[rows]
-        return (2.0 * self.mechanism.weight) * ratio * ratio
+        return self.mechanism.square * ratio * ratio
 
     def marginal(self, x: FloatArray) -> FloatArray:
         """-f' + origin at real sample sizes ``x``."""

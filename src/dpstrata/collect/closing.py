@@ -19,7 +19,7 @@ from dpstrata.fielding.keys import read_key
 from dpstrata.fielding.privatize import privatize_batch
 from dpstrata.fielding.publish import publish_batch
 from dpstrata.fielding.questionnaires.files import Row
-from dpstrata.fielding.releases.sums import reports_of_steps
+from dpstrata.fielding.releases.sums import reports_of_outputs
 from dpstrata.fielding.releasing import (
     ALL_QUESTIONS,
     Batch,
@@ -177,7 +177,7 @@ def _batch(
             plan,
             [names[place[0]] for place in cells],
             # of yes and no all strata have the device's budget, and so the same reports
-            reports_of_steps(plan, names[0], [cell for _, _, cell in cells])
+            reports_of_outputs(plan, names[0], [cell for _, _, cell in cells])
             if single
             else [Row(form + 1, cell) for _, form, cell in cells],
         ),

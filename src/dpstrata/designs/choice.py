@@ -83,7 +83,7 @@ def contenders(
         least, most = min(least, inputs.device_epsilon), max(most, inputs.device_epsilon)
     for name, mechanism in valid.items():
         if inputs.device_epsilon is not None and not mechanism.additive:
-            continue  # debiasing stretches what the office adds
+            continue  # what the office adds depends on how far reports reach
         if name in left:  # of two that are equal, the first stays
             worse = mechanism.never_worse_than(least, most)
             left = [other for other in left if other not in worse]

@@ -69,9 +69,9 @@ class FigureGrid:
 
 
 def report_steps(plan: Design) -> int:
-    """Return K: by how many steps two reports of one person can differ."""
+    """Return K: by how many units two reports of one person can differ."""
     if plan.inputs.release_form.device is not None:
-        return noise_at(plan, plan.strata.name(0)).steps
+        return noise_at(plan, plan.strata.name(0)).width
     return plan.inputs.answers.steps or _FINE
 
 

@@ -13,7 +13,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
+from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise
 from dpstrata.survey.strata import Strata
 from dpstrata.words.strata import no_such_stratum
 
@@ -72,7 +72,7 @@ def office_noise_at(plan: Design, stratum: str) -> AdditiveGridNoise | None:
     budget = float(plan.inputs.release_form.credited(np.array([_budget(plan, stratum)]))[0])
     if math.isinf(budget):
         return None
-    reports = None if plan.inputs.release_form.device is None else noise_at(plan, stratum).steps
+    reports = None if plan.inputs.release_form.device is None else noise_at(plan, stratum).width
     noise = _noise(plan.problem.terms.mechanism, budget, reports)
     assert isinstance(noise, AdditiveGridNoise)
     if noise.steps * (1.0 + _LONGEST / budget) > 2.0**62:
@@ -90,8 +90,8 @@ def _budget(plan: Design, stratum: str) -> float:
 
 
 def on_grid(plan: Design, values: FloatArray, noise: GridNoise) -> IntArray:
-    """Put answers on the grid of the noise, at random up or down, as whole steps from their lower end."""
-    return to_grid(plan.inputs.answers.shares(values), noise.steps)
+    """Put answers on the grid of the noise."""
+    return noise.place(plan.inputs.answers.shares(values))
 
 
 def place_of(plan: Design, stratum: str) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpstrata.errors import MissingExtraError
-from dpstrata.numerics.arrays import BoolArray, IntArray
+from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
 def uniform(below: int, size: int) -> IntArray:
@@ -35,6 +35,11 @@ def uniform(below: int, size: int) -> IntArray:
 def coin(size: int) -> BoolArray:
     """Toss fair coins."""
     return np.asarray(uniform(2, size) == 1)
+
+
+def toss(chances: FloatArray) -> BoolArray:
+    """Decide an event of each of these chances, to 62 bits."""
+    return np.asarray(uniform(1 << 62, len(chances)) < chances * float(1 << 62))
 
 
 def discrete_laplace(scale: float, size: int) -> IntArray:

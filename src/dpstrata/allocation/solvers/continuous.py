@@ -92,8 +92,8 @@ class _Balancing:
     def straighten(self, x: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         r"""Take the straight lines that sizes nearly are in :math:`\lambda^{-1/p}` around ``x``.
 
-        p = 2 is nearly right where -f' goes with 1/x². Where few people answer it falls faster, and lines may
-        start at more people than there are; a larger p lets every line start at nobody.
+        p = 2 is nearly right where -f' goes with 1/x². Where few people answer, or noise falls fast, it falls
+        faster, and lines may start at more people than there are; a larger p lets every line start at nobody.
 
         Parameters
         ----------
@@ -108,9 +108,10 @@ class _Balancing:
             Where each line starts, and how fast it rises.
         """
         base = self._lines(x, weight)
-        if not self.terms.random_answers:
+        if self.terms.random_answers:
+            self._straighten_below_kinks(x)
+        if self._steepest == 2.0 == self.power:
             return base, weight
-        self._straighten_below_kinks(x)
         if self.power > 2.0 or self._start(base) >= self.total:
             self.power = max(self.power, self._steepest)
             base = self._lines(x, weight)
@@ -133,8 +134,7 @@ class _Balancing:
             straight = np.flatnonzero(H == 0)  # then so is W: nobody, up to the price at which everyone
             H[straight] = 1.0
             share = W / H
-            if self.terms.random_answers:
-                self._steepest = max(self._steepest, _steepness(share))
+            self._steepest = max(self._steepest, _steepness(share))
             share *= self.power
             np.multiply(at, 1.0 - share, out=base[part])
             base[part][straight] = 0.0

@@ -42,7 +42,7 @@ from dpstrata.fielding.releases.base import Fielding, Surveys
 from dpstrata.fielding.releases.combining import combine
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
+from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, to_grid
 from dpstrata.survey.releases import OPTION
 
 if TYPE_CHECKING:
@@ -165,42 +165,30 @@ def scale_of_reports(plan: Design, raw_steps: int) -> tuple[float, float]:
     """Return the share that a report of no step stands for, and what one step adds."""
     if plan.inputs.release_form.device is None:
         return 0.0, 1.0 / raw_steps
-    return _scale_of(noise_at(plan, plan.strata.name(0)))
+    return noise_at(plan, plan.strata.name(0)).origin_and_unit
 
 
 def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntArray:
     """Find the whole steps that devices of a stratum sent, which must be exactly what devices can send.
 
-    Reports rise with their steps, each to a number of its own, so that nothing else leads to the same one.
+    Different outputs of a device are different numbers, so that nothing else leads to the same one.
     """
     values, answers = np.asarray(reports, dtype=float), plan.inputs.answers
     noise = noise_at(plan, stratum)
-    start, step = _scale_of(noise)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rough = np.rint((answers.shares(values) - start) / step)
-    known = np.isfinite(rough) & (np.abs(rough) < 2.0**53)
-    steps = np.where(known, rough, 0.0).astype(np.int64)
-    known &= answers.at_shares(noise.shares(steps)) == values
-    if not plan.mechanism.additive:  # an answer is kept or turned
-        known &= (steps == 0) | (steps == 1)
+    outputs = noise.nearest(answers.shares(values))
+    known = answers.at_shares(noise.shares(outputs)) == values
     if not known.all():
         raise InputError(
             f"reports must be answers noised for this design, got {int((~known).sum()):,} others in stratum "
             f"{stratum!r}. Noise every answer with noise_answer, for its own stratum, and keep all digits."
         )
-    return steps
+    return noise.in_units(outputs)
 
 
-def reports_of_steps(plan: Design, stratum: str, steps: Sequence[int]) -> list[float]:
-    """Write whole steps as devices of a stratum report them: what :func:`steps_of_reports` reads again."""
-    shares = noise_at(plan, stratum).shares(np.array(steps, dtype=np.int64))
+def reports_of_outputs(plan: Design, stratum: str, outputs: Sequence[int]) -> list[float]:
+    """Write outputs as devices of a stratum report them: what :func:`steps_of_reports` reads again."""
+    shares = noise_at(plan, stratum).shares(np.array(outputs, dtype=np.int64))
     return [float(each) for each in plan.inputs.answers.at_shares(shares)]
-
-
-def _scale_of(noise: GridNoise) -> tuple[float, float]:
-    """Return the share that no step stands for, and what one step adds."""
-    zero, one = noise.shares(np.array([0, 1])).tolist()
-    return zero, one - zero
 
 
 def _shift(noise: AdditiveGridNoise | None) -> float:
@@ -291,7 +279,8 @@ def _limits_from(plan: Design, parts: StratumParts) -> PartLimits:
 
 def _limits_of_two(plan: Design, parts: StratumParts) -> PartLimits:
     """Find intervals for the share of one of two answers, which devices flip, noise, or leave as they are."""
-    answers, slope = plan.inputs.answers, 1.0 / plan.inputs.release_form.stretch
+    answers, device, E = plan.inputs.answers, plan.inputs.release_form.device, plan.inputs.device_epsilon
+    slope = 1.0 if device is None or E is None else 1.0 / device.debiasing(E)
     return limits_of_shares(
         plan,
         answers.shares(parts.means),

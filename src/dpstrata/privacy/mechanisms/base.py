@@ -2,15 +2,16 @@ r"""What a mechanism must say about itself.
 
 Every noise variance is written as
 
-.. math:: v(e) = R^2 \left( w\, s(e) + \psi(e) \right)
+.. math:: v(e) = R^2 \left( \frac{q}{y^2} + \frac{l}{y} + \psi(e) \right), \qquad y = e^e - 1
 
-with the kernel :math:`s` of :mod:`dpstrata.privacy.mechanisms.kernels`, a weight :math:`w`, and a
-remainder :math:`\psi` that stays bounded as the budget goes to zero. A mechanism supplies the weight, the
-remainder with two derivatives and its stable increase, and the plain textbook variance in mpmath, which
-shares no code with the rest and settles near-ties. The variance of categories contains a multiple of
-:math:`1/(e^e - 1)` besides (``offset``).
+with two numbers, ``square`` and ``linear``, and a remainder :math:`\psi` that stays bounded as the budget
+goes to zero. Under amplification y is C/n, so that over n the first part is a straight line in the sample
+size and the second a constant. Where q = l, both together are a multiple of the kernel :math:`s` of
+:mod:`dpstrata.privacy.mechanisms.kernels`. A mechanism supplies the two numbers, the remainder with two
+derivatives and its stable increase, and the plain textbook variance in mpmath, which shares no code with the
+rest and settles near-ties.
 
-Taking :math:`w\,s` off only matters for small budgets. With ``whole=True`` a mechanism is asked for
+Taking the two parts off only matters for small budgets. With ``whole=True`` a mechanism is asked for
 :math:`v/R^2` itself in place of :math:`\psi`, which is cheaper; it is only asked where every budget is at
 least ``kernels.SERIES_BELOW``, and never if its remainder is constant.
 """
@@ -25,7 +26,7 @@ from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answers.base import Answers
 from dpstrata.privacy.mechanisms.grid import GridNoise, fineness
-from dpstrata.privacy.mechanisms.kernels import Point, Step, point, s, s_step
+from dpstrata.privacy.mechanisms.kernels import Point, Step, point
 
 
 class Mechanism(ABC):
@@ -44,10 +45,10 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    weight: float
-    """w: how many times s(e) the variance contains, in units of R²."""
-    offset: float = 0.0
-    """How many times 1/(exp(e) − 1) it contains besides: under amplification that over n is a constant."""
+    square: float
+    """q: how many times 1/y² the variance contains, in units of R²."""
+    linear: float
+    """l: how many times 1/y it contains."""
     rounding: float = 64.0
     """Bound on the rounding error of a gain, in spacings of doubles; closer gains are settled in mpmath."""
     needs_delta: ClassVar[bool] = False
@@ -56,8 +57,6 @@ class Mechanism(ABC):
     """Whether it protects numbers; otherwise it protects categories."""
     additive: bool = True
     """Whether noise of one distribution is added to every answer; only then can a sum have it."""
-    keeps_distance: bool = True
-    """Whether, with the same randomness, two answers lead to outputs that are no further apart."""
     worst_case: bool = False
     """Whether the variance depends on the answer, and the one given is the largest."""
     constant_remainder: float | None = None
@@ -143,17 +142,33 @@ class Mechanism(ABC):
         raise NotImplementedError(f"{self.title} is not additive")
 
     def debiasing(self, e: float) -> float:
-        """How far an output is stretched to take its bias out: 1 for added noise."""
+        """How far a kept or flipped answer is stretched to take its bias out; 1 for other mechanisms."""
         return 1.0
 
-    def exact_debiasing(self, e: Any) -> Any:
+    @property
+    def at_office(self) -> str:
+        """Name what an office adds to a sum of outputs, where devices use this mechanism."""
+        return self.name if self.additive else "staircase"
+
+    def reach(self, e: float) -> float:
+        """By how many ranges an output can move when the answer changes: 1 where noise is added.
+
+        With the same randomness, added noise moves with the answer; other outputs lie between two ends.
+        """
+        if self.additive:
+            return 1.0
+        noise = self.on_grid(e, self.grid_steps(e))
+        return noise.width * noise.origin_and_unit[1]
+
+    def exact_reach(self, e: Any) -> Any:
         """Return the same in mpmath."""
-        return e.context.mpf(1)
+        return e.context.mpf(self.reach(float(e)))
 
     def informative(self, e: float) -> float:
         r"""Probability with which an output depends on the answer: :math:`1 - \int \inf_x P_x`.
 
-        Only what is below 1 saves the office noise (:mod:`dpstrata.privacy.two_layers`).
+        Only what is below 1 saves the office noise (:mod:`dpstrata.privacy.two_layers`); it is 1 for added
+        noise, which has no ends.
         """
         return 1.0
 
@@ -191,11 +206,15 @@ class Mechanism(ABC):
 
     def variance_at(self, at: Point) -> FloatArray:
         """Variance of the noise of one answer at a described budget."""
-        return self.answer_range**2 * (self.weight * s(at) + self.remainder(at))
+        inverse = at.b / at.z  # 1/y
+        return self.answer_range**2 * (inverse * (self.linear + self.square * inverse) + self.remainder(at))
 
     def variance_step(self, step: Step) -> FloatArray:
         """Increase of the variance over a step, in units of R², without cancellation."""
-        return self.weight * s_step(step) + self.remainder_step(step)
+        before, after = step.before, step.after
+        rise = before.b * np.expm1(step.d) / (before.z * after.z)  # of 1/y
+        both = before.b / before.z + after.b / after.z
+        return rise * (self.linear + self.square * both) + self.remainder_step(step)
 
     def variance(self, local_epsilon: npt.ArrayLike) -> FloatArray:
         """Variance of the noise that one answer gets.
@@ -222,7 +241,7 @@ class Mechanism(ABC):
 
 
 class NoRemainder(Mechanism):
-    """Noise whose variance is a multiple of s(e), and nothing else."""
+    """Noise whose variance is q/y² + l/y, and nothing else."""
 
     constant_remainder = 0.0
 

@@ -23,7 +23,6 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.base import NoRemainder
 from dpstrata.privacy.mechanisms.grid import GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
 from dpstrata.privacy.randomness import Chance
 
 
@@ -33,7 +32,6 @@ class CategoryResponse(NoRemainder):
     name = "category_response"
     title = "K-ary randomized response"
     additive = False
-    keeps_distance = False
     numbers: ClassVar[bool] = False
 
     def check(self) -> None:
@@ -44,24 +42,11 @@ class CategoryResponse(NoRemainder):
                 f"in {option('answers', 'rent|own|other')}, or use another mechanism."
             )
         self._k = k = self.answers.values
-        self.weight = k * (k - 1) / 4
-        self.offset = -(k - 1) * (k - 2) / 2
+        self.square, self.linear = k * (k - 1) / 2, k - 1.0
 
     def in_words(self, what: str) -> str:
         """Say that nothing is added."""
         return "Each answer is kept, or replaced by another category, by k-ary randomized response"
-
-    def variance_at(self, at: Point) -> FloatArray:
-        """Add up the two parts, which do not cancel."""
-        inverse = at.b / at.z  # 1/(x − 1)
-        return (self._k - 1) * inverse * (1.0 + 0.5 * self._k * inverse)
-
-    def variance_step(self, step: Step) -> FloatArray:
-        """Increase of the two parts."""
-        before, after = step.before, step.after
-        further = before.b * np.expm1(step.d) / (before.z * after.z)  # increase of 1/(x − 1)
-        both = before.b / before.z + after.b / after.z
-        return (self._k - 1) * further * (1.0 + 0.5 * self._k * both)
 
     def exact_variance(self, e: Any) -> Any:
         """(k−1)(2x + k − 2)/(2(x−1)²)."""

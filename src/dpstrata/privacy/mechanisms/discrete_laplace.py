@@ -22,7 +22,7 @@ class DiscreteLaplace(Mechanism):
 
     name = "discrete_laplace"
     title = "Discrete Laplace"
-    weight = 1.0
+    square = linear = 2.0
 
     def check(self) -> None:
         """Require a grid."""

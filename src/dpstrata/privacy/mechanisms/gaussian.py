@@ -67,12 +67,13 @@ class Gaussian(Mechanism):
         self._knots = np.exp(np.linspace(math.log(0.9 * epsilon), math.log(1.1 * most), _KNOTS))
         self._table = np.log(_bisect(self._knots, self._kappa * np.expm1(self._knots)))
         at = kernels.point(np.exp(np.linspace(math.log(epsilon), math.log(most), 4 * _KNOTS)))
-        self.weight = float((self._slopes(at.e)[0] / kernels.s(at)).min()) * (1.0 - 1e-6)
+        self._weight = float((self._slopes(at.e)[0] / kernels.s(at)).min()) * (1.0 - 1e-6)
+        self.square = self.linear = 2.0 * self._weight
         rho, first, second = self.remainder_slopes(at)
         fall = rho + at.z * first
         bend = 2.0 * rho + (4.0 - at.z) * at.z * first + at.z * at.z * second
         # The terms of sums, times rx: the kernel adds 2w/expm1(e) to the fall and twice that to the bend.
-        kernel = 2.0 * self.weight * at.b / at.z
+        kernel = self.linear * at.b / at.z
         mean_fall = kernel + 2.0 * rho + at.z * first
         mean_bend = 2.0 * kernel + 6.0 * rho + (6.0 - at.z) * at.z * first + at.z * at.z * second
         convex = (fall > 0) & (bend > 0.9 * fall) & (bend < 2.1 * fall) & (mean_fall > 0) & (mean_bend > 0)
@@ -110,7 +111,7 @@ class Gaussian(Mechanism):
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
         """σ², less w·s(e)."""
         value = self._sigma(at.e) ** 2
-        return value if whole else value - self.weight * kernels.s(at)
+        return value if whole else value - self._weight * kernels.s(at)
 
     def remainder_slopes(
         self, at: Point, *, whole: bool = False
@@ -120,7 +121,7 @@ class Gaussian(Mechanism):
         if whole:
             return value
         part = kernels.s_slopes(at)
-        w = self.weight
+        w = self._weight
         return value[0] - w * part[0], value[1] - w * part[1], value[2] - w * part[2]
 
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
@@ -129,7 +130,7 @@ class Gaussian(Mechanism):
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
             increase -= weight * self._slopes(step.after.e + 0.5 * (1.0 + node) * step.d)[1]
         increase *= 0.5 * step.d
-        return increase if whole else increase - self.weight * kernels.s_step(step)
+        return increase if whole else increase - self._weight * kernels.s_step(step)
 
     def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
         """Draw Gaussian noise; for simulations only."""
@@ -172,7 +173,7 @@ class ConstantGaussian(Mechanism):
 
     name = "gaussian"
     title = "Gaussian"
-    weight = 0.0
+    square = linear = 0.0
 
     def __init__(self, answers: Answers, sigma: float) -> None:
         super().__init__(answers)

@@ -32,6 +32,21 @@ class GridNoise(ABC):
         self.e = e
         self.steps = steps
 
+    @property
+    def width(self) -> int:
+        """By how many units an output can move when the answer changes."""
+        return self.steps
+
+    @property
+    def origin_and_unit(self) -> tuple[float, float]:
+        """Share of the range that an output of no unit stands for, and how much one unit adds."""
+        zero, one = self.shares(np.array([0, 1])).tolist()
+        return zero, one - zero
+
+    def place(self, shares: FloatArray) -> IntArray:
+        """Put shares of the range on the grid, at random up or down, so that nothing is biased."""
+        return to_grid(shares, self.steps)
+
     @abstractmethod
     def randomize(self, k: IntArray) -> IntArray:
         """Draw an output for each answer of ``k`` steps, 0 <= k <= K."""
@@ -46,6 +61,21 @@ class GridNoise(ABC):
     def shares(self, outputs: IntArray) -> FloatArray:
         """Turn outputs into shares of the range whose mean is the answer's share."""
         return outputs / self.steps
+
+    def levels(self, k: IntArray) -> FloatArray:
+        """Return the shares of the range that answers of ``k`` steps stand for."""
+        return k / self.steps
+
+    def in_units(self, outputs: IntArray) -> IntArray:
+        """Write outputs as whole numbers of units, which can be added up."""
+        return outputs
+
+    def nearest(self, shares: FloatArray) -> IntArray:
+        """Return the outputs that are nearest to shares of the range, of those that can be released."""
+        start, unit = self.origin_and_unit
+        with np.errstate(over="ignore", invalid="ignore"):
+            rough = np.rint((shares - start) / unit)
+        return np.where(np.abs(rough) < 2.0**53, rough, 0.0).astype(np.int64)
 
     def variance(self, k: int) -> float:
         """Variance of the released share of an answer of ``k`` steps, from the probabilities."""
@@ -117,5 +147,5 @@ def to_grid(shares: FloatArray, steps: int) -> IntArray:
     """
     place = np.clip(shares, 0.0, 1.0) * steps
     below = np.floor(place)
-    up = randomness.uniform(1 << 62, len(place)) < (place - below) * float(1 << 62)
+    up = randomness.toss(place - below)
     return np.minimum(below.astype(np.int64) + up, steps)

@@ -173,17 +173,48 @@ def _by_size(
     return values
 
 
-# Power series in u = e² by Horner's rule: that of r, or the same with other coefficients.
+# Polynomials by Horner's rule, from the constant up, and the power series in e²: that of r, or the same with
+# other coefficients.
+
+
+def polynomial(x: FloatArray, coefficients: Sequence[float]) -> FloatArray:
+    """Evaluate Σ c_j·x^j."""
+    value = np.full_like(x, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        value *= x
+        value += coefficient
+    return value
+
+
+def polynomial_slopes(
+    x: FloatArray, coefficients: Sequence[float]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Evaluate it with two derivatives."""
+    value = np.full_like(x, coefficients[-1])
+    first = np.zeros_like(x)
+    second = np.zeros_like(x)
+    for coefficient in coefficients[-2::-1]:
+        second = second * x + first
+        first = first * x + value
+        value = value * x + coefficient
+    return value, first, 2.0 * second
+
+
+def polynomial_secant(x0: FloatArray, x1: FloatArray, coefficients: Sequence[float]) -> FloatArray:
+    """Evaluate the slope of the line through two of its points, without cancellation."""
+    value = np.full_like(x0, coefficients[-1])
+    secant = np.zeros_like(x0)
+    for coefficient in coefficients[-2::-1]:
+        secant *= x1
+        secant += value
+        value *= x0
+        value += coefficient
+    return secant
 
 
 def series(e: FloatArray, coefficients: Sequence[float] = SERIES) -> FloatArray:
     """Evaluate the series."""
-    u = e**2
-    value = np.full_like(u, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
-        value *= u
-        value += coefficient
-    return value
+    return polynomial(e * e, coefficients)
 
 
 def series_slopes(
@@ -191,29 +222,15 @@ def series_slopes(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Evaluate the series with two derivatives in e."""
     u = e * e
-    value = np.full_like(u, coefficients[-1])
-    first = np.zeros_like(u)
-    second = np.zeros_like(u)
-    for coefficient in coefficients[-2::-1]:
-        second = second * u + first
-        first = first * u + value
-        value = value * u + coefficient
-    return value, 2.0 * e * first, 2.0 * first + 8.0 * u * second
+    value, first, second = polynomial_slopes(u, coefficients)
+    return value, 2.0 * e * first, 2.0 * first + 4.0 * u * second
 
 
 def series_step(
     before: FloatArray, after: FloatArray, d: FloatArray, coefficients: Sequence[float] = SERIES
 ) -> FloatArray:
     """Evaluate the increase of the series without cancellation, where ``after`` is smaller by ``d``."""
-    u0, u1 = before**2, after**2
-    value = np.full_like(u0, coefficients[-1])
-    divided = np.zeros_like(u0)
-    for coefficient in coefficients[-2::-1]:
-        divided *= u1
-        divided += value
-        value *= u0
-        value += coefficient
-    return -divided * d * (before + after)
+    return -polynomial_secant(before * before, after * after, coefficients) * d * (before + after)
 
 
 def simulated_discrete_laplace(

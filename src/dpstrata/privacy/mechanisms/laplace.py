@@ -16,7 +16,7 @@ class Laplace(Mechanism):
 
     name = "laplace"
     title = "Laplace"
-    weight = 1.0
+    square = linear = 2.0
 
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
         """2/e², less s(e)."""

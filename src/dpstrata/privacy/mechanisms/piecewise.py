@@ -25,10 +25,9 @@ class Piecewise(Mechanism):
 
     name = "piecewise"
     title = "Piecewise"
-    weight = 2.0 / 3.0
+    square = linear = 4.0 / 3.0
     rounding = 128.0
     additive = False
-    keeps_distance = False
     worst_case = True
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
@@ -83,6 +82,12 @@ class Piecewise(Mechanism):
         alpha, beta = 1.0 / (root - 1.0), (root + 3.0) / (3.0 * (root - 1.0) ** 2)
         return np.asarray((alpha * (mean_square - beta) / (1.0 + alpha) + beta) / 4.0)
 
+    def informative(self, e: float) -> float:
+        """1 − (K + w)/(w·exp(e) + K): any output is outside of some window."""
+        noise = _Window(e, self.grid_steps(e))
+        K, w = noise.steps, noise.window
+        return float(w * np.expm1(e) / (w * np.exp(e) + K))
+
     def grid_steps(self, e: float) -> int:
         """Return a grid so fine that the window has a thousand steps, too."""
         return fineness(min(float(self.variance(e)) / self.answer_range**2, float(np.exp(-e))))
@@ -103,11 +108,20 @@ class _Window(GridNoise):
 
     def __init__(self, e: float, steps: int) -> None:
         super().__init__(e, steps)
-        self.width = max(1, round(steps * float(np.exp(-e / 2.0))))
+        self.window = max(1, round(steps * float(np.exp(-e / 2.0))))
+
+    @property
+    def width(self) -> int:
+        """From the first output to the last."""
+        return self.steps + self.window - 1
+
+    def nearest(self, shares: FloatArray) -> IntArray:
+        """Return one of the outputs that there are."""
+        return np.clip(super().nearest(shares), 0, self.width)
 
     def randomize(self, k: IntArray) -> IntArray:
         """Draw inside the window or anywhere else."""
-        K, w = self.steps, self.width
+        K, w = self.steps, self.window
         inside = self._inside.happens(len(k))
         other = randomness.uniform(K, len(k))  # K outputs lie outside
         return np.where(inside, k + randomness.uniform(w, len(k)), np.where(other < k, other, other + w))
@@ -116,18 +130,18 @@ class _Window(GridNoise):
     def _inside(self) -> randomness.Chance:
         from mpmath import mp
 
-        K, w = self.steps, self.width
+        K, w = self.steps, self.window
         return randomness.Chance(lambda: mp.mpf(w) / (w + K * mp.exp(-mp.mpf(self.e))))
 
     def mass(self, k: int) -> tuple[int, FloatArray]:
         """Return the probabilities of all outputs."""
-        mass = np.full(self.steps + self.width, np.exp(-self.e))
-        mass[k : k + self.width] = 1.0
+        mass = np.full(self.width + 1, np.exp(-self.e))
+        mass[k : k + self.window] = 1.0
         return 0, mass / mass.sum()
 
     def variance(self, k: int) -> float:
         """Variance of the share, about the middle of the window, in closed form."""
-        K, w, b = float(self.steps), float(self.width), float(np.exp(-self.e))
+        K, w, b = float(self.steps), float(self.window), float(np.exp(-self.e))
         weight = w + K * b
         middle, all_ = k + (w - 1) / 2, K + w
         spread = w * (w * w - 1) / 12
@@ -139,7 +153,7 @@ class _Window(GridNoise):
 
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias: the mean output is a straight line in k."""
-        K, w = self.steps, self.width
+        K, w = self.steps, self.window
         b = float(np.exp(-self.e))
         total = w + K * b
         start = (b * (K + w) * (K + w - 1) / 2 + (1.0 - b) * w * (w - 1) / 2) / total

@@ -21,7 +21,7 @@ class RandomizedResponse(NoRemainder):
 
     name = "randomized_response"
     title = "Randomized response"
-    weight = 0.5
+    square = linear = 1.0
     additive = False
 
     def check(self) -> None:
@@ -33,8 +33,11 @@ class RandomizedResponse(NoRemainder):
             )
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
-        """All others: it has s(e)/2, additive noise s(e) or more, piecewise noise 2/3 of it or more."""
-        return frozenset({"laplace", "discrete_laplace", "tulap", "staircase", "piecewise"})
+        """All others: it has s(e)/2, piecewise noise 2/3 of it or more, additive noise s(e) or more.
+
+        Sine noise has s(e)/2 too, and more besides.
+        """
+        return frozenset({"laplace", "discrete_laplace", "tulap", "staircase", "piecewise", "sine"})
 
     def in_words(self, what: str) -> str:
         """Say that nothing is added."""
@@ -59,8 +62,17 @@ class RandomizedResponse(NoRemainder):
         """coth(e/2): one over the difference of the two probabilities."""
         return float(1.0 / np.tanh(0.5 * e))
 
-    def exact_debiasing(self, e: Any) -> Any:
-        """Return the same in mpmath."""
+    @property
+    def at_office(self) -> str:
+        """Name noise of whole steps: a flip moves a sum by one."""
+        return "discrete_laplace"
+
+    def reach(self, e: float) -> float:
+        """From one debiased output to the other."""
+        return self.debiasing(e)
+
+    def exact_reach(self, e: Any) -> Any:
+        """Return coth(e/2) in mpmath."""
         return e.context.coth(e / 2)
 
     def grid_steps(self, e: float) -> int:
@@ -80,6 +92,10 @@ class RandomizedResponse(NoRemainder):
 
 class _Flips(GridNoise):
     """0 and 1, flipped with probability 1/(1 + exp(e))."""
+
+    def nearest(self, shares: FloatArray) -> IntArray:
+        """Return 0 or 1."""
+        return np.clip(super().nearest(shares), 0, 1)
 
     def randomize(self, k: IntArray) -> IntArray:
         """Flip now and then."""

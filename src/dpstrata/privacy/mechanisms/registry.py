@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # name: the class, in the module of the same name in ``mechanisms/``
 MECHANISMS = {
+    "sine": "Sine",
     "laplace": "Laplace",
     "discrete_laplace": "DiscreteLaplace",
     "tulap": "TruncatedUniformLaplace",

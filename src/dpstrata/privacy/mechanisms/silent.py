@@ -18,7 +18,7 @@ class Silent(NoRemainder):
 
     name = "silent"
     title = "No"
-    weight = 0.0
+    square = linear = 0.0
 
     def variance_at(self, at: Point) -> FloatArray:
         """Nothing."""

@@ -38,7 +38,7 @@ class Staircase(Mechanism):
 
     name = "staircase"
     title = "Staircase"
-    weight = 1.0
+    square = linear = 2.0
     rounding = 128.0
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:

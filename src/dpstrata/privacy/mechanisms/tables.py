@@ -24,8 +24,8 @@ class TableNoise(Mechanism):
 
     A table whose counts one person moves by :math:`q` in all has noise of the variance s(e/q) on every
     count; g is what that adds up to in the result. With
-    :math:`s = 2/e^2 - r`, s(e/q) is :math:`q^2 s(e) + q^2 r(e) - r(e/q)`, so the weight is :math:`\sum g q^2`
-    and the remainder stays bounded.
+    :math:`s = 2/e^2 - r`, s(e/q) is :math:`q^2 s(e) + q^2 r(e) - r(e/q)`: s(e) weighs :math:`\sum g q^2`, and
+    the remainder stays bounded.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ class TableNoise(Mechanism):
     def __init__(self, factors: FloatArray, sensitivities: FloatArray) -> None:
         self._q, table = np.unique(sensitivities, return_inverse=True)  # those alike count as one
         self._g = np.bincount(table, weights=factors, minlength=len(self._q))
-        self.weight = float((factors * sensitivities**2).sum())
+        self._weight = float((factors * sensitivities**2).sum())
+        self.square = self.linear = 2.0 * self._weight
         # Σ g·r(e/q) is the series of r with Σ g/q^2j for its coefficients
         powers = np.arange(len(kernels.SERIES))[:, None]
         moments = (factors / sensitivities ** (2.0 * powers)).sum(axis=1)
@@ -53,10 +54,10 @@ class TableNoise(Mechanism):
         small = np.flatnonzero(at.e < kernels.SERIES_BELOW) if not whole else np.empty(0, dtype=np.int64)
         value = kernels.s(self._parts(at.e)) @ self._g
         if not whole:
-            value -= self.weight * kernels.s(at)
+            value -= self._weight * kernels.s(at)
         if small.size:
             e = at.e[small]
-            value[small] = self.weight * kernels.series(e) - kernels.series(e, self._series)
+            value[small] = self._weight * kernels.series(e) - kernels.series(e, self._series)
         return np.asarray(value)
 
     def _parts(self, e: FloatArray) -> Point:
@@ -72,13 +73,13 @@ class TableNoise(Mechanism):
         if whole:
             return slopes[0], slopes[1], slopes[2]
         for slope, taken in zip(slopes, kernels.s_slopes(at), strict=True):
-            slope -= self.weight * taken
+            slope -= self._weight * taken
         small = np.flatnonzero(at.e < kernels.SERIES_BELOW)
         if small.size:
             e = at.e[small]
             plain, split = kernels.series_slopes(e), kernels.series_slopes(e, self._series)
             for slope, one, other in zip(slopes, plain, split, strict=True):
-                slope[small] = self.weight * one - other
+                slope[small] = self._weight * one - other
         return slopes[0], slopes[1], slopes[2]
 
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
@@ -87,12 +88,12 @@ class TableNoise(Mechanism):
         increase = kernels.s_step(Step(before, after, step.d[:, None] / self._q)) @ self._g
         if whole:
             return np.asarray(increase)
-        increase -= self.weight * kernels.s_step(step)
+        increase -= self._weight * kernels.s_step(step)
         small = np.flatnonzero(step.before.e < kernels.SERIES_BELOW)
         if small.size:
             ends = step.before.e[small], step.after.e[small], step.d[small]
             plain, split = kernels.series_step(*ends), kernels.series_step(*ends, self._series)
-            increase[small] = self.weight * plain - split
+            increase[small] = self._weight * plain - split
         return np.asarray(increase)
 
     def exact_variance(self, e: Any) -> Any:
@@ -110,14 +111,14 @@ class TableNoise(Mechanism):
 class RowNoise(NoRemainder):
     r"""Rows of which a share is replaced by random ones, at the local budget of each person.
 
-    .. math:: v(e) = \frac{2 w_1}{y} + \frac{2 w}{y^2}, \qquad y = e^e - 1
+    .. math:: v(e) = \frac{l}{y} + \frac{q}{y^2}, \qquad y = e^e - 1
 
     With y = C/n the first part adds the same to every term, however many people are asked.
 
     Parameters
     ----------
     linear, square : float
-        2·w₁ and 2·w.
+        l and q.
     """
 
     name = "randomized_response"
@@ -126,18 +127,11 @@ class RowNoise(NoRemainder):
     worst_case = True
 
     def __init__(self, linear: float, square: float) -> None:
-        self.weight = square / 2.0
-        self.offset = linear - square
-        self._line = linear / 2.0
+        self.linear, self.square = linear, square
         super().__init__(_UNIT)
 
-    def variance_at(self, at: Point) -> FloatArray:
-        """v(e)."""
-        inverse = at.b / at.z
-        return 2.0 * inverse * (self._line + self.weight * inverse)
-
     def exact_variance(self, e: Any) -> Any:
-        """2·w₁/y + 2·w/y²."""
+        """l/y + q/y²."""
         mp = e.context
         y = mp.expm1(e)
-        return 2 * mp.mpf(self._line) / y + 2 * mp.mpf(self.weight) / y**2
+        return mp.mpf(self.linear) / y + mp.mpf(self.square) / y**2

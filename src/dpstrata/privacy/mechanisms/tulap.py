@@ -20,7 +20,7 @@ class TruncatedUniformLaplace(Mechanism):
 
     name = "tulap"
     title = "Truncated-uniform-Laplace"
-    weight = 1.0
+    square = linear = 2.0
     constant_remainder = 1 / 12
 
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:

@@ -83,21 +83,13 @@ class Aggregated(Release):
             )
 
     def misfit(self, mechanism: Mechanism) -> str | None:
-        """Require noise that is added at the office, or on devices noise that keeps answers' distance."""
-        if self.device_epsilon is None:
-            if mechanism.additive:
-                return None
-            return (
-                f"the office adds noise to {self.noised_at_office}, so {option(OPTION, self.name)} without "
-                f"{option('device_epsilon')} needs additive noise, got "
-                f"{option('mechanism', mechanism.name)}. Use another mechanism."
-            )
-        if mechanism.keeps_distance:
+        """Require noise that is added, where the office alone adds any."""
+        if self.device_epsilon is not None or mechanism.additive:
             return None
         return (
-            f"{option('mechanism', mechanism.name)} can move a report by more than the answer range when the "
-            "answer changes, so the office's noise could not cover it. Use additive noise, or "
-            "randomized response for yes/no answers."
+            f"the office adds noise to {self.noised_at_office}, so {option(OPTION, self.name)} without "
+            f"{option('device_epsilon')} needs additive noise, got "
+            f"{option('mechanism', mechanism.name)}. Use another mechanism."
         )
 
     # --- mathematics --------------------------------------------------------------------------
@@ -118,17 +110,17 @@ class Aggregated(Release):
 
     @property
     def stretch(self) -> float:
-        """How far a report is stretched to take its bias out."""
+        """By how many ranges a report can move."""
         if self.device is None or self.device_epsilon is None:
             return 1.0
-        return self.device.debiasing(self.device_epsilon)
+        return self.device.reach(self.device_epsilon)
 
     def exact_layers(self, mp: Any) -> tuple[Any, Any]:
         """Return both in mpmath."""
         if self.device is None or self.device_epsilon is None:
             return mp.mpf(0), mp.mpf(1)
         e = mp.mpf(self.device_epsilon)
-        return self.device.exact_variance(e), self.device.exact_debiasing(e)
+        return self.device.exact_variance(e), self.device.exact_reach(e)
 
     @property
     def noised_at(self) -> tuple[str, ...]:

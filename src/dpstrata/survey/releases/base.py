@@ -101,7 +101,7 @@ class Release(ABC):
 
     @property
     def stretch(self) -> float:
-        """g: how far a noised sum is stretched."""
+        """g: by how many ranges one person can move a sum."""
         return 1.0
 
     def exact_layers(self, mp: Any) -> tuple[Any, Any]:

@@ -5,11 +5,10 @@ devices report, and its own noise at the budget e(n) of the secret sample, so th
 
 .. math:: \frac{S^2 + v_{dev}(E)}{m} + \frac{g^2\, v_{off}(e(n))}{m^2} .
 
-g takes the bias of randomized response out of a sum: :math:`\coth(E/2)`; it is 1 where noise is added.
-
-Why both layers keep ε: let a device use the same randomness whatever was answered. Then another answer moves
-the sum by at most the range R (randomized response: by one step), so that the office's noise alone loses at
-most e(n), and the secret sample makes that ε. It holds only for noise that keeps the distance of two answers.
+g is by how many ranges another answer can move a report: 1 where noise is added, since a device can use the
+same randomness whatever was answered; otherwise the distance of the two outermost reports,
+:math:`\coth(E/2)` for randomized response. So the office's noise alone loses at most e(n), and the secret
+sample makes that ε. Reports between two ends are random enough to save the office some noise (``credited``).
 """
 
 from __future__ import annotations
@@ -33,8 +32,6 @@ from dpstrata.words.numbers import plain_number
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
     from dpstrata.survey.inputs import Inputs
-
-AT_OFFICE = "discrete_laplace"  # where the device's noise cannot be added to a sum
 
 
 def device_budget(local_epsilon: float) -> float | None:
@@ -66,9 +63,7 @@ class Sums(Aggregated):
 
     def office_mechanism(self, mechanism: str) -> str:
         """Name the noise that the office adds: the device's, if a sum can have it."""
-        if self.device_epsilon is None or self.device is None or self.device.additive:
-            return mechanism
-        return AT_OFFICE
+        return mechanism if self.device is None else self.device.at_office
 
     # --- mathematics --------------------------------------------------------------------------
 
@@ -78,14 +73,7 @@ class Sums(Aggregated):
         return self.device is not None and not self.device.additive
 
     def credited(self, budgets: FloatArray) -> FloatArray:
-        r"""Raise the office's budgets by what randomized response on devices gives already.
-
-        Notes
-        -----
-        A flipped bit plus discrete Laplace noise at :math:`e_c` loses e where
-        :math:`\tanh(e/2) = \tanh(E/2) \tanh(e_c/2)`, which is the formula of
-        :mod:`dpstrata.privacy.two_layers` for ρ = 2/(exp(E) + 1).
-        """
+        """Raise the office's budgets by what devices give already (:mod:`dpstrata.privacy.two_layers`)."""
         if self.device is None or self.device_epsilon is None or not self.credits_devices:
             return budgets
         E = self.device_epsilon

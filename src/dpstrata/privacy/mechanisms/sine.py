@@ -1,0 +1,423 @@
+r"""The sine mechanism: unbiased, as noisy for every answer, and close to the least noise there can be.
+
+An answer x between −1 and 1 is sent as a number u between 0 and 1, and read as a point of a sine curve. With
+X = exp(e), y = X − 1, two angles ν and a, τ = a + ν, θ = 2τ and the half width h = ν/θ:
+
+- The place of x is c = ½ + arcsin(x·sin a)/θ. What is sent lies within h of it with the density ρX, and
+  anywhere else with the density ρ = τ/(τ + νy). So the odds of any u are at most X : 1, which is the promise.
+- It is read as D·sin(θ(u − ½)), with D = (τ + νy)/(y·sin ν·sin a). The sine integrates over any window of
+  half width h to a multiple of the sine of its middle, which is the multiple of x that D undoes.
+- The variance of that is V₀ + βx². With probability q = β/(1 + β) = 1 − y·tan ν/(τ + νy) x is rounded at
+  random to one of the two ends instead, which is sent with odds X : 1 and read as ±C, C = (X + 1)/(X − 1).
+  That has the variance C² − x², so the two together have the same variance for every answer:
+
+.. math:: y^2 V = q (y + 2)^2 + \frac{y\,(2τ - \sin 2τ + y (2ν - \sin 2ν))}{2 \sin 2ν \sin^2 a}, \qquad
+          v(e) = \frac{R^2}{4} V .
+
+Any two angles with q ≥ 0 are private and unbiased; the ones chosen here are the best but for 3e-5 of the
+variance (4e-4 below the joint). From the joint, e = 1.972, they are such that q = 0. At the joint they are
+the very best ones: there the variance does not change with them, so v(e) has no corner although they do.
+
+``docs/explanation/least-noise.md`` shows how near that is to the least variance of any mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from mpmath import fp
+
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy import randomness
+from dpstrata.privacy.mechanisms import kernels
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.grid import GridNoise
+from dpstrata.privacy.mechanisms.kernels import Point, Step
+
+# ν and a where both branches meet, the exact minimiser of V there, and how a changes on either side.
+_NU, _A = 0.9011004607923701, 1.3378274627886779
+_BELOW = 0.157  # with e; ν stays the same
+_ABOVE = 0.205  # with ν, which falls
+
+
+def joint(mp: Any) -> Any:
+    """Return the budget from which on q = 0, about 1.972194, at the precision of an mpmath context."""
+    return mp.log1p((mp.mpf(_A) + _NU) / (mp.tan(mp.mpf(_NU)) - _NU))
+
+
+_JOINT = float(joint(fp))
+
+
+class Sine(Mechanism):
+    """v(e) as above, for any number in the range."""
+
+    name = "sine"
+    title = "Sine"
+    square = 1.0
+    linear = 1.1361185686224565  # of v·y as e goes to 0, once 1/y² is off
+    additive = False
+    rounding = 128.0
+
+    def never_worse_than(self, least: float, most: float) -> frozenset[str]:
+        """Whatever can be any number in the range; see ``docs/explanation/least-noise.md``."""
+        worse = {"laplace", "tulap", "staircase", "piecewise"}
+        if self.answers.steps is None:
+            worse.add("discrete_laplace")
+        return frozenset(worse)
+
+    # Up to the joint ψ is a polynomial in e, from there on v is w² times a polynomial in w = y^(-1/3), both
+    # fitted to the formula to less than 1e-17 of it. That saves solving for ν at every budget of every
+    # stratum; the tests compare with the formula.
+
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """ψ, or v from the joint on."""
+        low = at.e < _JOINT
+        if low.all():
+            return kernels.polynomial(at.e, _LOW)
+        u, w = _inverse(at)
+        value = w * w * kernels.polynomial(w, _HIGH)
+        if not whole:
+            value -= u * (self.linear + u * self.square)
+        if low.any():
+            value[low] = kernels.polynomial(at.e[low], _LOW)
+        return value
+
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Evaluate the same with two derivatives; u' = −u(1 + u) and w' = −w(1 + u)/3."""
+        low = at.e < _JOINT
+        if low.all():
+            return kernels.polynomial_slopes(at.e, _LOW)
+        u, w = _inverse(at)
+        P, P1, P2 = kernels.polynomial_slopes(w, _HIGH)
+        fall = (1.0 + u) / 3.0
+        first = -w * fall
+        second = w * fall * (fall + u)
+        F1, F2 = w * (2.0 * P + w * P1), 2.0 * P + w * (4.0 * P1 + w * P2)
+        slopes = [w * w * P, F1 * first, F2 * first * first + F1 * second]
+        if not whole:
+            u1 = -u * (1.0 + u)
+            line = self.linear + 2.0 * self.square * u
+            slopes[0] -= u * (self.linear + u * self.square)
+            slopes[1] -= line * u1
+            slopes[2] -= 2.0 * self.square * u1 * u1 - line * u1 * (1.0 + 2.0 * u)
+        if low.any():
+            for slope, part in zip(slopes, kernels.polynomial_slopes(at.e[low], _LOW), strict=True):
+                slope[low] = part
+        return slopes[0], slopes[1], slopes[2]
+
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Increase of the same, from that of e, or of u and with it of w, to the joint and from there."""
+        e0, e1 = step.before.e, step.after.e
+        if (e0 <= _JOINT).all():
+            return -step.d * kernels.polynomial_secant(e0, e1, _LOW)
+        u0, w0 = _inverse(step.before)
+        u1, w1 = _inverse(step.after)
+        rise = step.before.b * np.expm1(step.d) / (step.before.z * step.after.z)
+        crossing = (e0 > _JOINT) & (e1 < _JOINT)
+        if crossing.any():  # up to the joint here, and on from it below
+            u1, w1 = np.where(crossing, _JOINT_U, u1), np.where(crossing, _JOINT_W, w1)
+            joined = _JOINT_U * -np.expm1(_JOINT - e0) / -np.expm1(-e0)
+            rise = np.where(crossing, joined, rise)
+        moved = rise / (w0 * w0 + w0 * w1 + w1 * w1)
+        P0 = kernels.polynomial(w0, _HIGH)
+        increase = moved * (w1 * w1 * kernels.polynomial_secant(w0, w1, _HIGH) + (w0 + w1) * P0)
+        if not whole:
+            increase -= rise * (self.linear + self.square * (u0 + u1))
+        if crossing.any():
+            start = np.full(int(crossing.sum()), _JOINT)
+            rest = _JOINT - e1[crossing]
+            increase[crossing] -= rest * kernels.polynomial_secant(start, e1[crossing], _LOW)
+        low = e0 <= _JOINT
+        if low.any():
+            increase[low] = -step.d[low] * kernels.polynomial_secant(e0[low], e1[low], _LOW)
+        return increase
+
+    def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
+        """Draw a place on the sine curve, or an end; for simulations only."""
+        nu, a, q = angles(e, fp)
+        tau, y = a + nu, math.expm1(e)
+        x, half = 2.0 * shares - 1.0, nu / (2.0 * tau)
+        middle = 0.5 + np.arcsin(x * math.sin(a)) / (2.0 * tau)
+        inside = generator.random(shares.shape) < nu * (y + 1.0) / (tau + nu * y)
+        place = generator.random(shares.shape)
+        outside = place * (1.0 - 2.0 * half)  # the rest of [0, 1], with the window cut out
+        outside = np.where(outside < middle - half, outside, outside + 2.0 * half)
+        sent = np.where(inside, middle + half * (2.0 * place - 1.0), outside)
+        read = (tau + nu * y) / (y * math.sin(nu) * math.sin(a)) * np.sin(2.0 * tau * (sent - 0.5))
+        if q > 0:
+            end = np.where(generator.random(shares.shape) < shares, 1.0, -1.0)
+            kept = generator.random(shares.shape) < 1.0 / (1.0 + math.exp(-e))
+            ends = np.where(kept, end, -end) / math.tanh(0.5 * e)
+            read = np.where(generator.random(shares.shape) < q, ends, read)
+        return np.asarray((read + 1.0) / 2.0)
+
+    def informative(self, e: float) -> float:
+        """1 − (1 − q)ρ − 2q/(y + 2), for the cells that are sent."""
+        return SineCells(e).informative
+
+    def grid_steps(self, e: float) -> int:
+        """Return the number of levels of answers, less one."""
+        return SineCells(e).steps
+
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Return cells, whose levels follow from the budget."""
+        return SineCells(e)
+
+    def exact_variance(self, e: Any) -> Any:
+        """R²/4·V."""
+        mp = e.context
+        nu, a, q = angles(e, mp)
+        y, tau = mp.expm1(e), a + nu
+        waves = 2 * tau - mp.sin(2 * tau) + y * (2 * nu - mp.sin(2 * nu))
+        whole = q * (y + 2) ** 2 + y * waves / (2 * mp.sin(2 * nu) * mp.sin(a) ** 2)
+        return mp.mpf(self.answer_range) ** 2 * whole / (4 * y * y)
+
+
+def angles(e: Any, mp: Any) -> tuple[Any, Any, Any]:
+    """Return ν, a and q at one budget, at the precision of an mpmath context."""
+    y, nu, a = mp.expm1(e), mp.mpf(_NU), mp.mpf(_A)
+    if e < joint(mp):
+        a -= mp.mpf(_BELOW) * (joint(mp) - e)
+        return nu, a, 1 - y * mp.tan(nu) / (a + nu + nu * y)
+    # q = 0 where τ = y(tan ν − ν): Newton's method from the right, where the difference is convex
+    level, slope = a - mp.mpf(_ABOVE) * nu, mp.mpf(_ABOVE)
+    nu = min(nu, mp.cbrt(3 * (level + (1 + slope) * nu) / y))
+    while True:
+        gap = y * _tan_less(nu, mp) - level - (1 + slope) * nu
+        step = gap / (y * mp.tan(nu) ** 2 - 1 - slope)
+        nu -= step
+        if abs(step) <= 8 * mp.eps * nu:
+            return nu, level + slope * nu, mp.mpf(0)
+
+
+def _tan_less(nu: Any, mp: Any) -> Any:
+    """Return tan ν − ν, which loses digits as it stands where ν is small."""
+    if mp is not fp:
+        with mp.extraprec(-3 * mp.mag(nu) + 10 if nu < 1 else 0):
+            return mp.tan(nu) - nu
+    if nu > 0.1:
+        return math.tan(nu) - nu
+    s = nu * nu
+    return nu * s * (1 / 3 + s * (2 / 15 + s * (17 / 315 + s * (62 / 2835 + s * 1382 / 155925))))
+
+
+def _inverse(at: Point) -> tuple[FloatArray, FloatArray]:
+    """Return u = 1/y and its cube root w."""
+    u = at.b / at.z
+    return u, np.cbrt(u)
+
+
+class SineCells(GridNoise):
+    """The sine mechanism on cells: exactly private and, but for the rounding of doubles, unbiased.
+
+    There are M cells and a window of w of them for every level of answers, M − w + 1 in all. An answer is put
+    on one of the two levels next to it, at random, and a cell is drawn: each in the window is exp(e) times as
+    likely as each outside. With φ for the angle of a cell the sines of cells and windows add up as they
+    integrate, so that all of the formulas hold cell by cell, with levels sin γ_i/sin γ_last at the middles
+    γ_i of the windows. φ is chosen such that every level has the same variance. Below the joint the two ends
+    are cells M and M + 1.
+
+    What a cell is read as is a whole number of ``unit`` ranges.
+    """
+
+    def __init__(self, e: float) -> None:
+        e = min(e, _FINEST)
+        nu, a, q = angles(e, fp)
+        w, y = _WINDOW, math.expm1(e)
+        super().__init__(e, round(w * a / nu))
+        M = self.cells = self.steps + w
+        mass = 1.0 / (M + w * y)  # of a cell outside the window
+        if q == 0:
+            nu = _balanced(w, y * mass, M * mass, nu)
+        self.angle = 2.0 * nu / w
+        self._last = 0.5 * self.angle * self.steps  # γ of the last window
+        half = 0.5 * self.angle
+        window = math.sin(w * half) / math.sin(half)
+        self._stretch = 1.0 / (mass * y * window * math.sin(self._last))
+        excess = math.sin(w * self.angle) / math.sin(self.angle) / (mass * y * window**2) - 1.0
+        self.ends = excess / (1.0 + excess) if q > 0 else 0.0
+        self._end = 1.0 / math.tanh(0.5 * e)
+        self._mass = mass
+        self.informative = 1.0 - (1.0 - self.ends) * M * mass - self.ends * 2.0 / (y + 2.0)
+        most = max(self._stretch * math.sin(min(half * (M - 1), math.pi / 2)), self._end if q > 0 else 0.0)
+        self.units = 2 ** (_BITS - math.ceil(math.log2(most)))
+        self._most = round(most * (self.units / 2))
+
+    # --- levels of answers --------------------------------------------------------------------
+
+    def levels(self, k: IntArray) -> FloatArray:
+        """Return the shares of the range that levels stand for."""
+        x = np.sin(self.angle * (k - 0.5 * self.steps)) / math.sin(self._last)
+        return np.asarray(0.5 + 0.5 * x)
+
+    def place(self, shares: FloatArray) -> IntArray:
+        """Put shares of the range on one of the two levels next to them, at random."""
+        shares = np.clip(shares, 0.0, 1.0)
+        rough = np.arcsin((2.0 * shares - 1.0) * math.sin(self._last)) / self.angle + 0.5 * self.steps
+        below = np.clip(np.floor(rough).astype(np.int64), 0, self.steps - 1)
+        low, high = self.levels(below), self.levels(below + 1)
+        return below + randomness.toss(np.clip((shares - low) / (high - low), 0.0, 1.0))
+
+    # --- cells --------------------------------------------------------------------------------
+
+    def randomize(self, k: IntArray) -> IntArray:
+        """Draw inside the window or anywhere else; or an end."""
+        M, w = self.cells, _WINDOW
+        inside = self._inside.happens(len(k))
+        other = randomness.uniform(M - w, len(k))
+        cells = np.where(inside, k + randomness.uniform(w, len(k)), np.where(other < k, other, other + w))
+        if self.ends == 0:
+            return cells
+        upper = randomness.toss(self.levels(k))
+        kept = self._kept.happens(len(k))
+        return np.where(self._at_ends.happens(len(k)), M + (upper == kept), cells)
+
+    @cached_property
+    def _inside(self) -> randomness.Chance:
+        from mpmath import mp
+
+        return randomness.Chance(lambda: _WINDOW / (_WINDOW + self.steps * mp.exp(-mp.mpf(self.e))))
+
+    @cached_property
+    def _kept(self) -> randomness.Chance:
+        from mpmath import mp
+
+        return randomness.Chance(lambda: 1 / (1 + mp.exp(-mp.mpf(self.e))))
+
+    @cached_property
+    def _at_ends(self) -> randomness.Chance:
+        from mpmath import mp
+
+        return randomness.Chance(lambda: mp.mpf(self.ends))
+
+    def mass(self, k: int) -> tuple[int, FloatArray]:
+        """Return the probabilities of all cells, and of the two ends if there are any."""
+        mass = np.full(self.cells, self._mass)
+        mass[k : k + _WINDOW] *= math.exp(self.e)
+        if self.ends == 0:
+            return 0, mass
+        upper = float(self.levels(np.array(k)))
+        kept = 1.0 / (1.0 + math.exp(-self.e))
+        up = upper * kept + (1.0 - upper) * (1.0 - kept)
+        return 0, np.concatenate([(1.0 - self.ends) * mass, self.ends * np.array([1.0 - up, up])])
+
+    def variance(self, k: int) -> float:
+        """Variance of the share, in closed form: sines squared add up like sines of twice the angle."""
+        M, w, angle = self.cells, _WINDOW, self.angle
+        around = 0.5 * (M - math.sin(M * angle) / math.sin(angle))
+        turned = math.cos(angle * (2 * k - self.steps))
+        inside = 0.5 * (w - turned * math.sin(w * angle) / math.sin(angle))
+        read = self._mass * self._stretch**2 * (around + math.expm1(self.e) * inside)
+        x = 2.0 * float(self.levels(np.array(k))) - 1.0
+        return ((1.0 - self.ends) * read + self.ends * self._end**2 - x * x) / 4.0
+
+    # --- readings -----------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """From the lowest reading to the highest."""
+        return 2 * self._most
+
+    @property
+    def origin_and_unit(self) -> tuple[float, float]:
+        """The middle of the range, and one unit."""
+        return 0.5, 1.0 / self.units
+
+    def nearest(self, shares: FloatArray) -> IntArray:
+        """Find the cells on either side of the sine's highest and lowest point, and the ends."""
+        M, read = self.cells, 2.0 * np.asarray(shares) - 1.0
+        turn = np.arcsin(np.clip(np.nan_to_num(read / self._stretch), -1.0, 1.0))
+        found = [angle / self.angle + 0.5 * (M - 1) for angle in (turn, np.pi - turn, -np.pi - turn)]
+        cells = np.clip(np.rint(np.array(found)), 0, M - 1).astype(np.int64)
+        if self.ends > 0:
+            cells = np.concatenate([cells, np.broadcast_to([[M], [M + 1]], (2, len(read)))])
+        distance = np.abs(self.shares(cells) - shares)
+        return np.take_along_axis(cells, np.argmin(distance, axis=0)[None], axis=0)[0]
+
+    def in_units(self, outputs: IntArray) -> IntArray:
+        """Read cells, as whole numbers of units from the middle of the range."""
+        read = self._stretch * np.sin(self.angle * (outputs - 0.5 * (self.cells - 1)))
+        if self.ends > 0:
+            read = np.where(outputs < self.cells, read, self._end * (2.0 * (outputs - self.cells) - 1.0))
+        return np.rint(read * (self.units / 2)).astype(np.int64)
+
+    def shares(self, outputs: IntArray) -> FloatArray:
+        """Read cells, as shares of the range."""
+        return 0.5 + self.in_units(outputs) / self.units
+
+
+_WINDOW = 64  # cells: rounding to levels then adds less than 0.1% to the variance, at any budget
+_BITS = 42  # of readings, which puts their mean off by less than 1e-12 of the range
+_FINEST = 90.0  # beyond it the levels of answers are finer than doubles
+
+
+def _balanced(w: int, share: float, rest: float, nu: float) -> float:
+    """Return the ν at which windows of w cells have the same variance: tan(ν)·share = tan(ν/w).
+
+    By Newton's method on tan(ν)·share − tan(ν/w), in which ν·(share − 1/w) is −ν·rest/w; ``nu`` solves it
+    for the finest cells.
+    """
+    for _ in range(50):
+        gap = _tan_less(nu, fp) * share - _tan_less(nu / w, fp) - nu * rest / w
+        slope = math.tan(nu) ** 2 * share - math.tan(nu / w) ** 2 / w - rest / w
+        step = gap / slope
+        nu -= step
+        if abs(step) <= 1e-15 * nu:
+            break
+    return nu
+
+
+# ψ(e) = Σ c_j·e^j up to the joint
+_LOW = (
+    0.04624581712543444,
+    -0.012190058774652818,
+    -0.0005179738595799482,
+    1.69066794638143e-05,
+    0.00011871344137261372,
+    2.332766056692222e-05,
+    -9.157402364568219e-06,
+    -2.4380083898949657e-06,
+    6.081228513601267e-07,
+    2.1952584526487292e-07,
+    -3.35358094974863e-08,
+    -2.2885598621656424e-08,
+    6.345488459862355e-09,
+    -1.933391972045938e-09,
+    1.955730750019515e-09,
+    -1.0120208729176907e-09,
+    2.7620060674676505e-10,
+    -4.267557728079868e-11,
+    3.5197722966444443e-12,
+    -1.1700033473920057e-13,
+)
+# v = w²·Σ c_j·w^j from the joint on
+_HIGH = (
+    0.30554890319502287,
+    0.41678138096935163,
+    0.4390401521478311,
+    0.4306086254278667,
+    0.3635097722309598,
+    0.2710169078229051,
+    0.1714955078711071,
+    0.0480562848044875,
+    -0.07016170525395168,
+    -0.10342659241043646,
+    -0.08952386693627522,
+    0.2849599385207513,
+    -0.8127081971678282,
+    2.969508694168234,
+    -7.222084010366484,
+    13.252783861687261,
+    -18.55174335135801,
+    18.119207209489577,
+    -11.240930757952542,
+    3.921615193891926,
+    -0.5776733290846089,
+)
+_JOINT_U = 1.0 / math.expm1(_JOINT)
+_JOINT_W = math.cbrt(_JOINT_U)
