@@ -220,7 +220,7 @@ def test_answers_off_the_grid_are_refused():
 def test_unknown_mechanism():
     with pytest.raises(
         InputError,
-        match=r"mechanism must be one of laplace, discrete_laplace, tulap, .*, got mechanism='gauss'",
+        match=r"mechanism must be one of sine, laplace, discrete_laplace, .*, got mechanism='gauss'",
     ):
         get_mechanism("gauss", answers_of())
 

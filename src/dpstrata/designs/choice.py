@@ -72,21 +72,22 @@ def contenders(
     """Name the valid mechanisms that can be the best, in the registry's order.
 
     Left out is what has at least the variance of another at every local budget between ``least`` and
-    ``most``. With the same sample sizes nothing is then more precise with it, whatever is asked: all else in
-    f is the same. ``valid`` are all that are valid, if they are known.
+    ``most``; with devices, what also sends reports that reach as far. With the same sample sizes nothing is
+    then more precise with it, whatever is asked: all else in f is the same. ``valid`` are all that are valid,
+    if they are known.
     """
     valid = valid_mechanisms(inputs) if valid is None else valid
-    left = list(valid)
-    if inputs.release_form.noised_once and inputs.device_epsilon is None:
+    left, E = list(valid), inputs.device_epsilon
+    if inputs.release_form.noised_once and E is None:
         return left[:1]  # names of the same noise
-    if inputs.device_epsilon is not None:  # both layers must be no worse
-        least, most = min(least, inputs.device_epsilon), max(most, inputs.device_epsilon)
+    reach = dict.fromkeys(left, 1.0)
+    if E is not None:  # both layers must be no worse
+        least, most = min(least, E), max(most, E)
+        reach = {name: mechanism.reach(E) for name, mechanism in valid.items()}
     for name, mechanism in valid.items():
-        if inputs.device_epsilon is not None and not mechanism.additive:
-            continue  # what the office adds depends on how far reports reach
         if name in left:  # of two that are equal, the first stays
             worse = mechanism.never_worse_than(least, most)
-            left = [other for other in left if other not in worse]
+            left = [other for other in left if other not in worse or reach[other] < reach[name]]
     return left
 
 

@@ -128,7 +128,7 @@ def _changed(
         return (min(rates), max(rates)), None
     noise, least, most = plan.mechanism, float(budgets.min()), float(budgets.max())
     amount = None
-    if noise.additive and noise.answers.values != 2 and not noise.worst_case:
+    if noise.numbers and noise.answers.values != 2 and not noise.worst_case:
         amount = float(np.sqrt(noise.variance(most)))
     ends = noise.share_changed(most), noise.share_changed(least)
     if ends[0] is None or ends[1] is None:

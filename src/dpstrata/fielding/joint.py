@@ -10,6 +10,7 @@ answered every time, nothing is left of the sample's protection, and everyone th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,8 @@ from dpstrata.numerics.arrays import FloatArray
 
 if TYPE_CHECKING:
     from dpstrata.fielding.ledger import Entry, Recognition
+
+_MOST_SETS = 6  # whose unions are all tried
 
 
 def joint_shares(
@@ -126,7 +129,7 @@ def _losses_inside(plan: Design, times: int, budgets: Sequence[FloatArray], repo
     releases among at most so many reports, the one that loses most counts.
     """
     if budgets:
-        return np.asarray(np.sum([plan.losses_inside(budgets=each) for each in budgets], axis=0))
+        return _worst_union(plan, budgets)
     if report_sets == 1:
         return plan.losses_inside(times)
     of_same = [plan.losses_inside(number) for number in range(times + 1)]
@@ -137,6 +140,24 @@ def _losses_inside(plan: Design, times: int, budgets: Sequence[FloatArray], repo
             for number in range(times + 1)
         ]
     return most[times]
+
+
+def _worst_union(plan: Design, budgets: Sequence[FloatArray]) -> FloatArray:
+    """Return the same where the office's noise of each set of reports has a budget of its own.
+
+    Sets in which someone sent the same report count as one. Which these are is not known, and uniting sets
+    may lose more or less than adding them up, so every way to unite them counts.
+    """
+    if len(budgets) > _MOST_SETS:
+        return np.asarray(np.sum(budgets, axis=0))  # at least as much: devices only lower what is lost
+    first, rest = budgets[0], budgets[1:]
+    worst = np.zeros_like(first)
+    for chosen in product((False, True), repeat=len(rest)):
+        united = first + sum(each for each, taken in zip(rest, chosen, strict=True) if taken)
+        others = [each for each, taken in zip(rest, chosen, strict=True) if not taken]
+        losses = plan.losses_inside(budgets=united)
+        worst = np.maximum(worst, losses + _worst_union(plan, others) if others else losses)
+    return worst
 
 
 def delta_of_repeats(plan: Design, times: int, shares: FloatArray) -> float:

@@ -104,8 +104,8 @@ def design(
         strata, the mean expected in each, or from their proportions. Coefficients of variation of domains are
         relative to the same, weighted by size within each.
     mechanism : str
-        Noise mechanism: ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``, ``staircase``,
-        ``piecewise``, ``gaussian`` or, for categories, ``category_response``. ``best``, the default, picks
+        Noise mechanism: ``sine``, ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``,
+        ``staircase``, ``piecewise``, ``gaussian`` or, for categories, ``category_response``. ``best``, the default, picks
         the most precise one that fits answers, promise and release; ``choice`` of the result lists what it
         considered, and documents record what it picked.
     objective : {"mean", "trace", "unit_free", "custom"}

@@ -34,6 +34,7 @@ from dpstrata.web.requests import CompareRequest, DesignRequest, OptionsRequest
 from dpstrata.web.uploads import read_upload
 from dpstrata.words.choice import in_words as choice_in_words
 from dpstrata.words.designs import TITLES, sentences
+from dpstrata.words.proofs import proof_in_words
 
 Parameters = Mapping[str, str]
 CSV = "text/csv; charset=utf-8"
@@ -78,7 +79,10 @@ def reply_design(body: bytes, parameters: Parameters) -> Reply:
             **_said(sentences(plan)),
             "warnings": warned,
             "warning_parts": list(map(parts_of, warned)),
-            "certificate": {**asdict(plan.certificate), "in_words": plan.certificate.in_words},
+            "certificate": {
+                **asdict(plan.certificate),
+                "in_words": proof_in_words(plan, plan.certificate),
+            },
             "comparison": [
                 {
                     "design": row.design,

@@ -19,6 +19,7 @@ from dpstrata.words.forms import (
     sizes_by_form,
 )
 from dpstrata.words.numbers import counted, figure, money, percent_up, plain_number, round_up
+from dpstrata.words.proofs import proof_in_words
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown, shown_as_html, shown_as_text
 from dpstrata.words.usefulness import alarm, confidence_in_words, single_strata_in_words
 
@@ -251,7 +252,7 @@ def _without_privacy(plan: Design) -> str:
 
 def reasons(plan: Design, *, full: bool = True) -> list[str]:
     """State how the total and the mechanism came about, and the proof, in full or not."""
-    proofs = [plan.certificate.in_words if full else plan.certificate.in_short]
+    proofs = [proof_in_words(plan, plan.certificate, full=full)]
     if plan.forms_bound is not None:
         proofs.append(forms_bound_in_words(plan))
     return [*outcome_sentences(plan), *([NO_OTHERS] if asks_everyone(plan) else []), *proofs]
@@ -294,8 +295,8 @@ def outcome_sentences(plan: Design) -> list[str]:
     outcome += [sentence for sentence in advice if sentence is not None]
     if plan.mechanism.worst_case:
         outcome.append(
-            f"{plan.mechanism.title} noise depends on the answer. Figures are for the worst case, answers at "
-            "an end of the range; in the middle there is up to four times less noise."
+            f"{plan.mechanism.title} noise depends on the answer. Figures are for the answers that get the "
+            "most."
         )
     return outcome
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dpstrata.words.designs import RANDOM_ANSWERS
 from dpstrata.words.numbers import figure, money, percent_up, round_up
+from dpstrata.words.proofs import proof_in_words
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def evaluation_sentences(scored: Evaluation) -> list[str]:
         f"{figure(best)}. Its {measure} is {_beside_the_best(scored.ratio)}.",
         *([] if scored.best.expected_answers is None else [_response_in_words(scored)]),
         *([] if scored.cost is None else [_cost_in_words(scored, scored.cost)]),
-        scored.certificate.in_words,
+        proof_in_words(scored.best, scored.certificate),
     ]
 
 

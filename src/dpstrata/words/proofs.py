@@ -9,6 +9,7 @@ from dpstrata.words.numbers import figure, told_apart
 if TYPE_CHECKING:
     from dpstrata.allocation.proof.bound import Bound
     from dpstrata.allocation.proof.certificate import Certificate
+    from dpstrata.designs.record import Design
 
 
 def certificate_in_words(proof: Certificate, *, full: bool = True) -> str:
@@ -31,6 +32,17 @@ def certificate_in_words(proof: Certificate, *, full: bool = True) -> str:
         return proven
     return (
         f"{proven} Adding one person anywhere gains at most {gain}, and removing one loses at least {loss}."
+    )
+
+
+def proof_in_words(plan: Design, proof: Certificate | Bound, *, full: bool = True) -> str:
+    """State what was proven of sample sizes, and if need be that convexity was checked numerically."""
+    proven = proof.in_words if full else proof.in_short
+    if plan.mechanism.convexity_proven:
+        return proven
+    return (
+        f"{proven.replace('Proven optimal', 'Optimal', 1)} The proof requires convexity, which is checked "
+        f"numerically for {plan.mechanism.title} noise."
     )
 
 

@@ -49,6 +49,7 @@ from dpstrata.words.designs import (
 )
 from dpstrata.words.forms import sizes_by_form
 from dpstrata.words.numbers import counted
+from dpstrata.words.proofs import proof_in_words
 
 TITLE = "Survey design under differential privacy"
 
@@ -149,7 +150,7 @@ def _allocation_figure(plan: Design) -> str:
 
 def _proof(plan: Design) -> str:
     return (
-        paragraphs([plan.certificate.in_words, why_a_proof(plan)])
+        paragraphs([proof_in_words(plan, plan.certificate), why_a_proof(plan)])
         + table(tables.certificate_table(plan))
         + questionnaire.forms_proof(plan)
     )

@@ -140,7 +140,7 @@ def _proof(plan: Design) -> str:
     proof = plan.certificate
     if isinstance(proof, Bound) and not proof.optimal:
         return f"Proven within {_percent_up(proof.relative_gap)} of the best."
-    return "Proven optimal."
+    return "Proven optimal." if plan.mechanism.convexity_proven else "Optimal; convexity checked numerically."
 
 
 def _percent_up(share: float) -> str:

@@ -59,6 +59,8 @@ class Mechanism(ABC):
     """Whether noise of one distribution is added to every answer; only then can a sum have it."""
     worst_case: bool = False
     """Whether the variance depends on the answer, and the one given is the largest."""
+    convexity_proven: ClassVar[bool] = True
+    """Whether (x − 1)²v is proven convex in x = exp(e), which makes the terms of designs convex."""
     constant_remainder: float | None = None
     """The remainder, where it does not depend on the budget; then closed forms hold."""
 

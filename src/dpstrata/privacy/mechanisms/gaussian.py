@@ -41,6 +41,7 @@ class Gaussian(Mechanism):
 
     name = "gaussian"
     title = "Gaussian"
+    convexity_proven = False  # prepare() checks it at every budget of its table
     needs_delta = True
     rounding = 4096.0
 

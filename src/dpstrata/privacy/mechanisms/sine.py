@@ -62,9 +62,9 @@ class Sine(Mechanism):
     rounding = 128.0
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
-        """Whatever can be any number in the range; see ``docs/explanation/least-noise.md``."""
+        """Whatever else protects more than two values; see ``docs/explanation/least-noise.md``."""
         worse = {"laplace", "tulap", "staircase", "piecewise"}
-        if self.answers.steps is None:
+        if self.answers.values != 2:
             worse.add("discrete_laplace")
         return frozenset(worse)
 
