@@ -191,7 +191,7 @@ def angles(e: Any, mp: Any) -> tuple[Any, Any, Any]:
         gap = y * _tan_less(nu, mp) - level - (1 + slope) * nu
         step = gap / (y * mp.tan(nu) ** 2 - 1 - slope)
         nu -= step
-        if abs(step) <= 8 * mp.eps * nu:
+        if step <= 8 * mp.eps * nu:  # from the right every step is one down, but for rounding
             return nu, level + slope * nu, mp.mpf(0)
 
 
