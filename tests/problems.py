@@ -106,7 +106,7 @@ def make_problem(
     form = Microdata() if release == "microdata" else Sums()
     if device_epsilon is not None:
         form = Sums(device_epsilon, mechanism, answers)
-        mechanism = "discrete_laplace" if mechanism == "randomized_response" else mechanism
+        mechanism = form.office_mechanism(mechanism)
     assert form.name == release
     noise = get_mechanism(mechanism, answers)
     rates = None if response_rates is None else np.asarray(response_rates, dtype=float)
@@ -127,7 +127,7 @@ def random_problem(
     k = int(rng.integers(1, most_strata + 1))
     sizes = np.floor(10 ** rng.uniform(0, rng.choice([1, 2, 4, 8, 12]), k)).astype(np.int64)
     mechanism, steps = MECHANISMS[rng.integers(len(MECHANISMS))]
-    sums = beyond and rng.random() < 0.5 and mechanism not in ("piecewise", "category_response")
+    sums = beyond and rng.random() < 0.5 and mechanism != "category_response"
     devices = sums and (rng.random() < 0.5 or not is_additive(mechanism, steps))
     objective = OBJECTIVES[rng.integers(len(OBJECTIVES))]
     sds = 10 ** rng.uniform(-3, -0.31, k)
@@ -248,12 +248,19 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
 
 
 def plain_layers(release: Any, R: Any, K: int | None) -> tuple[Any, Any]:
-    """Noise variance of what a device sends, debiased, and the factor that takes its bias out, in mpmath."""
+    """Noise variance of what a device sends, debiased, and by how many ranges it can move, in mpmath.
+
+    The outermost reports of other mechanisms than randomized response are those of their whole-number samplers;
+    ``tests/privacy`` has them.
+    """
     mp, E = mpmath.mp, getattr(release, "device_epsilon", None)
     if E is None:
         return mp.mpf(0), mp.mpf(1)
     e = mp.mpf(E)
-    g = mp.coth(e / 2) if release.mechanism == "randomized_response" else mp.mpf(1)
+    if release.mechanism == "randomized_response":
+        g = mp.coth(e / 2)
+    else:
+        g = mp.mpf(1 if release.device.additive else release.stretch)
     return plain_variance(release.mechanism, e, R, K), g
 
 

@@ -255,7 +255,7 @@ def test_a_collector_waits_for_postgresql(tmp_path):
         made.invite()
         connection.execute("ALTER DATABASE later RENAME TO sooner")
         rename = "ALTER DATABASE sooner RENAME TO later"
-        threading.Timer(3, connection.execute, [rename]).start()
+        threading.Timer(8, connection.execute, [rename]).start()
         with served(made) as server:
             assert server.look(next(iter(made.links.values())))["state"] == "open"
         connection.execute("DROP DATABASE later WITH (FORCE)")

@@ -156,7 +156,7 @@ def test_a_design_says_it_all_or_nothing_does():
         ({"lower": 5}, "lower must be at most 0, the smallest amount that is expected, got lower=5."),
         ({"aim": "both"}, "aim must be one of trusted, least_error, got aim='both'."),
         ({"column": "income"}, "column needs a file of reference values."),
-        ({"mechanism": "gauss"}, "mechanism must be one of laplace, "),
+        ({"mechanism": "gauss"}, "mechanism must be one of sine, "),
         ({"prior": "excess:3"}, "prior must say how amounts are distributed "),
         (
             {"prior": "uniform:0:1"},

@@ -10,6 +10,7 @@ import pytest
 
 import commands
 import dpstrata as dps
+from dpstrata.allocation.variances import planned_variance
 from dpstrata.planning.solve_epsilon import _first_place, _number, _steps
 
 STRATA = dps.Strata(
@@ -65,7 +66,10 @@ def test_a_smaller_one_does_not_reach_the_whole(solve_for, goal, at_most):
     limit = 3400 if at_most is None else at_most
 
     def best(value):
-        return dps.design(STRATA, **options, **{solve_for: value}, at_most=limit).standard_error
+        plan = dps.design(STRATA, **options, **{solve_for: value}, at_most=limit)
+        return math.sqrt(
+            planned_variance(plan.problem, plan.sample_sizes, finite_population=plan.inputs.finite_population)
+        )
 
     assert best(found.value) <= target * (1 + 1e-12)
     assert found.missed.value == next_smaller(found.value, 3)

@@ -97,7 +97,7 @@ ONCE = [("mean", None), ("mean", 3.0)]  # no noise in the terms: see allocation/
 
 def fits(release, device, mechanism, steps):
     if device is not None:
-        return mechanism not in ("piecewise", "category_response")
+        return mechanism != "category_response"
     return release == "microdata" or is_additive(mechanism, steps)
 
 

@@ -5,6 +5,7 @@ import OPTIONS from "./options.json";
 const TITLES = {
   mechanism: {
     best: "the most precise that fits",
+    sine: "sine",
     laplace: "Laplace",
     staircase: "staircase",
     piecewise: "piecewise",
