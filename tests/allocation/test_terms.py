@@ -52,9 +52,8 @@ def exact_tilt(problem, row):
     R = mp.mpf(terms.mechanism.answer_range)
     if terms.release.noise_power == 2:
         return mp.mpf(0)
-    inner = getattr(terms.mechanism, "inner", terms.mechanism)
-    weight = mp.mpf(round(6 * inner.weight)) / 6
-    return 2 * weight * (R * a / (c * N)) ** 2 / r**3
+    square = mp.mpf(round(6 * terms.mechanism.square)) / 6
+    return square * (R * a / (c * N)) ** 2 / r**3
 
 
 @pytest.mark.parametrize("beyond", [False, True])

@@ -198,7 +198,7 @@ def test_the_command_writes_what_the_library_finds(tmp_path):
     assert [row["aim"] for row in rows] == ["trusted", "least_error"]
     assert float(rows[0]["upper"]) == found.upper
     shown = " ".join(commands.run(tmp_path, *flags).stdout.split())
-    assert "the mean of unlimited answers is expected to be 30.4 higher." in shown
+    assert "the mean of unlimited answers is expected to be 25.9 higher." in shown
     refused = commands.run(tmp_path, *flags, "--lower", 5)
     assert refused.returncode == 2
     assert refused.stderr == (

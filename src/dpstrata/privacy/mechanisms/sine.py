@@ -206,6 +206,14 @@ def _tan_less(nu: Any, mp: Any) -> Any:
     return nu * s * (1 / 3 + s * (2 / 15 + s * (17 / 315 + s * (62 / 2835 + s * 1382 / 155925))))
 
 
+def _less_sine(x: float) -> float:
+    """Return x − sin x without cancellation."""
+    if x > 0.1:
+        return x - math.sin(x)
+    s = x * x
+    return x * s * (1 / 6 - s * (1 / 120 - s * (1 / 5040 - s / 362880)))
+
+
 def _inverse(at: Point) -> tuple[FloatArray, FloatArray]:
     """Return u = 1/y and its cube root w."""
     u = at.b / at.z
@@ -307,14 +315,16 @@ class SineCells(GridNoise):
         return 0, np.concatenate([(1.0 - self.ends) * mass, self.ends * np.array([1.0 - up, up])])
 
     def variance(self, k: int) -> float:
-        """Variance of the share, in closed form: sines squared add up like sines of twice the angle."""
-        M, w, angle = self.cells, _WINDOW, self.angle
-        around = 0.5 * (M - math.sin(M * angle) / math.sin(angle))
-        turned = math.cos(angle * (2 * k - self.steps))
-        inside = 0.5 * (w - turned * math.sin(w * angle) / math.sin(angle))
-        read = self._mass * self._stretch**2 * (around + math.expm1(self.e) * inside)
-        x = 2.0 * float(self.levels(np.array(k))) - 1.0
-        return ((1.0 - self.ends) * read + self.ends * self._end**2 - x * x) / 4.0
+        """Variance of the share, in closed form: sines squared add up like sines of twice the angle.
+
+        It is that of level 0, in the middle, for every level: the two branches grow with x² alike.
+        """
+        M, angle = self.cells, self.angle
+        around = M - math.sin(M * angle) / math.sin(angle)
+        # the window's part, w − sin(wφ)/sin φ, without its cancellation where angles are small
+        inside = (_less_sine(_WINDOW * angle) - _WINDOW * _less_sine(angle)) / math.sin(angle)
+        read = 0.5 * self._mass * self._stretch**2 * (around + math.expm1(self.e) * inside)
+        return ((1.0 - self.ends) * read + self.ends * self._end**2) / 4.0
 
     # --- readings -----------------------------------------------------------------------------
 
