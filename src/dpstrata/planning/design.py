@@ -105,9 +105,9 @@ def design(
         relative to the same, weighted by size within each.
     mechanism : str
         Noise mechanism: ``sine``, ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``,
-        ``staircase``, ``piecewise``, ``gaussian`` or, for categories, ``category_response``. ``best``, the default, picks
-        the most precise one that fits answers, promise and release; ``choice`` of the result lists what it
-        considered, and documents record what it picked.
+        ``staircase``, ``piecewise``, ``gaussian`` or, for categories, ``category_response``. ``best``, the
+        default, picks the most precise one that fits answers, promise and release; ``choice`` of the result
+        lists what it considered, and documents record what it picked.
     objective : {"mean", "trace", "unit_free", "custom"}
         What to minimise: the variance of the population mean; the sum of the stratum variances; that sum,
         each variance relative to its stratum's own; or that sum, weighted by the strata's coefficients.
@@ -196,9 +196,9 @@ def design(
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> plan = dps.design(strata, epsilon=1.0, total=200)
     >>> plan.sample_sizes
-    array([104,  42,  27,  27])
+    array([117,  42,  22,  19])
     >>> plan.mechanism.name
-    'staircase'
+    'sine'
     >>> plan.certificate.optimal
     True
     """

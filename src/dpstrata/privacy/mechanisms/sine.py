@@ -238,11 +238,12 @@ class SineCells(GridNoise):
         nu, a, q = angles(e, fp)
         w, y = _WINDOW, math.expm1(e)
         super().__init__(e, round(w * a / nu))
-        M = self.cells = self.steps + w
+        M: int = self.steps + w
+        self.cells = M
         mass = 1.0 / (M + w * y)  # of a cell outside the window
         if q == 0:
             nu = _balanced(w, y * mass, M * mass, nu)
-        self.angle = 2.0 * nu / w
+        self.angle = float(2.0 * nu / w)
         self._last = 0.5 * self.angle * self.steps  # γ of the last window
         half = 0.5 * self.angle
         window = math.sin(w * half) / math.sin(half)
@@ -253,7 +254,7 @@ class SineCells(GridNoise):
         self._mass = mass
         self.informative = 1.0 - (1.0 - self.ends) * M * mass - self.ends * 2.0 / (y + 2.0)
         most = max(self._stretch * math.sin(min(half * (M - 1), math.pi / 2)), self._end if q > 0 else 0.0)
-        self.units = 2 ** (_BITS - math.ceil(math.log2(most)))
+        self.units = int(2 ** (_BITS - math.ceil(math.log2(most))))
         self._most = round(most * (self.units / 2))
 
     # --- levels of answers --------------------------------------------------------------------
@@ -347,14 +348,14 @@ class SineCells(GridNoise):
         if self.ends > 0:
             cells = np.concatenate([cells, np.broadcast_to([[M], [M + 1]], (2, len(read)))])
         distance = np.abs(self.shares(cells) - shares)
-        return np.take_along_axis(cells, np.argmin(distance, axis=0)[None], axis=0)[0]
+        return np.asarray(np.take_along_axis(cells, np.argmin(distance, axis=0)[None], axis=0)[0])
 
     def in_units(self, outputs: IntArray) -> IntArray:
         """Read cells, as whole numbers of units from the middle of the range."""
         read = self._stretch * np.sin(self.angle * (outputs - 0.5 * (self.cells - 1)))
         if self.ends > 0:
             read = np.where(outputs < self.cells, read, self._end * (2.0 * (outputs - self.cells) - 1.0))
-        return np.rint(read * (self.units / 2)).astype(np.int64)
+        return np.asarray(np.rint(read * (self.units / 2)).astype(np.int64))
 
     def shares(self, outputs: IntArray) -> FloatArray:
         """Read cells, as shares of the range."""
