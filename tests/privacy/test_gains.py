@@ -86,6 +86,33 @@ def test_gains_fall_in_sums(name, steps):
         )
 
 
+@pytest.mark.parametrize("release", [Microdata(), Sums()], ids=["microdata", "sums"])
+@pytest.mark.parametrize(("name", "steps"), MECHANISMS)
+def test_gains_keep_their_digits_across_seams(name, steps, release):
+    """Where the budgets of n and n + 1 people lie on both sides of a seam, and a step is worked out in two parts."""
+    mechanism = get_mechanism(name, answers_of(steps))
+    if isinstance(release, Sums) and not mechanism.additive:
+        return
+    for size, epsilon, sd in crossed((1000, 10**6, 10**9, 10**12), (1e-3, 0.05, 0.3, 1.0), SDS, times=2):
+        terms = terms_of(mechanism, size=size, epsilon=epsilon, sd=sd, release=release)
+        for e in SEAMS:
+            last = math.floor(size * terms.promise.odds_minus_one / math.expm1(e))
+            n = np.array([m for m in range(last - 1, last + 2) if 1 <= m < size])
+            gain = terms.gain(n.astype(float), np.zeros(len(n), dtype=np.int64))
+            error = terms.gain_error(gain)
+            with mp.workdps(80):
+                square = mp.mpf(round(6 * mechanism.square)) / 6
+                tilt = square / (terms.promise.exact_odds_minus_one(mp) * size) ** 2
+                for i, m in enumerate(n.tolist()):
+                    exact = terms.exact_gain(0, m) + (tilt if release.noise_power == 1 else 0)
+                    assert abs(gain[i] - exact) <= 0.25 * error[i] + tilt * mp.mpf(10) ** -60, (
+                        size,
+                        epsilon,
+                        sd,
+                        m,
+                    )
+
+
 # --- a mechanism whose gains do not fall ------------------------------------------------------------
 
 
