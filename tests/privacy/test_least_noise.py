@@ -27,6 +27,7 @@ from mpmath import mp
 from scipy import sparse
 from scipy.optimize import linprog
 
+from dpstrata.privacy.mechanisms import sine
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from extent import FULL, few
 from problems import MECHANISMS, answers_of
@@ -222,3 +223,32 @@ def test_a_bound_that_is_too_high_has_no_proof():
         proven_bound(2.0, x, mu, a * 1.002, b)
     with pytest.raises(AssertionError):
         proven_bound(2.05, x, mu, a, b)
+
+
+# --- the page ---------------------------------------------------------------------------------------
+
+
+def table_rows():
+    """Variances by budget, and by how many per cent they exceed the bound."""
+    for e, bound in bounds().items():
+        variances = [
+            float(get_mechanism(name, answers_of()).variance(e))
+            for name in ("sine", "staircase", "piecewise", "laplace")
+        ]
+        variances.append(1 / (2 * math.tanh(e / 2)) ** 2)  # two ends, at worst
+        above = [100 * (v / bound - 1) for v in variances]
+        cells = [
+            f"{v:#.4g} (+{p:.1f}%)" if p < 10 else f"{v:#.4g} (+{p:,.0f}%)"
+            for v, p in zip(variances, above, strict=True)
+        ]
+        yield f"| {e:g} | {bound:#.5g} | {' | '.join(cells)} |"
+
+
+def test_the_page_has_these_figures():
+    page = (REFERENCE.parent.parent / "docs" / "explanation" / "least-noise.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ") and line[2].isdigit()]
+    assert rows == list(table_rows())
+    assert f"{sine._JOINT:.3f}" == "1.972"
+    assert page.count("e = 1.972") == 2
+    assert f"a window is {sine._WINDOW} of them" in page
+    assert f"{len(frozen_multipliers(1.0)[0])} answers" in page
