@@ -1,5 +1,7 @@
 """Draw the charts of the documentation; ``make figures`` runs it."""
 
+import csv
+import math
 import warnings
 from pathlib import Path
 
@@ -9,8 +11,10 @@ import dpstrata as dps
 from dpstrata.planning.curves import precision_rows
 from dpstrata.present.charts.plan import precision_chart
 from dpstrata.present.charts.plot import lines, noise_chart
+from dpstrata.privacy.mechanisms.registry import get_mechanism
 
 IMAGES = Path(__file__).parent / "images"
+BOUNDS = Path(__file__).parent.parent / "tests" / "reference" / "least-noise.csv"
 CHARTS = {
     "noise-real": dps.Answers(0, 1),
     "noise-binary": dps.Answers(0, 1, 1),
@@ -59,6 +63,21 @@ def pilot_rows(replications: int = 100) -> list[dict[str, object]]:
     return rows
 
 
+def least_noise_rows() -> list[dict[str, object]]:
+    """Say how many times the least noise there can be every mechanism has."""
+    text = BOUNDS.read_text(encoding="utf-8")
+    rows: list[dict[str, object]] = []
+    for line in csv.DictReader(line for line in text.splitlines() if not line.startswith("#")):
+        e, bound = float(line["epsilon"]), float(line["bound"])
+        mechanisms = [
+            get_mechanism(name, dps.Answers(0, 1)) for name in ("sine", "staircase", "piecewise", "laplace")
+        ]
+        variances = {each.title: float(each.variance(e)) for each in mechanisms}
+        variances |= {"Two ends": 0.25 / math.tanh(e / 2) ** 2, "Lower bound": bound}
+        rows += [{"e": e, "ratio": v / bound, "mechanism": title} for title, v in variances.items()]
+    return rows
+
+
 def draw_more_interviews() -> None:
     """Draw the precision of the paper's four strata at epsilon 0.1 against the number of interviews."""
     four = dps.Strata.from_file(Path(dps.__file__).parent / "examples" / "four-strata.csv")
@@ -72,6 +91,16 @@ def draw_more_interviews() -> None:
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     draw_more_interviews()
+    lines(
+        least_noise_rows(),
+        x=("e", "local epsilon of one answer"),
+        y=("ratio", "noise variance / lower bound"),
+        series=("mechanism", "mechanism"),
+        title="Sine noise is nearly the least there can be",
+        subtitle="Variance of the noise as a multiple of the lower bound for any mechanism",
+        log_y=True,
+        points=True,
+    ).save(IMAGES / "least-noise.svg")
     for name, answers in CHARTS.items():
         noise_chart(answers).save(IMAGES / f"{name}.svg")
     lines(

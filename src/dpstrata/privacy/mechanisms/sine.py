@@ -59,7 +59,7 @@ class Sine(Mechanism):
     square = 1.0
     linear = 1.1361185686224565  # of v·y as e goes to 0, once 1/y² is off
     additive = False
-    rounding = 128.0
+    rounding = 512.0  # at e = 2 the variance is ten times ψ, and its line takes off the rest
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
         """Whatever else protects more than two values; see ``docs/explanation/least-noise.md``."""
@@ -130,7 +130,8 @@ class Sine(Mechanism):
             increase -= rise * (self.linear + self.square * (u0 + u1))
         if crossing.any():
             start = np.full(int(crossing.sum()), _JOINT)
-            rest = _JOINT - e1[crossing]
+            # of d, not of e1: an error in where a short step is split then does not change its length
+            rest = step.d[crossing] - (e0[crossing] - _JOINT)
             increase[crossing] -= rest * kernels.polynomial_secant(start, e1[crossing], _LOW)
         low = e0 <= _JOINT
         if low.any():
