@@ -162,11 +162,14 @@ def test_whole_variance_agrees_with_its_parts(name, steps):
         return (mechanism.square / np.expm1(e) + mechanism.linear) / np.expm1(e)
 
     assert mechanism.remainder(at, whole=True) == pytest.approx(mechanism.remainder(at) + parts(e), rel=1e-13)
-    after = point(e * (1 - 1e-6))
-    step = Step(at, after, e * 1e-6)
-    assert mechanism.remainder_step(step, whole=True) == pytest.approx(
-        mechanism.remainder_step(step) + parts(after.e) - parts(e), rel=1e-7
-    )
+    for share in (1e-6, 0.02, 0.5):
+        step = Step(at, point(e * (1 - share)), e * share)
+        after = step.after.e
+        increase = mechanism.remainder_step(step, whole=True)
+        assert increase == pytest.approx(mechanism.remainder_step(step) + parts(after) - parts(e), rel=1e-7)
+        if share > 0.01:
+            variances = mechanism.variance(after) - mechanism.variance(e)
+            assert increase == pytest.approx(variances / mechanism.answer_range**2, rel=1e-9)
 
 
 @every_mechanism

@@ -119,10 +119,12 @@ class Sine(Mechanism):
         u1, w1 = _inverse(step.after)
         rise = step.before.b * np.expm1(step.d) / (step.before.z * step.after.z)
         crossing = (e0 > _JOINT) & (e1 < _JOINT)
+        end = u1
         if crossing.any():  # up to the joint here, and on from it below
             u1, w1 = np.where(crossing, _JOINT_U, u1), np.where(crossing, _JOINT_W, w1)
-            joined = _JOINT_U * -np.expm1(_JOINT - e0) / -np.expm1(-e0)
-            rise = np.where(crossing, joined, rise)
+            beyond = np.where(crossing, rise, 0.0)
+            rise = np.where(crossing, _JOINT_U * np.expm1(_JOINT - e0) / np.expm1(-e0), rise)
+            beyond -= np.where(crossing, rise, 0.0)
         moved = rise / (w0 * w0 + w0 * w1 + w1 * w1)
         P0 = kernels.polynomial(w0, _HIGH)
         increase = moved * (w1 * w1 * kernels.polynomial_secant(w0, w1, _HIGH) + (w0 + w1) * P0)
@@ -133,6 +135,8 @@ class Sine(Mechanism):
             # of d, not of e1: an error in where a short step is split then does not change its length
             rest = step.d[crossing] - (e0[crossing] - _JOINT)
             increase[crossing] -= rest * kernels.polynomial_secant(start, e1[crossing], _LOW)
+            if whole:
+                increase += beyond * (self.linear + self.square * (u1 + end))
         low = e0 <= _JOINT
         if low.any():
             increase[low] = -step.d[low] * kernels.polynomial_secant(e0[low], e1[low], _LOW)
