@@ -41,6 +41,28 @@ def test_exact_equals_exhaustive(batch, beyond):
             assert plain_objective(problem, relaxed.sizes) <= best * (1 + mpmath.mpf(10) ** -13) + rounding
 
 
+def test_sine_around_its_joint_equals_exhaustive():
+    """Few people of small strata, so that one more person takes a budget from one branch to the other."""
+    rng = np.random.default_rng(5)
+    for i in range(300):
+        k = int(rng.integers(2, 5))
+        sizes = np.floor(10 ** rng.uniform(0.7, 4, k)).astype(int)
+        lower = np.minimum(rng.integers(1, 3, k), sizes)
+        upper = np.minimum(sizes, lower + rng.integers(1, 10, k))
+        problem = make_problem(
+            sizes,
+            10 ** rng.uniform(-3, -0.31, k),
+            epsilon=float(10 ** rng.uniform(-1.5, 1)),
+            total=int(rng.integers(lower.sum(), upper.sum() + 1)),
+            mechanism="sine",
+            objective=("mean", "trace")[i % 2],
+            lower=lower,
+            upper=upper,
+        )
+        exact, judge = (problem.objective(solve(problem, how).sizes) for how in ("exact", "exhaustive"))
+        assert exact == pytest.approx(judge, rel=1e-13)
+
+
 @pytest.mark.parametrize("seed", range(few(30, of=200)))
 def test_algorithm1_finds_the_same_value(seed):
     """Its ball is not proven to contain the optimum, but on these problems it does."""
