@@ -28,7 +28,6 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 CAPTION = re.compile(r":caption: (\S+)\n")
-QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")  # in which a shell changes nothing
 
 
 def blocks(page):
