@@ -244,6 +244,7 @@ def test_whoever_asks_learns_whether_answers_can_be_counted(tmp_path, database):
     assert [line.split()[3].strip(":") for line in said] == ["lost", "back"]
 
 
+@pytest.mark.postgresql
 def test_a_collector_waits_for_postgresql(tmp_path):
     """Whose database gets its name a while later."""
     made = drawn(tmp_path, plan_for(180))
