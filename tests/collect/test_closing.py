@@ -211,6 +211,7 @@ def test_a_run_that_was_killed_is_taken_up(made, monkeypatch):
         assert tables.turnout().total() == len(cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "owner", "step"),
     [

@@ -56,6 +56,7 @@ def office(made):
     return ("--sample", made.base / "sample.csv", "--key-file", made.base / "draw.key")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", DATABASES)
 def test_a_survey_from_the_invitation_to_the_estimates(tmp_path, database):
     made = invited(tmp_path, database=database)
@@ -123,6 +124,7 @@ def test_a_public_host_may_be_a_name_or_a_number(tmp_path, name):
         collect_survey(tmp_path, public_host=name)
 
 
+@pytest.mark.slow
 def test_two_collectors_do_not_share_a_file(tmp_path):
     made = invited(tmp_path, plan_for(180))
     with served(made):
@@ -166,6 +168,7 @@ def test_a_collector_encrypts_by_itself(tmp_path):
     assert server.said[server.said.index(ready) + 1 :] == ["The collector has stopped."]  # nobody's address
 
 
+@pytest.mark.slow
 def test_more_connections_than_the_system_allows_fill_no_log(tmp_path):
     made = invited(tmp_path)
     token, cell = next(iter(random_cells(made).items()))
@@ -211,6 +214,7 @@ def test_a_collector_that_can_open_no_more_files_shows_its_page_and_says_that_it
     assert not [line for line in server.said if "Traceback" in line or "rror:" in line], server.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_collector_that_is_stopped_says_so_and_ends_well(tmp_path, how):
     made = invited(tmp_path, plan_for(180))

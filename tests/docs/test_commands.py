@@ -61,6 +61,7 @@ def carried_out(command, folder, environment):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if any(kind == "command" for kind, *_ in blocks(page))],

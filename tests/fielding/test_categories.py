@@ -136,6 +136,7 @@ def test_names_with_commas_and_points_are_no_numbers(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_the_commands_speak_of_shares(survey):
     folder, _ = survey
     privatize(folder)

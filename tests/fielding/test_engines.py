@@ -215,6 +215,7 @@ def test_what_is_wrong_is_counted_on_every_engine(engine, tmp_path, extra, words
     assert "canary" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "ids", "words"),
     [

@@ -212,6 +212,7 @@ def test_forms_are_dealt_in_the_draw(survey):
         verify_draw(folder / "design.json", frame, **names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [False, True])
 @pytest.mark.parametrize("survey", RELEASES, indirect=True)
 def test_from_rows_to_estimates(survey, devices):

@@ -175,6 +175,7 @@ def test_sweep_says_why_there_is_none():
     assert "every form needs at least 2 people in every stratum" in rows[0]["problem"]
 
 
+@pytest.mark.slow
 def test_commands(tmp_path, strata):
     asked = [
         EXAMPLES / "six-occupations.csv",

@@ -211,6 +211,7 @@ def test_what_cannot_be_used_is_refused(options, message):
         dps.solve_epsilon(STRATA, **options)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     _write(tmp_path / "strata.csv")
     flags = ("solve-epsilon", "strata.csv", "--target-se", 0.03, "--at-most", 150, "--digits", 2)

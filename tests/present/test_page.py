@@ -74,6 +74,7 @@ def made(request):
     return plan, page, Reader(page)
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_closed(made):
     _, page, reader = made
     assert page.startswith("<!DOCTYPE html>")
@@ -171,6 +172,7 @@ def test_sources_are_counted():
     assert "They have cost epsilon = 0.125 in addition" in reader.text
 
 
+@pytest.mark.slow
 def test_names_stay_names():
     names = [
         "<script>alert(1)</script>",
@@ -253,6 +255,7 @@ def test_what_pdf_lacks_is_said_in_one_sentence(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_on_the_command_line(tmp_path):
     plan = dps.design(FOUR, epsilon=1, total=200, mechanism="laplace")
     plan.save(tmp_path / "design.json")

@@ -272,6 +272,7 @@ def test_workers_end_with_a_server_that_was_killed(tmp_path):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_too_many_waiting_requests_are_turned_away():
     import threading
 
