@@ -118,6 +118,7 @@ def test_a_total_beyond_the_best_warns_and_goes_on():
     assert json.loads(result.stdout)["outcome"]["best_total"] == 972
 
 
+@pytest.mark.slow
 def test_compare():
     result = run("compare", EXAMPLE, "--epsilon", 1, "--total", 200)
     assert result.returncode == 0

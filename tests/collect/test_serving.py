@@ -90,6 +90,7 @@ def test_a_survey_from_the_invitation_to_the_estimates(tmp_path, database):
         assert abs(found[question, ANSWERS[question]]["estimate"] - 1) < 0.5
 
 
+@pytest.mark.slow
 def test_a_collector_says_what_it_promises_and_where_it_is(tmp_path):
     made = invited(tmp_path, plan_for(180))
     with served(made) as server:
@@ -100,6 +101,7 @@ def test_a_collector_says_what_it_promises_and_where_it_is(tmp_path):
     assert "The collector is at http://127.0.0.1:" in said
 
 
+@pytest.mark.slow
 def test_a_collector_of_a_closed_survey_says_so(tmp_path):
     made = invited(tmp_path, plan_for(180))
     with made.folder.connected() as tables:
@@ -145,6 +147,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
         assert str(result.exception) == f"{tmp_path / name} {said}"
 
 
+@pytest.mark.slow
 def test_a_collector_encrypts_by_itself(tmp_path):
     """Over TLS a respondent is answered who trusts the certificate; in plain text nobody is."""
     made = invited(tmp_path, plan_for(180))
@@ -186,6 +189,7 @@ def test_more_connections_than_the_system_allows_fill_no_log(tmp_path):
     assert not [line for line in server.said if "Traceback" in line]
 
 
+@pytest.mark.slow
 def test_a_collector_that_can_open_no_more_files_shows_its_page_and_says_that_it_is_busy(tmp_path):
     """Connections have taken all files that it may open: there is none left for a journal."""
     made = invited(tmp_path)
@@ -232,6 +236,7 @@ def status_of(server, path):
     return status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", DATABASES)
 def test_whoever_asks_learns_whether_answers_can_be_counted(tmp_path, database):
     made = invited(tmp_path, database=database)

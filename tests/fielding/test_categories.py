@@ -204,6 +204,7 @@ def test_two_categories_are_estimated_as_yes_and_no_are():
         assert one.upper == pytest.approx(other.upper)
 
 
+@pytest.mark.slow
 def test_estimates_are_unbiased_intervals_cover_and_the_design_bounds_every_error():
     """A population of unequal shares, and real surveys."""
     rng = np.random.default_rng(4)

@@ -85,6 +85,7 @@ def test_from_reports_to_estimates(tmp_path, layers, domains):
     assert "all" in repr(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domains", DOMAINS)
 @pytest.mark.parametrize("layers", LAYERS)
 def test_what_is_drawn_spends_what_the_sample_allows(tmp_path, layers, domains):

@@ -156,6 +156,7 @@ def test_published_answers_are_not_added_up(fielded):
     assert not (folder / "ledger.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "answers", "delta"),
     [case for case in CASES if is_additive(case[0], parse_answers(case[1]).steps)],

@@ -247,6 +247,7 @@ def _blank(rows):
     rows[0]["trust"] = rows[0]["drinks"] = rows[0]["ill"] = ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [

@@ -73,6 +73,7 @@ def test_the_gap_is_small_from_a_thousand_interviews_on(domains, device, epsilon
         assert plan.certificate.relative_gap < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strata", "groups", "asked"), [(100_000, 1, 0.0015), (3000, 1500, 0.02), (80, 30, 0.999)]
 )

@@ -200,6 +200,7 @@ def test_commands(tmp_path, strata):
 PAIRS = list(itertools.combinations_with_replacement(KINDS, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [SUMS, {}], ids=["sums", "microdata"])
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_questions_of_two_kinds(first, second, release):

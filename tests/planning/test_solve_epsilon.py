@@ -106,6 +106,7 @@ def test_a_smaller_one_does_not_reach_questions():
     assert (0.25 + r * (2 + r) / 4) / 600 > 0.06**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [{}, {"release": "sums"}, {"release": "mean"}])
 @pytest.mark.parametrize("rate", [None, 0.7])
 def test_every_release_and_response_rates(release, rate):

@@ -214,6 +214,7 @@ def test_many_strata_stay_readable():
     require_closed(page)
 
 
+@pytest.mark.slow
 def test_a_report_is_a_file_or_a_clear_sentence(tmp_path):
     plan = dps.design(FOUR, epsilon=1, total=200)
     dps.write_report(plan, tmp_path / "r.html", title="Mine")
@@ -224,6 +225,7 @@ def test_a_report_is_a_file_or_a_clear_sentence(tmp_path):
         dps.write_report(plan, tmp_path / "nowhere" / "r.html")
 
 
+@pytest.mark.slow
 def test_the_report_as_pdf(tmp_path):
     dps.write_report(dps.design(FOUR, epsilon=1, total=200), tmp_path / "r.pdf")
     content = (tmp_path / "r.pdf").read_bytes()

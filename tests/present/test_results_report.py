@@ -66,6 +66,7 @@ def fielded(folder, options):
     return plan, dps.estimate(folder / "design.json", folder / "out.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_estimate_is_in_the_report(tmp_path, kind):
     plan, result = fielded(tmp_path, KINDS[kind])

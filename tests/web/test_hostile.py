@@ -218,6 +218,7 @@ def test_work_that_takes_too_long_is_stopped_and_its_worker_replaced(four):
         refused(client.post("/api/precision", json=SLOW), 413, "took longer than 0.02 seconds")
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(four):
     import psutil
 
@@ -238,6 +239,7 @@ def test_a_worker_that_dies_is_replaced(four):
     assert not newest.is_running()
 
 
+@pytest.mark.slow
 def test_no_worker_outlives_the_server(four):
     import psutil
 

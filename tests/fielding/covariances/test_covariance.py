@@ -348,6 +348,7 @@ def test_the_command_writes_them_in_the_order_of_the_estimates(tmp_path):
     assert "given for two different files" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_command_leaves_unknown_covariances_blank(tmp_path, row_plan):
     generator = np.random.default_rng(9)
     row_plan.save(tmp_path / "design.json")

@@ -66,6 +66,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "release", "rates"), CASES)
 def test_people_for_targets(seed, release, rates):
     """All targets are reached, and the fewest who reach them lie between the bound and the design."""
