@@ -17,6 +17,7 @@ def run(*arguments, cwd=None, env=None):
     return commands.run(cwd, *arguments, env=env)
 
 
+@pytest.mark.slow
 def test_the_noise_is_the_best_unless_it_is_named_and_one_line_says_so():
     for options, title, reason in (
         (
@@ -53,6 +54,7 @@ def test_design_shows_everything_the_planner_asked_for():
         assert part in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_the_result_comes_first_and_the_promise_in_full_behind_a_flag():
     design = ("design", EXAMPLE, "--epsilon", 1, "--total", 200, *LAPLACE)
     short, full = (" ".join(run(*design, *more).stdout.split()) for more in ([], ["--full"]))
@@ -94,6 +96,7 @@ def test_json_is_the_document_alone(tmp_path):
     assert plan == dps.design(dps.Strata.from_file(EXAMPLE), epsilon=1, total=200, mechanism="laplace")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "words"),
     [
@@ -115,6 +118,7 @@ def test_a_total_beyond_the_best_warns_and_goes_on():
     assert json.loads(result.stdout)["outcome"]["best_total"] == 972
 
 
+@pytest.mark.slow
 def test_compare():
     result = run("compare", EXAMPLE, "--epsilon", 1, "--total", 200)
     assert result.returncode == 0
@@ -148,6 +152,7 @@ def test_every_flag_reaches_the_library(tmp_path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
 def test_out_by_ending(tmp_path, ending):
     out = tmp_path / f"design.{ending}"
@@ -157,6 +162,7 @@ def test_out_by_ending(tmp_path, ending):
     assert len(dps.Strata.from_file(out)) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -266,6 +272,7 @@ def test_help_and_version():
 REGIONS = EXAMPLE.with_name("regions.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -290,6 +297,7 @@ def test_planners_questions(arguments, words):
     assert words in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -338,6 +346,7 @@ def test_contradictions_get_one_sentence_and_status_2(arguments, words):
     assert result.stdout == ""
 
 
+@pytest.mark.slow
 def test_evaluate(tmp_path):
     chart, table = tmp_path / "chart.svg", tmp_path / "table.csv"
     given = ("evaluate", EXAMPLE, "--epsilon", 1, *LAPLACE, "--sample-sizes", "50,50,50,50")
@@ -366,6 +375,7 @@ def test_evaluate(tmp_path):
         assert (wrong.returncode, words in wrong.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_sweep(tmp_path):
     chart, table = tmp_path / "chart.svg", tmp_path / "table.csv"
     options = ["--epsilon", "0.1,1", "--total", "100:500:100", "--mechanism", "laplace,tulap"]
@@ -392,6 +402,7 @@ def test_sweep(tmp_path):
         assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
 
 
+@pytest.mark.slow
 def test_sensitivity(tmp_path):
     run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--out", tmp_path / "d.json")
     result = run("sensitivity", tmp_path / "d.json", "--factor", 2, "--out", tmp_path / "s.csv")
@@ -404,12 +415,14 @@ def test_sensitivity(tmp_path):
     assert (wrong.returncode, "factor must be a number above 1" in wrong.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_plot_writes_a_chart(tmp_path):
     result = run("design", EXAMPLE, "--epsilon", 1, "--total", 200, "--plot", tmp_path / "a.png")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_one_value_for_all_strata(tmp_path):
     (tmp_path / "bare.csv").write_text("stratum,size\nA,7000\nB,8000\n")
     told = "stratum,size,proportion,response_rate\nA,7000,0.08,0.6\nB,8000,0.08,0.6\n"

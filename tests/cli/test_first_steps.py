@@ -8,6 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+
 import dpstrata as dps
 from collecting import Server, send_over
 from commands import run, run_line
@@ -38,6 +40,7 @@ def test_without_a_command_the_five_steps_are_shown(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_the_five_steps_are_a_survey(tmp_path):
     with open(EXAMPLES / "fair1978.csv", newline="", encoding="utf-8") as file:
         people = [{"person": row["person"], "region": row["occupation"]} for row in csv.DictReader(file)]

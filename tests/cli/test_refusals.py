@@ -50,6 +50,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
@@ -284,6 +285,7 @@ def test_an_answer_that_is_no_number_is_not_repeated(folder):
     assert result.stderr == "Error: every answer must be a number, got something else.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -303,6 +305,7 @@ def test_a_password_in_an_address_is_not_repeated(folder, command):
     assert "hunter2" not in result.stdout + result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", ["", "--table people", "--sheet people", "--engine spark"])
 @pytest.mark.parametrize(
     "address", ["md:db?motherduck_token=hunter2", "bob:hunter2@host/db", "u/hunter2@orcl"]
@@ -321,6 +324,7 @@ def test_a_sweep_shows_problems_in_the_words_of_the_command_line(folder):
     assert "None" not in result.stdout
 
 
+@pytest.mark.slow
 def test_a_release_that_needs_consent_says_how_to_give_it(folder, tmp_path):
     (tmp_path / "fair1978.csv").write_bytes((folder / "fair1978.csv").read_bytes())
 

@@ -144,6 +144,7 @@ def joined_in_files(connection, created):
     return len(written[0] & written[1])
 
 
+@pytest.mark.postgresql
 def test_neither_transaction_numbers_nor_dead_tuples_link_a_token_to_a_cell(postgres, monkeypatch):
     """Neither while it is collected nor at closing, before the tables are written anew and after."""
     made, connection = postgres
@@ -174,6 +175,7 @@ def test_neither_transaction_numbers_nor_dead_tuples_link_a_token_to_a_cell(post
     assert joined(connection) == 0
 
 
+@pytest.mark.postgresql
 def test_the_attacks_find_what_counts_at_once(postgres):
     made, connection = postgres
     created = {each.xmin for each in tuples(connection, "tokens")}
@@ -186,6 +188,7 @@ def test_the_attacks_find_what_counts_at_once(postgres):
     assert joined_in_files(connection, created) == 10
 
 
+@pytest.mark.postgresql
 def test_no_token_answer_or_key_is_in_any_file_or_log_of_the_database(tmp_path):
     """Neither in tables nor in the write-ahead log, also where connections broke and after closing."""
     made = invited(tmp_path, database="postgresql")

@@ -211,6 +211,7 @@ def test_a_run_that_was_killed_is_taken_up(made, monkeypatch):
         assert tables.turnout().total() == len(cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "owner", "step"),
     [
@@ -338,6 +339,7 @@ def test_two_orders_leave_the_same_bytes_in_sqlite(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.postgresql
 def test_two_orders_leave_the_same_dump_in_postgresql(tmp_path):
     """Also in the order in which the rows lie in their files, and as parts of one transaction."""
     made = invited(tmp_path, database="postgresql")
@@ -365,6 +367,7 @@ def test_two_orders_leave_the_same_dump_in_postgresql(tmp_path):
     assert dumps[0][2] == []
 
 
+@pytest.mark.postgresql
 def test_late_respondents_are_told_so_whoever_closed_the_survey(tmp_path):
     """Tables that are written anew stay with the role of the collector, and with whom it let in."""
     made, office = drawn(tmp_path, plan_for()), engines.server()

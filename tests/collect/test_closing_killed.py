@@ -3,6 +3,8 @@
 import json
 import os
 
+import pytest
+
 from collecting import collecting, invited, random_cells, send_all, sent
 from commands import run_script
 
@@ -10,6 +12,7 @@ STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every few lines in the slow suite
 CLOSE = ["collect", "close", "survey", "--out", "sums.csv"]
 
 
+@pytest.mark.slow
 def test_closing_killed_at_any_moment(tmp_path):
     """Twice each time; the noise that was kept is published with what was counted, and then all is forgotten."""
     start = tmp_path / "start"

@@ -107,6 +107,7 @@ def test_the_database_is_said_to_be_lost_once_and_to_be_back_once(made, caplog):
         assert opened(made, tables) == sent(made, cells)
 
 
+@pytest.mark.postgresql
 def test_a_connection_that_is_made_anew_in_time_is_not_worth_a_line(tmp_path, caplog):
     made = invited(tmp_path, database="postgresql")
     cells = list(random_cells(made).items())
@@ -265,6 +266,7 @@ def test_a_folder_that_cannot_be_looked_into_for_a_while_stops_nothing(tmp_path,
         assert opened(made, tables) == sent(made, cells)
 
 
+@pytest.mark.postgresql
 def test_postgresql_that_drops_the_connection_is_connected_anew(tmp_path):
     made = invited(tmp_path, database="postgresql")
     cells = list(random_cells(made).items())
@@ -280,6 +282,7 @@ def test_postgresql_that_drops_the_connection_is_connected_anew(tmp_path):
         assert opened(made, tables) == sent(made, cells)
 
 
+@pytest.mark.postgresql
 @pytest.mark.parametrize("seconds", [few(4, of=10)])
 def test_postgresql_that_hangs_keeps_nobody_waiting_for_longer_than_its_limit(tmp_path, monkeypatch, seconds):
     """Neither who asked first, nor who comes meanwhile; a stopped process neither answers nor hangs up."""
@@ -340,6 +343,7 @@ def test_respondents_wait_for_a_locked_file_for_ten_seconds_at_most(tmp_path):
             assert tables.execute("PRAGMA busy_timeout") == [(5000,)]
 
 
+@pytest.mark.postgresql
 def test_postgresql_that_is_killed_loses_nothing(tmp_path):
     """A backend that is killed takes all others with it; PostgreSQL recovers, and so does the collector."""
     made = invited(tmp_path, database="postgresql")
@@ -391,6 +395,7 @@ def connected_again(address):
             time.sleep(0.05)
 
 
+@pytest.mark.postgresql
 def test_two_collectors_share_a_postgresql_database(tmp_path):
     made = invited(tmp_path, plan_for(180), database="postgresql")
     cells = list(random_cells(made).items())

@@ -21,6 +21,7 @@ from extent import few
 ANSWERS = ({"smokes": "yes", "home": "rent", "trust": 5}, {"smokes": "no", "home": "own", "trust": 2})
 
 
+@pytest.mark.slow
 def test_estimates_have_no_bias_and_the_ledger_adds_up(tmp_path):
     """Everyone in the sample stays the same, so that nothing is left to chance but devices and office."""
     made = invited(tmp_path)
@@ -96,6 +97,7 @@ def collected_over_http(made, cells):
         assert (status, json.loads(reply)) == (200, {"state": "used"})
 
 
+@pytest.mark.slow
 def test_over_http_nothing_is_biased_and_the_noise_is_of_its_law(tmp_path):
     """Small surveys, one after the other: requests, counters, ledger, noise and estimates."""
     plan = dps.design(
@@ -143,6 +145,7 @@ def test_over_http_nothing_is_biased_and_the_noise_is_of_its_law(tmp_path):
     assert abs(np.mean(errors)) < 5.5 * math.sqrt(variance / repeats)
 
 
+@pytest.mark.slow
 def test_the_example_ends_with_estimates_beside_the_truth():
     script = Path(__file__).parents[2] / "examples" / "collect.py"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

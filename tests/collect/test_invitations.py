@@ -144,6 +144,7 @@ def test_a_survey_in_a_file_gets_no_second_database(tmp_path, monkeypatch):
     assert (tmp_path / "copy.sqlite").stat().st_size
 
 
+@pytest.mark.postgresql
 def test_a_survey_in_postgresql_gets_no_second_database(tmp_path):
     made = invited(tmp_path, database="postgresql")
     said = "this survey is in a PostgreSQL database: give"
@@ -165,6 +166,7 @@ def test_a_survey_in_postgresql_gets_no_second_database(tmp_path):
     assert (made.survey / "collected.postgresql").exists()
 
 
+@pytest.mark.postgresql
 @pytest.mark.parametrize(
     ("more", "name"),
     [

@@ -28,6 +28,7 @@ async def ended_meanwhile(server, pairs, how, seconds):
     return (await sending)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", DATABASES)
 def test_killed_and_restarted_at_any_moment_under_load(tmp_path, database):
     made = invited(tmp_path, plan_for(PEOPLE, sizes=SIZES), database=database)
@@ -56,6 +57,7 @@ def test_killed_and_restarted_at_any_moment_under_load(tmp_path, database):
     assert not any(token.encode() in content for token, _ in cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", DATABASES)
 def test_a_thousand_respondents_at_once_and_others_who_guess(tmp_path, database):
     made = invited(tmp_path, plan_for(1000, sizes=SIZES), database=database)
@@ -173,6 +175,7 @@ async def all_answered(port, requests):
     return await asyncio.gather(*(one(place, *each) for place, each in enumerate(requests)))
 
 
+@pytest.mark.slow
 def test_hostile_requests_get_a_reply_and_change_nothing_else(tmp_path):
     """Over the network: bodies that are nearly right, and broken HTTP, some of it slow."""
     made = invited(tmp_path)

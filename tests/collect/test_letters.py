@@ -176,6 +176,7 @@ def test_every_language_of_the_questionnaire_has_its_text(tmp_path, printed):
     assert len(sections(printed)) == 10
 
 
+@pytest.mark.slow
 def test_where_everyone_is_asked_nobody_was_chosen_or_has_to_keep_it_secret(tmp_path, printed):
     some = plan_in("English (en)", "Deutsch (de)", "ar", "fr", "es")
     plan = dps.design(

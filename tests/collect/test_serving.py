@@ -56,6 +56,7 @@ def office(made):
     return ("--sample", made.base / "sample.csv", "--key-file", made.base / "draw.key")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", DATABASES)
 def test_a_survey_from_the_invitation_to_the_estimates(tmp_path, database):
     made = invited(tmp_path, database=database)
@@ -89,6 +90,7 @@ def test_a_survey_from_the_invitation_to_the_estimates(tmp_path, database):
         assert abs(found[question, ANSWERS[question]]["estimate"] - 1) < 0.5
 
 
+@pytest.mark.slow
 def test_a_collector_says_what_it_promises_and_where_it_is(tmp_path):
     made = invited(tmp_path, plan_for(180))
     with served(made) as server:
@@ -99,6 +101,7 @@ def test_a_collector_says_what_it_promises_and_where_it_is(tmp_path):
     assert "The collector is at http://127.0.0.1:" in said
 
 
+@pytest.mark.slow
 def test_a_collector_of_a_closed_survey_says_so(tmp_path):
     made = invited(tmp_path, plan_for(180))
     with made.folder.connected() as tables:
@@ -123,6 +126,7 @@ def test_a_public_host_may_be_a_name_or_a_number(tmp_path, name):
         collect_survey(tmp_path, public_host=name)
 
 
+@pytest.mark.slow
 def test_two_collectors_do_not_share_a_file(tmp_path):
     made = invited(tmp_path, plan_for(180))
     with served(made):
@@ -143,6 +147,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
         assert str(result.exception) == f"{tmp_path / name} {said}"
 
 
+@pytest.mark.slow
 def test_a_collector_encrypts_by_itself(tmp_path):
     """Over TLS a respondent is answered who trusts the certificate; in plain text nobody is."""
     made = invited(tmp_path, plan_for(180))
@@ -166,6 +171,7 @@ def test_a_collector_encrypts_by_itself(tmp_path):
     assert server.said[server.said.index(ready) + 1 :] == ["The collector has stopped."]  # nobody's address
 
 
+@pytest.mark.slow
 def test_more_connections_than_the_system_allows_fill_no_log(tmp_path):
     made = invited(tmp_path)
     token, cell = next(iter(random_cells(made).items()))
@@ -183,6 +189,7 @@ def test_more_connections_than_the_system_allows_fill_no_log(tmp_path):
     assert not [line for line in server.said if "Traceback" in line]
 
 
+@pytest.mark.slow
 def test_a_collector_that_can_open_no_more_files_shows_its_page_and_says_that_it_is_busy(tmp_path):
     """Connections have taken all files that it may open: there is none left for a journal."""
     made = invited(tmp_path)
@@ -211,6 +218,7 @@ def test_a_collector_that_can_open_no_more_files_shows_its_page_and_says_that_it
     assert not [line for line in server.said if "Traceback" in line or "rror:" in line], server.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_collector_that_is_stopped_says_so_and_ends_well(tmp_path, how):
     made = invited(tmp_path, plan_for(180))
@@ -228,6 +236,7 @@ def status_of(server, path):
     return status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", DATABASES)
 def test_whoever_asks_learns_whether_answers_can_be_counted(tmp_path, database):
     made = invited(tmp_path, database=database)
@@ -244,6 +253,7 @@ def test_whoever_asks_learns_whether_answers_can_be_counted(tmp_path, database):
     assert [line.split()[3].strip(":") for line in said] == ["lost", "back"]
 
 
+@pytest.mark.postgresql
 def test_a_collector_waits_for_postgresql(tmp_path):
     """Whose database gets its name a while later."""
     made = drawn(tmp_path, plan_for(180))

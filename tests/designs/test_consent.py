@@ -307,6 +307,7 @@ def test_shares_of_changed_rows_are_what_devices_do():
     assert abs(share - least) < 6 * math.sqrt(least * (1 - least) / 4000)
 
 
+@pytest.mark.slow
 def test_the_language_is_that_of_the_questionnaire():
     german = dps.Translation("fr", "Fumez-vous ?")
     asked = dps.Questionnaire(

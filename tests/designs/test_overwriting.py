@@ -42,6 +42,7 @@ def test_a_design_that_was_drawn_is_not_replaced(tmp_path, sample):
     assert dps.load_design(tmp_path / "other.json").inputs.epsilon == 3
 
 
+@pytest.mark.slow
 def test_a_design_that_was_released_is_not_replaced_and_only_its_answers_are_estimated(tmp_path):
     """The records of the draw are gone; the ledger still names the design and every file."""
     plan = drawn(tmp_path)
@@ -76,6 +77,7 @@ def test_a_design_that_was_released_is_not_replaced_and_only_its_answers_are_est
     assert dps.estimate(tmp_path / "other.json", tmp_path / "copy.csv").whole.answers == 10
 
 
+@pytest.mark.slow
 def test_an_edited_strata_file_is_not_replaced(tmp_path):
     plan = drawn(tmp_path)
     columns = ["--id", "person", "--stratum", "region"]
@@ -167,6 +169,7 @@ def refused(arguments):
     return str(CliRunner().invoke(app, arguments).exception)
 
 
+@pytest.mark.slow
 def test_files_of_another_kind_are_not_replaced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = fielded(tmp_path)
@@ -195,6 +198,7 @@ def test_files_of_another_kind_are_not_replaced(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_files_of_the_same_kind_are_replaced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fielded(tmp_path)

@@ -104,6 +104,7 @@ def scored(plan, population, estimates):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["sums", "microdata"])
 @pytest.mark.parametrize("case", CASES)
 def test_variances_of_questions(case, release):

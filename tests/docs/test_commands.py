@@ -28,7 +28,6 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 CAPTION = re.compile(r":caption: (\S+)\n")
-QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")  # in which a shell changes nothing
 
 
 def blocks(page):
@@ -62,6 +61,7 @@ def carried_out(command, folder, environment):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if any(kind == "command" for kind, *_ in blocks(page))],

@@ -29,6 +29,7 @@ def build(source, out):
     return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=out.parent, env=quick)
 
 
+@pytest.mark.slow
 def test_the_site_builds_clean_and_stands_alone(tmp_path):
     """One test, because the build, with every tutorial, takes most of a minute."""
     site = tmp_path / "site"
@@ -131,6 +132,7 @@ def test_the_checker_finds_styles_that_load_from_elsewhere_and_passes_a_sound_si
     assert "a.css: loads https://example.org/a.woff2 from elsewhere." in check(tmp_path).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "words"),
     [

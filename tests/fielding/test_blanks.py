@@ -36,6 +36,7 @@ def left_blank(person):
     return given | ({"home": "", "ill": ""} if int(person[-1]) % 2 else {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [False, True])
 @pytest.mark.parametrize("step", STEPS)
 def test_blanks_count(tmp_path, step, devices):

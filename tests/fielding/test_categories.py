@@ -136,6 +136,7 @@ def test_names_with_commas_and_points_are_no_numbers(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_the_commands_speak_of_shares(survey):
     folder, _ = survey
     privatize(folder)
@@ -203,6 +204,7 @@ def test_two_categories_are_estimated_as_yes_and_no_are():
         assert one.upper == pytest.approx(other.upper)
 
 
+@pytest.mark.slow
 def test_estimates_are_unbiased_intervals_cover_and_the_design_bounds_every_error():
     """A population of unequal shares, and real surveys."""
     rng = np.random.default_rng(4)

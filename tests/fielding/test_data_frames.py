@@ -26,6 +26,7 @@ def release(folder, answers, out, **more):
     return STEPS[plan.inputs.release](folder / "design.json", answers, **files, **COLUMNS, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", FRAMES)
 @pytest.mark.parametrize("kind", ["microdata", "sums", "sums of devices", "mean"])
 def test_answers_are_released_and_estimated_from_data_frames(kind, library, fielded):

@@ -60,6 +60,7 @@ def carried_out(folder, plan, staff, away):
     return dps.estimate(folder / "design.json", folder / "out.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RELEASES)
 def test_no_survey_with_an_empty_department_is_refused_and_intervals_hold(tmp_path, staff, kind):
     """200 invitations, 60% answer, one invitation at least: a small department is often empty by chance."""

@@ -33,6 +33,7 @@ def people(file, person, stratum, answer, number):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if mechanism_class(name).numbers])
 def test_estimates_are_unbiased_and_intervals_cover(mechanism):
     """Fair (1978), strata by occupation, epsilon 1, total 600, at least 2 a stratum."""
@@ -106,6 +107,7 @@ def test_fewer_answers_single_answers_and_refusals():
         assert "4321" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_demo_ends_beside_the_truth():
     script = Path(__file__).parent.parent.parent / "examples" / "fair1978.py"
     result = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)

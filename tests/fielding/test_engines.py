@@ -79,6 +79,7 @@ def people(tmp_path_factory):
     return path
 
 
+@pytest.mark.spark
 def test_the_commands_on_spark(people, tmp_path, capfd):
     """A newcomer's session: the first command starts it without a word, so this test comes before others on Spark.
 
@@ -134,6 +135,7 @@ def test_every_engine_draws_the_very_sample_that_duckdb_draws(people, id, stratu
     assert len(set(sample.ids)) == 200
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("id", IDS if FULL else IDS[:1])
 def test_every_engine_deals_the_very_forms(people, id):
     """To the same people: from a file, from a data frame in another order, and on Spark in other parts."""
@@ -162,6 +164,7 @@ def test_every_engine_deals_the_very_forms(people, id):
         assert (same.ids, same.strata, same.forms) == (sample.ids, sample.strata, sample.forms)
 
 
+@pytest.mark.spark
 def test_csv_and_data_frames_and_tables_on_spark(people, tmp_path):
     spark = session()
     rows = [("007", 'a, "b"'), ("7", "c"), ("07", 'a, "b"'), ("é", "c"), (" 8", "c"), ("9", "c")]
@@ -212,6 +215,7 @@ def test_what_is_wrong_is_counted_on_every_engine(engine, tmp_path, extra, words
     assert "canary" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "ids", "words"),
     [
@@ -269,6 +273,7 @@ def test_files_that_no_engine_can_read(estimator, tmp_path):
     refused("cannot be read|Spark cannot read", tmp_path / "broken.parquet")
 
 
+@pytest.mark.postgresql
 def test_a_server_that_refuses_is_named_without_the_password():
     for address, words in (
         ("postgresql://ann:hunter2@127.0.0.1:1/people", "Connection refused"),
@@ -341,6 +346,7 @@ def test_sums_on_every_engine(estimator, people, tmp_path):
     assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
 
 
+@pytest.mark.spark
 def test_no_key_id_or_answer_in_plans_logs_or_event_logs(tmp_path, caplog, capfd):
     """Everything Spark writes down of a draw and an estimate, searched for canaries."""
     session()
@@ -409,6 +415,7 @@ def test_a_session_needs_spark_and_java(monkeypatch):
         module._find_java()
 
 
+@pytest.mark.spark
 def test_the_java_of_pypi_runs_where_spark_asks_for_more(monkeypatch):
     from dpstrata.fielding.frames import spark_session as module
 
@@ -428,6 +435,7 @@ def test_the_java_of_pypi_runs_where_spark_asks_for_more(monkeypatch):
     assert "word = two words" in shown.stderr
 
 
+@pytest.mark.spark
 def test_spark_counts_the_same_shares(tmp_path):
     tenures = ["rent", "own", "other"]
     plan = dps.design(dps.Strata([400, 600], names=["north", "south"]), answers=tenures, epsilon=1, total=200)

@@ -59,6 +59,7 @@ def test_a_database_whose_first_rows_say_nothing(tmp_path, column):
         dps.frame_strata(frame)
 
 
+@pytest.mark.slow
 def test_whatever_ends_a_draw_in_the_middle_is_what_is_told(tmp_path):
     """And not that the table it was reading is still open."""
     with closing(sqlite3.connect(tmp_path / "p.sqlite")) as connection:

@@ -50,6 +50,7 @@ def true_loss(N, n, willing, keep):
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize(("N", "n", "epsilon", "rate"), [(8, 2, 0.1, 0.8), (10, 2, 0.1, 0.8)])
 @pytest.mark.filterwarnings("ignore:Counts are invitations", "ignore:total=.* (is more than helps|exceeds)")

@@ -213,6 +213,7 @@ def test_promises_of_other_kinds_add_up_by_themselves(fielded):
     assert spent.in_words == "epsilon = 1, delta = 1e-06, zCDP rho = 0.5, GDP mu = 0.5"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("promise", "adds"), [({"zcdp": 0.5}, 1.0), ({"gdp": 0.5}, math.sqrt(0.5))])
 def test_the_same_sample_again_costs_as_much_again_where_it_hides_nobody(fielded, promise, adds):
     folder, _ = fielded

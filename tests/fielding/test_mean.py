@@ -59,6 +59,7 @@ def released(folder, *, out="mean.csv", **more):
     return release(folder, answers="reports.csv", out=out, step=publish, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layers", "domains"), crossed([*LAYERS], [*DOMAINS], times=2))
 def test_from_reports_to_estimates(tmp_path, layers, domains):
     plan = survey(tmp_path, domains=DOMAINS[domains] or None, **LAYERS[layers])
@@ -84,6 +85,7 @@ def test_from_reports_to_estimates(tmp_path, layers, domains):
     assert "all" in repr(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domains", DOMAINS)
 @pytest.mark.parametrize("layers", LAYERS)
 def test_what_is_drawn_spends_what_the_sample_allows(tmp_path, layers, domains):
@@ -193,6 +195,7 @@ def test_tables_that_are_not_of_the_design_are_refused(tmp_path):
             dps.estimate(dps.load_design(tmp_path / "design.json"), other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

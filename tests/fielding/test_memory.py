@@ -29,6 +29,7 @@ MADE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "columns"), crossed([*MADE], [("whole", "region"), ("text", ["region", "old"])])
 )

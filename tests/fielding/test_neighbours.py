@@ -160,6 +160,7 @@ def test_a_group_in_which_nobody_answered_takes_the_figure_of_another():
     assert matrix[3, 4] == pytest.approx(matrix[3, 3])  # b and c are one figure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [[5, 0, 4, 7, 0, 6], [5, 0, 0, 7, 3, 6], [0, 0, 4, 7, 3, 6]])
 def test_groups_of_several_columns_each_look_for_their_own_neighbours(m):
     """A stratum without an answer may be alone in one column and have neighbours in the other."""

@@ -24,6 +24,7 @@ def test_every_mechanism_is_a_case():
     assert {*(mechanism for mechanism, *_ in CASES), "category_response"} == set(MECHANISMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "answers", "delta"), CASES)
 @pytest.mark.parametrize("stratum", ["a", "b"])
 def test_noised_answers_have_the_right_mean_and_variance(mechanism, answers, delta, stratum):

@@ -92,6 +92,7 @@ def test_refusals_name_nobody_and_release_nothing(fielded, change, words):
     assert not (folder / "noised.csv").exists()
 
 
+@pytest.mark.slow
 def test_the_commands_from_answers_to_estimates(fielded):
     folder, _ = fielded
     batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region", "--answer", "income"]
@@ -155,6 +156,7 @@ def test_published_answers_are_not_added_up(fielded):
     assert not (folder / "ledger.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "answers", "delta"),
     [case for case in CASES if is_additive(case[0], parse_answers(case[1]).steps)],
@@ -224,6 +226,7 @@ def test_a_file_that_is_there_is_neither_replaced_nor_taken_for_the_release(fiel
     assert release(folder).spent.epsilon == 1.0
 
 
+@pytest.mark.slow
 def test_frames_and_answers_in_a_sheet_under_a_title(fielded):
     folder, _ = fielded
     for name in ("people", "answers"):
@@ -259,6 +262,7 @@ def test_frames_and_answers_in_a_sheet_under_a_title(fielded):
     assert wrong.stderr == "Error: --sheet requires an Excel file, got 'people.csv'.\n"
 
 
+@pytest.mark.slow
 def test_the_commands_read_yes_and_no(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
@@ -297,6 +301,7 @@ def test_answers_outside_the_range_are_refused_before_anything_is_spent(fielded)
         assert not (folder / "ledger.json").exists()
 
 
+@pytest.mark.slow
 def test_clipped_answers_are_said_in_every_result(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")

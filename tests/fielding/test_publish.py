@@ -100,6 +100,7 @@ def test_from_reports_to_an_estimate(tmp_path, layers):
             assert not words & {answer for _, _, answer in read(tmp_path) if len(answer) > 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
 def test_the_command_and_every_kind_of_file(tmp_path, ending):
     survey(tmp_path, **LAYERS["yes/no"])
@@ -362,6 +363,7 @@ def test_again_draws_afresh(tmp_path):
     assert result.spent.epsilon == pytest.approx(loss_inside(plan, 2), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layers", ["staircase", "yes/no", "raw"] if STRIDE else ["staircase"])
 @pytest.mark.parametrize("release", ["sums", "mean"])
 def test_killed_at_any_moment(tmp_path, layers, release):

@@ -156,6 +156,7 @@ def tables(plan, people, generator):
     return [FormCounts(plan.sample_sizes, (table,))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.005, 0.5, 0.99])
 @pytest.mark.parametrize("epsilon", [1, 12])
 def test_intervals_of_a_share_among_some_hold_and_stay_between_0_and_1(epsilon, share):
@@ -215,6 +216,7 @@ def test_no_interval_leaves_what_a_ratio_can_be(made, over, under, least, most):
     assert all(least - 1e-12 <= row.lower <= row.upper <= most + 1e-12 for row in rows)
 
 
+@pytest.mark.slow
 def test_the_command_writes_ratios_behind_the_estimates(tmp_path):
     survey(tmp_path, "publish", devices=True)
     assert run(tmp_path, *command("publish", "sums.csv")).returncode == 0

@@ -39,6 +39,7 @@ def publish(plan, given, done):
     return fielding.published(plan, given, fielding.draw_office_noise(plan, counts), done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "device", "mechanism", "answers", "delta"), list(cases()))
 def test_what_is_published_is_read_back(name, device, mechanism, answers, delta, tmp_path):
     """The noise of 30 surveys in which everyone answers: no bias, and the spread that the design states."""

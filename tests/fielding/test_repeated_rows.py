@@ -318,6 +318,7 @@ def most_stated(key):
     return 1.0 + SLACK + (0.04 if name == CROSSED and column == "stratum" else 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_surveys_are_unbiased_and_as_precise_as_planned(release, monkeypatch):
     """Every figure: its mean within 4 standard errors, its variance within 2% of the plan and of what is stated.
@@ -346,6 +347,7 @@ def nowhere(_, groups):
     return Limits(np.zeros(groups.number), np.zeros(groups.number))
 
 
+@pytest.mark.slow
 def test_a_wrong_estimator_is_noticed(monkeypatch):
     """One that takes the odds of a replaced row to be twice what they are."""
     monkeypatch.setattr(PartLimits, "__call__", nowhere)

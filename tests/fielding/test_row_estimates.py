@@ -114,6 +114,7 @@ def test_a_census_has_no_sampling_error_however_many_forms_a_question_is_on():
     assert whole.estimate == pytest.approx(0.5, abs=6 * planned)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_what_is_written_adds_up(tmp_path, release):
     """Shares over answers to one, strata over domains to the whole, in the file that people read."""

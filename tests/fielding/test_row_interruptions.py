@@ -24,6 +24,7 @@ def killed(script, start, stride, *arguments, **environment):
     return [int(number) for number in result.stdout.split()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", SOURCES)
 def test_tables_killed_at_any_moment(tmp_path, devices):
     """The noise that was kept is published, and so is a table: rows are not replaced again."""
@@ -37,6 +38,7 @@ def test_tables_killed_at_any_moment(tmp_path, devices):
     assert with_noise >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", SOURCES)
 def test_rows_killed_at_any_moment(tmp_path, devices):
     """A rerun publishes the rows that were finished, or refuses where they are lost."""

@@ -52,6 +52,7 @@ def release(folder, step, out="out.csv", **more):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_no_answer_in_what_a_release_leaves_and_says(tmp_path, step):
     survey(tmp_path, step, devices=False)
@@ -128,6 +129,7 @@ SENT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("devices", "changes"), [(False, RAW), (True, SENT)])
 @pytest.mark.parametrize("step", STEPS)
 def test_no_answer_in_refusals(tmp_path, step, devices, changes, caplog, capfd):
@@ -186,6 +188,7 @@ def test_only_names_that_were_asked_for_are_in_refusals_of_a_header(tmp_path, st
     assert not (tmp_path / "ledger.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", ["canary-4321,a\ncanary-4322,b\n", "parrot,a\nben,b\nanna,a\n"])
 def test_no_id_in_refusals_of_a_frame_without_a_header(tmp_path, people):
     survey(tmp_path, "publish", devices=False)

@@ -212,6 +212,7 @@ def test_forms_are_dealt_in_the_draw(survey):
         verify_draw(folder / "design.json", frame, **names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [False, True])
 @pytest.mark.parametrize("survey", RELEASES, indirect=True)
 def test_from_rows_to_estimates(survey, devices):
@@ -246,6 +247,7 @@ def _blank(rows):
     rows[0]["trust"] = rows[0]["drinks"] = rows[0]["ill"] = ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [

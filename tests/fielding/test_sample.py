@@ -112,6 +112,7 @@ def test_order_and_engine_do_not_matter(survey):
     assert draw_sample(plan, frame, key).ids == draw_sample(plan, other, key).ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["whole", "text"])
 def test_every_subset_is_equally_likely(kind):
     """Many keys: inclusion, joint inclusion, and both strata independent of each other."""
@@ -203,6 +204,7 @@ def test_keys_are_never_overwritten_and_surveys_have_their_own(tmp_path):
         read_key(tmp_path / "bad")
 
 
+@pytest.mark.slow
 def test_the_commands(survey):
     _, _, folder = survey
     columns = ["--id", "person", "--stratum", "region"]

@@ -80,6 +80,7 @@ def means(plan, name, answers, repeats, rng):
     return plan.inputs.answers.at_shares(sums / n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_estimates_are_unbiased_and_intervals_cover(case):
     make, options = CASES[case]
@@ -120,6 +121,7 @@ def of_mean(plan, name, answers):
     return spread * (1 / n - 1 / N) + R**2 * noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_variance_is_as_planned(case):
     """What is drawn has the variance that the design states, by its own spreads."""

@@ -36,6 +36,7 @@ def rows(folder, name):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_every_item_has_its_files(results):
     for name in ITEMS:
         assert rows(results, name)
@@ -44,6 +45,7 @@ def test_every_item_has_its_files(results):
             assert (results / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_page_is_self_contained_and_shows_every_item(results):
     page = (results / "index.html").read_text(encoding="utf-8")
     for name in ITEMS:
@@ -55,10 +57,12 @@ def test_the_page_is_self_contained_and_shows_every_item(results):
     assert not re.findall(r"url\(['\"]?http", page)
 
 
+@pytest.mark.slow
 def test_table_1_has_no_differing_digit(results):
     assert [row["same_digits"] for row in rows(results, "table-1")] == ["True"] * 10
 
 
+@pytest.mark.slow
 def test_claims_are_judged(results):
     verdicts = {row["claim"].split(":")[0]: row["holds"] for row in rows(results, "claims")}
     by_claim = {row["claim"]: row["holds"] for row in rows(results, "claims")}

@@ -264,6 +264,7 @@ def test_strata_may_come_in_any_order():
     assert np.abs(two.sample_sizes[::-1] - one.sample_sizes).max() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["randomized_response", "piecewise"])
 def test_two_waves_are_unbiased_and_their_intervals_cover(mechanism):
     """Real draws and real noise: the design of each depends on its own pilot."""
@@ -323,6 +324,7 @@ def test_the_weight_is_fixed_before_any_answer():
     assert both.floored == ("a", "b")
 
 
+@pytest.mark.slow
 def test_the_commands(survey):
     folder, frame, _ = survey
 

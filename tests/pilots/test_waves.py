@@ -116,6 +116,7 @@ def test_a_stratum_that_is_empty_in_both_waves_takes_the_result_of_a_neighbour()
     assert both.few == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", [*product((0.005, 0.01, 0.02, 0.1, 0.5), (1, 4), (2, 5, 8))], ids=str)
 def test_coverage_of_two_waves(setting):
     """Shares from half a percent on, in 2,000 surveys each; t intervals covered as little as 81%."""
@@ -149,6 +150,7 @@ def test_coverage_of_two_waves(setting):
     assert upper.max() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.01, 0.1] if FULL else [0.01])
 def test_coverage_of_two_waves_as_they_are_estimated(share):
     """From moments to combine_waves, also where nobody answers in a stratum of the second wave."""

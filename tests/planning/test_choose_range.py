@@ -188,6 +188,7 @@ def test_a_file_of_reference_values(tmp_path):
         dps.choose_range(path, sample_size=50, local_epsilon=3, column="region")
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_the_library_finds(tmp_path):
     flags = ("choose-range", "lognormal:7.5:0.8", "--sample-size", 1000, "--local-epsilon", 4)
     found = dps.choose_range("lognormal:7.5:0.8", sample_size=1000, local_epsilon=4)
@@ -282,6 +283,7 @@ def test_both_waves_of_a_pilot_say_it_once():
     assert both.notes.count(SAID) == 1
 
 
+@pytest.mark.slow
 def test_the_command_names_its_prior_as_its_help_does(tmp_path):
     done = commands.run(tmp_path, "choose-range", "lognormal:0", "--sample-size", 1000, "--local-epsilon", 4)
     assert (done.returncode, done.stderr) == (

@@ -231,6 +231,7 @@ def test_costs_that_contradict_name_both_sides(options, words):
         dps.design(costly([12, 10, 11, 25], names="ABCD"), epsilon=1, mechanism="laplace", **options)
 
 
+@pytest.mark.slow
 @quietly
 @pytest.mark.parametrize(
     "question",

@@ -56,6 +56,7 @@ def test_designs_are_within_their_gap_of_exhaustive_search(seed):
     assert plan.certificate.value == pytest.approx(plan.variance, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize("device", [None, 5.0])
 @pytest.mark.parametrize("domains", DOMAINS)
@@ -72,6 +73,7 @@ def test_the_gap_is_small_from_a_thousand_interviews_on(domains, device, epsilon
         assert plan.certificate.relative_gap < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strata", "groups", "asked"), [(100_000, 1, 0.0015), (3000, 1500, 0.02), (80, 30, 0.999)]
 )
@@ -91,6 +93,7 @@ def test_the_stated_gap_is_small_for_many_strata_many_groups_and_nearly_everyone
     assert plan.certificate.relative_gap < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rates", [None, 0.6])
 @pytest.mark.parametrize("device", [None, 3.0])
 @pytest.mark.parametrize("domains", DOMAINS)
@@ -133,6 +136,7 @@ def test_other_documents_have_no_figures(tmp_path):
     assert "figures" not in plan.to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domains", DOMAINS)
 def test_goals(domains):
     options = {"epsilon": 0.5, "release": "mean", "domains": DOMAINS[domains]}
@@ -202,6 +206,7 @@ def test_domains_have_the_errors_of_their_own_figures(domains):
     assert plan.variance == pytest.approx(whole, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domains", DOMAINS)
 def test_what_if_questions_and_the_report(domains):
     options = {"epsilon": 1, "release": "mean", "device_epsilon": 4, "domains": DOMAINS[domains]}

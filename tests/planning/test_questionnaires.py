@@ -175,6 +175,7 @@ def test_sweep_says_why_there_is_none():
     assert "every form needs at least 2 people in every stratum" in rows[0]["problem"]
 
 
+@pytest.mark.slow
 def test_commands(tmp_path, strata):
     asked = [
         EXAMPLES / "six-occupations.csv",
@@ -199,6 +200,7 @@ def test_commands(tmp_path, strata):
 PAIRS = list(itertools.combinations_with_replacement(KINDS, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [SUMS, {}], ids=["sums", "microdata"])
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_questions_of_two_kinds(first, second, release):

@@ -110,6 +110,7 @@ def test_a_smaller_one_does_not_reach_questions():
     assert (0.25 + r * (2 + r) / 4) / 600 > 0.06**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [{}, {"release": "sums"}, {"release": "mean"}])
 @pytest.mark.parametrize("rate", [None, 0.7])
 def test_every_release_and_response_rates(release, rate):
@@ -215,6 +216,7 @@ def test_what_cannot_be_used_is_refused(options, message):
         dps.solve_epsilon(STRATA, **options)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     _write(tmp_path / "strata.csv")
     flags = ("solve-epsilon", "strata.csv", "--target-se", 0.03, "--at-most", 150, "--digits", 2)

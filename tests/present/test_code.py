@@ -75,6 +75,7 @@ def run_python(code):
     return space["plan"]
 
 
+@pytest.mark.slow
 def test_python_with_the_strata_in_it_gives_the_same_design(plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run_python(python_code_with_strata(plan)) == plan
@@ -88,6 +89,7 @@ def test_python_with_a_strata_file_gives_the_same_design(plan, tmp_path, monkeyp
     assert run_python(code).digest == plan.digest
 
 
+@pytest.mark.slow
 def test_the_command_line_gives_the_same_design(plan, tmp_path):
     write_table(strata_columns(plan), tmp_path / "my 'strata'.csv")
     command = command_line(plan, strata="my 'strata'.csv")
@@ -144,6 +146,7 @@ def test_many_strata_are_read_from_a_file():
     assert json.dumps(strata_columns(plan))
 
 
+@pytest.mark.slow
 def test_both_waves_of_a_pilot_are_made_again(tmp_path, monkeypatch):
     """The first from its strata, the second from the first and its noised answers."""
     monkeypatch.chdir(tmp_path)

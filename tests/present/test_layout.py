@@ -1,11 +1,14 @@
 """Reports in a browser: words are whole, and a phone shows the figures that matter."""
 
+import pytest
 from browser import chromium
 
 import dpstrata as dps
 from dpstrata.present.report.markup import table, whole_page
 from dpstrata.words.tables import TextTable
 from questionnaires import published_tables, small_plan
+
+pytestmark = pytest.mark.browser
 
 BROKEN = """[...document.querySelectorAll("th, td")].filter((cell) => {
   const range = document.createRange();

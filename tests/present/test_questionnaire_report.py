@@ -41,6 +41,7 @@ def page(plan):
     return dps.report_html(plan, title="Health & <income> 2031")
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_asks_for_nothing(page):
     require_closed(page)
     Reader(page)
@@ -109,6 +110,7 @@ def written(plan, folder):
     write_table(strata_columns(plan), folder / "strata.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*no spread column")
 def test_the_python_of_a_report_gives_the_same_design(plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -120,6 +122,7 @@ def test_the_python_of_a_report_gives_the_same_design(plan, tmp_path, monkeypatc
         require_document(tmp_path / "design.json", plan)
 
 
+@pytest.mark.slow
 def test_the_command_of_a_report_gives_the_same_design(plan, tmp_path):
     written(plan, tmp_path)
     done = run_line(tmp_path, command_line(plan))

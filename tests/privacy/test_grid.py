@@ -6,9 +6,11 @@ projects' accountants. Sampler tests cannot be seeded: each raises a false alarm
 
 import math
 import os
+import sys
 
 import numpy as np
 import pytest
+from absl import logging
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import stats
 
@@ -22,6 +24,10 @@ DRAWS = int(os.environ.get("DPSTRATA_DRAWS", "30000"))  # a million in `make slo
 PURE = tuple(dict.fromkeys(name for name, _ in MECHANISMS))
 ADDED = {"gaussian", *(name for name, steps in MECHANISMS if is_additive(name, steps))}
 ANY_NUMBER = [name for name, steps in MECHANISMS if steps is None]
+
+# dp_accounting logs through absl, whose handler holds the file in which pytest captures stderr. It would close that
+# file when uvicorn sets up logging in a later test of the same process.
+logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
 
 def grid_noise(name, e, K):

@@ -32,6 +32,7 @@ def built(tmp_path_factory):
     return folders
 
 
+@pytest.mark.slow
 def test_builds_are_the_same_every_time(built):
     names = sorted(path.name for path in built[0].iterdir())
     assert [name.rpartition("dpstrata-")[2] for name in names] == [
@@ -42,6 +43,7 @@ def test_builds_are_the_same_every_time(built):
         assert (built[0] / name).read_bytes() == (built[1] / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(built):
     (wheel,) = built[0].glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -66,6 +68,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
         assert f"Provides-Extra: {extra}\n" in metadata
 
 
+@pytest.mark.slow
 def test_the_sdist_can_be_tested_and_holds_no_leftovers(built):
     (sdist,) = built[0].glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

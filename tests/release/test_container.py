@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from collecting import invited, plan_for, served
 from commands import run
 
@@ -34,6 +36,7 @@ def test_the_commands_of_the_page_are_commands(tmp_path):
         assert all(flag in known for flag in re.findall(r"--[a-z-]+", options))
 
 
+@pytest.mark.slow
 def test_its_health_check_knows_whether_a_server_is_alive(tmp_path):
     (line,) = (line for line in LINES if line.startswith("HEALTHCHECK "))
     program, *words = json.loads(line.partition(" CMD ")[2])

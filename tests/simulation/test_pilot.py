@@ -46,6 +46,7 @@ def test_it_pays_for_unequal_shares_and_not_otherwise():
     assert not dps.simulate_pilot(noisy, numbers, replications=50, seed=1).pays
 
 
+@pytest.mark.slow
 def test_it_agrees_with_two_waves_carried_out_from_end_to_end():
     """The squared error of whole simulated surveys, with nothing taken from the formulas but the design."""
     first, people = first_wave(share=0.2), yes_no(0.5, 0.02, 0.1)

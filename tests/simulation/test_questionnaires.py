@@ -30,6 +30,7 @@ def planned(release, *, everyone=False, rates=None, told=True, **more):
     return dps.design(strata, questionnaire=questionnaire, spreads=spreads, **asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ASKED)
 @pytest.mark.parametrize(
     "more",

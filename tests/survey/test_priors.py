@@ -20,6 +20,7 @@ def density(prior, x):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prior", "times"), crossed(PRIORS, [0.3, 1.0, 4.0]))
 def test_moments_are_those_of_the_density(prior, times):
     """Quadrature over ln x, which knows no closed form."""

@@ -181,6 +181,7 @@ def test_designs_are_the_best_there_are(release, device, seed):
     assert problem.objective(exact.sizes) == pytest.approx(problem.objective(exhaustive.sizes), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [None, 0.6])
 @pytest.mark.parametrize(("release", "device"), FORMS + ONCE)
 def test_simulations_cost_what_was_planned(release, device, rate):

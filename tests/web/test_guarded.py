@@ -22,6 +22,7 @@ def test_this_machine_is_let_in(client, host):
     assert client.get("/api/health", headers={"host": host}).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_server_for_all_addresses_takes_numbers_but_no_other_names():
     with TestClient(make_app(host="0.0.0.0"), base_url="http://192.0.2.7:8000") as client:
         assert client.get("/api/health").status_code == 200

@@ -72,6 +72,7 @@ def requests(draw):
     return {"strata": strata, "options": options}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["design", "precision", "epsilon", "offers", "document", "csv"])
 @settings(max_examples=few(25, of=3000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(request=requests())

@@ -22,6 +22,7 @@ CHECKS = (
 METHODS = {"get", "post", "put", "patch", "delete"}
 
 
+@pytest.mark.slow
 def test_made_up_requests_are_answered_as_documented(server, tmp_path):
     """Schemathesis as a program of its own: inside pytest every worker would make up thousands of requests anew."""
     document = openapi_document()

@@ -57,6 +57,7 @@ def test_a_single_question_has_no_forms(four):
     assert answer["forms"] == answer["questions"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["precision", "epsilon", "document", "csv", "strata", "report"])
 def test_every_endpoint_takes_a_questionnaire(job):
     assert asked(job).status == 200

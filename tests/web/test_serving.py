@@ -18,6 +18,7 @@ def run(*arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_it_without_a_traceback():
     process = run("--no-browser", "--port", "0")
     assert process.stdout.readline().startswith("The planner is at http://127.0.0.1:")
@@ -66,6 +67,7 @@ def test_the_browser_is_opened_unless_it_should_not(monkeypatch):
     assert len(opened) == 1
 
 
+@pytest.mark.slow
 def test_an_address_that_others_reach_is_said_to_be_open():
     process = run("--no-browser", "--port", "0", "--host", "0.0.0.0")
     lines = [process.stdout.readline() for _ in range(2)]

@@ -73,6 +73,7 @@ def ask(process, job, body, **parameters):
     return json.loads(process.stdout.read(head)), process.stdout.read(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
 def test_an_upload_never_reaches_a_disk(worker, tmp_path, ending):
     """So nothing of it stays when its worker is killed: no file is made, not even for a moment."""

@@ -460,8 +460,7 @@ class Design:
     def read(cls, path: str | Path) -> Design:
         """Read a design document and check its proof again; :func:`dpstrata.load_design` also solves it anew.
 
-        What a search has shown about designs that it left out (``searched``, and with ``release="mean"`` and
-        several columns of domains the last of the prices) is taken from the document.
+        What a search has shown about designs that it left out (``searched``) is taken from the document.
 
         Raises
         ------

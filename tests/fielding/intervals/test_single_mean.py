@@ -36,6 +36,7 @@ def people(sizes, shares):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stated", [1.0, 0.5])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_coverage_where_a_trait_sits_in_few_strata(name, stated):
@@ -48,6 +49,7 @@ def test_coverage_where_a_trait_sits_in_few_strata(name, stated):
     assert plan.sample_sizes.tolist() == n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("means", [True, False])
 @pytest.mark.parametrize(
     ("sizes", "shares", "n"),
@@ -82,6 +84,7 @@ def test_it_is_not_much_wider_than_it_must_be():
     assert result.coverage >= 0.93
 
 
+@pytest.mark.slow
 def test_the_safe_interval_holds_where_the_stated_pattern_is_wrong():
     """Stated: half of one stratum has the trait. True: a tenth of every one."""
     sizes, n = [2000] * 5, [300] * 5

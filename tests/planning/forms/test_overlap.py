@@ -38,6 +38,7 @@ def test_a_question_that_matters_most_is_on_several_forms():
     assert reached(problem, forms.forms) == pytest.approx(forms.value, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("everyone", [0, 1])
 def test_people_are_divided_best(everyone):
     rng = np.random.default_rng(everyone)

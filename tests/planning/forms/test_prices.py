@@ -13,6 +13,7 @@ from form_problems import category, cheapest_partition, random_problem, yes_no
 QUESTIONNAIRES = few(5, of=30)
 
 
+@pytest.mark.slow
 def test_forms_come_close_to_the_bound():
     """Partitions on average; one by one only with questions on several forms.
 

@@ -66,6 +66,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "release", "rates"), CASES)
 def test_people_for_targets(seed, release, rates):
     """All targets are reached, and the fewest who reach them lie between the bound and the design."""
@@ -86,6 +87,7 @@ def test_people_for_targets(seed, release, rates):
     assert plan.certificate.optimal == (plan.certificate.lower_bound == plan.total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["sums", "microdata"])
 @pytest.mark.parametrize("seed", range(20, few(22, of=32)))
 def test_the_bound_holds_at_any_prices(seed, release):
@@ -169,6 +171,7 @@ def test_an_unreachable_target_is_named(release):
     assert ("device_epsilon" in sentence) == bool(release)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [SUMS, {}], ids=["sums", "microdata"])
 @pytest.mark.parametrize(
     ("target", "goal"), [("target_se", "standard error"), ("target_margin", "margin of error")]

@@ -24,6 +24,7 @@ from form_problems import (
 PROBLEMS = few(30, of=200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("targets", [False, True])
 def test_the_partition_equals_exhaustive_search(targets):
     rng = np.random.default_rng(1)

@@ -18,6 +18,7 @@ from form_problems import category, precision, random_problem, variance, yes_no
 PROBLEMS = few(6, of=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("everyone", [0, 1, 2])
 def test_targets_are_met(everyone):
     rng = np.random.default_rng(everyone)

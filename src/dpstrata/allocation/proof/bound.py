@@ -58,7 +58,7 @@ class Bound:
         beside it, in variance of the whole for a unit of its own; or of each target alone, in cost for a unit
         of variance; or, where figures have one draw of noise each, of a person, in variance (several of them
         prove more than each alone), with several columns of domains one of a person and then one of each
-        stratum's room; there the last number is the variance below which a search has left no design.
+        stratum's room.
 
     Examples
     --------
