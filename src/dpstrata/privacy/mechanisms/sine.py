@@ -28,7 +28,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from mpmath import fp
 
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
@@ -48,7 +47,7 @@ def joint(mp: Any) -> Any:
     return mp.log1p((mp.mpf(_A) + _NU) / (mp.tan(mp.mpf(_NU)) - _NU))
 
 
-_JOINT = float(joint(fp))
+_JOINT = math.log1p((_A + _NU) / (math.tan(_NU) - _NU))
 
 
 class Sine(Mechanism):
@@ -144,7 +143,7 @@ class Sine(Mechanism):
 
     def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
         """Draw a place on the sine curve, or an end; for simulations only."""
-        nu, a, q = angles(e, fp)
+        nu, a, q = _angles(e)
         tau, y = a + nu, math.expm1(e)
         x, half = 2.0 * shares - 1.0, nu / (2.0 * tau)
         middle = 0.5 + np.arcsin(x * math.sin(a)) / (2.0 * tau)
@@ -200,9 +199,17 @@ def angles(e: Any, mp: Any) -> tuple[Any, Any, Any]:
             return nu, level + slope * nu, mp.mpf(0)
 
 
-def _tan_less(nu: Any, mp: Any) -> Any:
+def _angles(e: float) -> tuple[float, float, float]:
+    """Return the same in double precision."""
+    from mpmath import fp
+
+    nu, a, q = angles(e, fp)
+    return float(nu), float(a), float(q)
+
+
+def _tan_less(nu: Any, mp: Any = math) -> Any:
     """Return tan ν − ν, which loses digits as it stands where ν is small."""
-    if mp is not fp:
+    if not isinstance(nu, float):
         with mp.extraprec(-3 * mp.mag(nu) + 10 if nu < 1 else 0):
             return mp.tan(nu) - nu
     if nu > 0.1:
@@ -240,7 +247,7 @@ class SineCells(GridNoise):
 
     def __init__(self, e: float) -> None:
         e = min(e, _FINEST)
-        nu, a, q = angles(e, fp)
+        nu, a, q = _angles(e)
         w, y = _WINDOW, math.expm1(e)
         super().__init__(e, round(w * a / nu))
         M: int = self.steps + w
@@ -379,7 +386,7 @@ def _balanced(w: int, share: float, rest: float, nu: float) -> float:
     for the finest cells.
     """
     for _ in range(50):
-        gap = _tan_less(nu, fp) * share - _tan_less(nu / w, fp) - nu * rest / w
+        gap = _tan_less(nu) * share - _tan_less(nu / w) - nu * rest / w
         slope = math.tan(nu) ** 2 * share - math.tan(nu / w) ** 2 / w - rest / w
         step = gap / slope
         nu -= step
