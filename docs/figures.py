@@ -38,7 +38,7 @@ def pilot_rows(replications: int = 100) -> list[dict[str, object]]:
     rows = []
     for panel, answers, mechanism, kinds in (
         ("yes/no, randomized response", "binary", "randomized_response", SHARES),
-        ("numbers, staircase", (0, 1), "staircase", SPREADS),
+        ("numbers, sine", (0, 1), "sine", SPREADS),
         ("numbers, Laplace", (0, 1), "laplace", SPREADS),
     ):
         for kind, values in kinds.items():
