@@ -365,7 +365,7 @@ class InfeasibleError(InputError):
     ...     dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, target_se=0.001)
     ... except dps.InfeasibleError as error:
     ...     print(error.argument, "can be", error.nearest)
-    target_se can be 0.0273
+    target_se can be 0.0239
     """
 
     def __init__(

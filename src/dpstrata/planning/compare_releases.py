@@ -114,7 +114,7 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
     >>> plan = dps.design(strata, epsilon=1.0, total=200)
     >>> compared = dps.compare_releases(plan, device_epsilon=5)
     >>> [round(error, 4) for error in compared.table()["standard_error"]]
-    [0.0118, 0.0149, 0.0149, 0.0065, 0.0068]
+    [0.0094, 0.0117, 0.0118, 0.0065, 0.0068]
     """
     if not isinstance(plan, Design):
         raise InputError(f"compare_releases needs a Design, got {type(plan).__name__}.")

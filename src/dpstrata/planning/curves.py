@@ -45,7 +45,7 @@ def precision_rows(plan: Design, *, points: int = POINTS) -> tuple[list[dict[str
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> rows, best = precision_rows(dps.design(strata, epsilon=0.1, total=200), points=5)
     >>> best, rows[0]["design"], rows[0]["total"]
-    (843, 'this design', 20)
+    (584, 'this design', 20)
     """
     least, most = int(plan.problem.lower.sum()), int(plan.problem.upper.sum())
     outcome = design_for(plan.strata, _ask(plan.inputs, at_most=most), plan.problem).outcome

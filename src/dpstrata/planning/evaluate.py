@@ -198,7 +198,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> round(dps.evaluate(strata, [50, 50, 50, 50], epsilon=1).ratio, 3)
-    1.186
+    1.35
     """
     sizes = _as_sizes(sample_sizes, strata)
     chosen = ({*GOAL_OPTIONS, "expected_mean"} - {"budget"}) & set(options)

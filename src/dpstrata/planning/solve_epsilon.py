@@ -165,9 +165,9 @@ def solve_epsilon(
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> found = dps.solve_epsilon(strata, target_se=0.015, at_most=200)
     >>> found.value, found.design.total
-    (0.545, 200)
+    (0.255, 200)
     >>> found.missed.value, found.missed.total, found.proven
-    (0.544, 201, True)
+    (0.254, 202, True)
     """
     steps = _steps(digits)
     limit = None if at_most is None else int(OPTIONS["at_most"].taken(at_most))

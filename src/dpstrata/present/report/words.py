@@ -47,7 +47,7 @@ def headline(plan: Design) -> str:
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000, 10000], sds=[0.283, 0.08, 0.0226, 0.0064])
     >>> print(headline(dps.design(strata, epsilon=1.0, total=200)))
-    104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118; without privacy, they would give 0.00648. Neyman's allocation would give 0.0126 under the same privacy. Proven optimal.
+    117 + 42 + 22 + 19 = 200 interviews give a standard error of 0.00937; without privacy, they would give 0.00622. Neyman's allocation would give 0.00972 under the same privacy. Proven optimal.
     """  # noqa: E501 - the sentence is shown whole
     useless = alarm(plan)
     said = [_result(plan), *([] if useless is None else [useless])]
