@@ -53,7 +53,11 @@ CASES = {
         fair,
         {"epsilon": 1, "total": 100, "device_epsilon": 3, "mechanism": "discrete_laplace"},
     ),
-    "schools, staircase": (schools, {"epsilon": 1, "total": 100, "device_epsilon": 5}),
+    "schools, staircase": (
+        schools,
+        {"epsilon": 1, "total": 100, "device_epsilon": 5, "mechanism": "staircase"},
+    ),
+    "schools, sine": (schools, {"epsilon": 1, "total": 100, "device_epsilon": 5, "mechanism": "sine"}),
     "schools, raw answers": (schools, {"epsilon": 1, "total": 200, "device_epsilon": None}),
 }
 
@@ -73,7 +77,7 @@ def means(plan, name, answers, repeats, rng):
         shares = steps / device.steps
     else:
         shares = device.shares(device.randomize(steps))
-    one = 1 / device.steps if plan.mechanism.additive else float(np.diff(device.shares(np.array([0, 1])))[0])
+    one = device.origin_and_unit[1]
     sums = shares.reshape(repeats, n).sum(axis=1)
     if office is not None:
         sums = sums + office.noise(repeats) * one
