@@ -58,8 +58,8 @@ def joint_losses(
     Parameters
     ----------
     office_losses : array
-        k·e_c, what the office's noise alone loses over all k publications of the same reports; 0 where nothing
-        is published, infinite where there is no noise.
+        k·e_c, what the office's noise alone loses over all k publications of the same reports; 0 where
+        nothing is published, infinite where there is no noise.
     device_epsilon, informative : float, float or array
         As above.
 

@@ -218,12 +218,13 @@ def test_a_target_that_one_form_cannot_reach_is_refused_in_a_sentence():
         dps.Question("q4", "scale", importance=0.59, lower=1, upper=11),
         dps.Question("q5", "number", importance=1.344, lower=0, upper=1),
     ]
+    strata, asked = dps.Strata([17512], names=["s0"], costs=[2.5]), dps.Questionnaire(questions)
     with pytest.raises(dps.InfeasibleError, match=r"question 'q0' cannot reach a standard error of 18\.17"):
         dps.design(
-            dps.Strata([17512], names=["s0"], costs=[2.5]),
+            strata,
             epsilon=1.568,
-            questionnaire=dps.Questionnaire(questions),
-            spreads={"sds": {"q5": [0.1325]}, "means": {"q5": [0.5323]}, "proportions": {}},
+            questionnaire=asked,
+            spreads=dps.Spreads(strata, asked, sds={"q5": [0.1325]}, means={"q5": [0.5323]}),
             release="sums",
             device_epsilon=1.904,
             forms="one",
