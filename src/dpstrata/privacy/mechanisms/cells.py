@@ -1,0 +1,377 @@
+r"""Cells: the sine mechanism's windows for a scale of k points whose mean is wanted, k from 3 to 21.
+
+A line of M whole numbers has a window of w of them for every point. The ends of the windows cut the line
+into cells. A number is drawn, each in the window of the answer exp(e) times as likely as each outside, and the
+cell that it lies in is sent. So with X = exp(e), y = X − 1, and L for the length of a cell,
+
+.. math:: P(\text{cell} \mid \text{point}) = \frac{L \cdot (X \text{ inside its window, else } 1)}{M + wy} .
+
+The odds of any cell are at most X : 1, which is the promise. A cell is read as a number. Points and readings
+are counted in half ranges from the middle of the scale, where one side is the mirror image of the other. If
+r₀ has the mean x in the window of every point x, then r = r₀(M + wy)/(wy) is unbiased. With κ = M/w, A for the mean
+square of r₀ over the line, and C for its spread in the window of x, the variance of an answer x is
+
+.. math:: V_x = \frac{κ^2 A}{y^2} + \frac{κ(A + x^2 + C)}{y} + C .
+
+r₀ is such that the largest of these is as small as it can be at the budget, with the windows as they are.
+``cells.csv`` has those for every quarter of a budget; ``scripts/find_cells.py`` found them. Sending windows
+of cells comes within 2% of the least variance of any unbiased mechanism for that many points.
+
+Variances are planned with a curve just above that of the answer with the most noise:
+
+.. math:: v(e) = R^2 \left( \frac{q}{y^2} + \frac{l}{y} + γ_0 + \sum_j (γ_j - γ_{j-1}) \max(0, 1 - y_j/y)^2 \right) .
+
+y²v is a parabola γ_j·y² + … between each two of the odds y_j, and these parabolas join without a corner. As all
+γ_j are positive, y²v is convex in y, which is what an optimal allocation takes for granted. The least variance is
+not convex by itself: towards large budgets, where every cell belongs to one point, the curve is up to 9% above.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpstrata.errors import InputError, option
+from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
+from dpstrata.privacy import randomness
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.grid import GridNoise
+from dpstrata.privacy.mechanisms.kernels import Point, Step
+
+FEWEST, MOST = 3, 21  # points of a scale
+_LARGEST = 13.0  # budget up to which the curve follows the variance; beyond it has a floor of 1e-6 or less
+_SMALLEST = 0.01  # budget from which on it is below that of sine noise, for at most
+_SHORT = 12  # steps; on longer scales the two are within 2% of each other at some budgets
+_ROUNDS = 120  # of balancing the variances of the points: what is left is less than 5e-4 of them
+_BITS = 42  # of readings, as for sine noise
+
+
+class Cells(Mechanism):
+    """v(e) as above, for answers on a grid of 2 to 20 steps."""
+
+    name = "cells"
+    title = "Cells"
+    square = 1.0003
+    linear = 1.0075
+    additive = False
+    worst_case = True
+    rounding = 128.0
+
+    def check(self) -> None:
+        """Require a scale of 3 to 21 points."""
+        steps = self.answers.steps
+        if steps is None or not FEWEST <= steps + 1 <= MOST:
+            raise InputError(
+                f"Cells protect answers on a scale of {FEWEST} to {MOST} points, got {self.answers.described}. "
+                f"Give the step, as in {option('answers', '1:5:1')}, or use another mechanism."
+            )
+        self._steps: int = steps
+        self._curve = _curve(steps + 1)
+
+    def never_worse_than(self, least: float, most: float) -> frozenset[str]:
+        """Additive noise and piecewise noise, at budgets that the curve follows; on short scales sine, too."""
+        if most > _LARGEST:
+            return frozenset()
+        worse = {"laplace", "tulap", "staircase", "piecewise", "discrete_laplace"}
+        if self._steps <= _SHORT and least >= _SMALLEST:
+            worse.add("sine")
+        return frozenset(worse)
+
+    # --- the curve ----------------------------------------------------------------------------
+
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """ψ, or v: a cubic over y² for each part of the curve."""
+        u = at.b / at.z
+        delta, gamma, beta, alpha = self._part(at.e, whole=whole)
+        return np.asarray(delta / u + (gamma + u * (beta + u * alpha)))
+
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Evaluate the same with two derivatives; u' = −u(1 + u)."""
+        u = at.b / at.z
+        delta, gamma, beta, alpha = self._part(at.e, whole=whole)
+        fall, y = u * (1.0 + u), 1.0 / u
+        slope = beta + 2.0 * u * alpha - delta * y * y
+        bend = 2.0 * (alpha + delta * y**3)
+        return (
+            delta * y + (gamma + u * (beta + u * alpha)),
+            -slope * fall,
+            fall * (bend * fall + slope * (1.0 + 2.0 * u)),
+        )
+
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Increase along one cubic, and what those below it have beside it."""
+        curve, before, after = self._curve, step.before, step.after
+        rise = before.b * np.expm1(step.d) / (before.z * after.z)  # of u
+        u0, u1 = before.b / before.z, after.b / after.z
+        delta, _, beta, alpha = self._part(before.e, whole=whole)
+        increase = np.asarray(rise * (beta + alpha * (u0 + u1) - delta / u0 / u1))
+        j, last = curve.parts(before.e), curve.parts(after.e)
+        rows = np.flatnonzero(j > last)
+        while rows.size:  # steps that pass one of the odds, or several
+            at, u = j[rows], u1[rows]
+            increase[rows] -= curve.jumps[at] * (1.0 - curve.odds[at] * u) ** 3 / u
+            j[rows] -= 1
+            rows = rows[j[rows] > last[rows]]
+        return increase
+
+    def _part(self, e: FloatArray, *, whole: bool) -> FloatArray:
+        """Return the coefficients of 1/u, 1, u and u² at budgets, a row each."""
+        part = self._curve.coefficients[:, self._curve.parts(e)]
+        if whole:
+            part[2] += self.linear
+            part[3] += self.square
+        return part
+
+    def exact_variance(self, e: Any) -> Any:
+        """R²·v, from the decimals of the file."""
+        mp = e.context
+        y = mp.expm1(e)
+        part = max(j for j, odds in enumerate(self._curve.exact_odds) if odds == 0 or _exact(odds, mp) <= y)
+        delta, gamma, beta, alpha = (_exact(c, mp) for c in self._curve.exact[part])
+        beta, alpha = beta + mp.mpf(self.linear), alpha + mp.mpf(self.square)
+        return mp.mpf(self.answer_range) ** 2 * (delta * y + gamma + beta / y + alpha / y**2)
+
+    # --- what is sent -------------------------------------------------------------------------
+
+    def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
+        """Draw cells and read them; for simulations only."""
+        noise = CellsNoise(e, self._steps)
+        place = shares * self._steps
+        below = np.floor(place)
+        k = np.minimum(below.astype(np.int64) + (generator.random(shares.shape) < place - below), self._steps)
+        w = noise.window
+        inside = generator.random(shares.shape) < w / (w + noise.outside * math.exp(-e))
+        within = noise.starts[k] + generator.integers(0, w, shares.shape)
+        other = generator.integers(0, noise.outside, shares.shape)
+        other += w * (other >= noise.starts[k])
+        return noise.shares(noise.cells_at(np.where(inside, within, other)))
+
+    def informative(self, e: float) -> float:
+        """1 − M/(M + wy) = y/(κ + y): otherwise any number of the line is sent."""
+        windows, y = _windows(e, self._steps + 1), math.expm1(e)
+        return y * windows.length / (windows.length * (1.0 + y) + windows.outside)
+
+    def grid_steps(self, e: float) -> int:
+        """Return the steps of the scale."""
+        return self._steps
+
+    def on_grid(self, e: float, steps: int) -> GridNoise:
+        """Return the cells at this budget."""
+        return CellsNoise(e, steps)
+
+
+class CellsNoise(GridNoise):
+    """Cells at one budget: exactly private and, but for the rounding of doubles, unbiased.
+
+    What a cell is read as is a whole number of units, of which ``units`` are a range.
+    """
+
+    def __init__(self, e: float, steps: int) -> None:
+        super().__init__(e, steps)
+        windows = _windows(e, steps + 1)
+        self.window, self.outside, self.starts = windows
+        ends = self.starts + self.window
+        self.edges = np.unique(np.concatenate([self.starts, ends]))
+        lengths = np.diff(self.edges)
+        inside = (self.edges[:-1] >= self.starts[:, None]) & (self.edges[1:] <= ends[:, None])
+        y = math.expm1(e)
+        plain, self._variances = _balance(lengths, inside, y)
+        odds = lengths * np.where(inside, 1.0 + y, 1.0)
+        self._mass = odds / (self.outside + self.window * (1.0 + y))
+        read = plain * (1.0 + (1.0 + self.outside / self.window) / y)
+        self.units = 2 ** (_BITS - math.ceil(math.log2(np.abs(read).max())))
+        self._units = np.rint(read * (self.units / 2)).astype(np.int64)
+
+    def randomize(self, k: IntArray) -> IntArray:
+        """Draw a number inside the window or anywhere else, and find its cell."""
+        start, w = self.starts[k], self.window
+        inside = self._inside.happens(len(k))
+        other = randomness.uniform(self.outside, len(k))
+        elsewhere = np.where(other < start, other, other + w)
+        return self.cells_at(np.where(inside, start + randomness.uniform(w, len(k)), elsewhere))
+
+    def cells_at(self, numbers: IntArray) -> IntArray:
+        """Find the cells in which numbers from 0 to M − 1 lie."""
+        return np.searchsorted(self.edges, numbers, side="right") - 1
+
+    @cached_property
+    def _inside(self) -> randomness.Chance:
+        from mpmath import mp
+
+        w, outside = self.window, self.outside
+        return randomness.Chance(lambda: w / (w + outside * mp.exp(-mp.mpf(self.e))))
+
+    def mass(self, k: int) -> tuple[int, FloatArray]:
+        """Return the probabilities of all cells."""
+        return 0, self._mass[k]
+
+    def variance(self, k: int) -> float:
+        """Return V/4, which sums up nothing that cancels out."""
+        return float(self._variances[k]) / 4.0
+
+    # --- readings -----------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """From the lowest reading to the highest."""
+        return 2 * int(self._units.max())
+
+    @property
+    def origin_and_unit(self) -> tuple[float, float]:
+        """The middle of the range, and one unit."""
+        return 0.5, 1.0 / self.units
+
+    def in_units(self, outputs: IntArray) -> IntArray:
+        """Read cells, as whole numbers of units from the middle of the range."""
+        return np.asarray(self._units[outputs])
+
+    def shares(self, outputs: IntArray) -> FloatArray:
+        """Read cells, as shares of the range."""
+        return np.asarray(0.5 + self.in_units(outputs) / self.units)
+
+    def nearest(self, shares: FloatArray) -> IntArray:
+        """Return the cells whose readings are nearest."""
+        distance = np.abs(np.subtract.outer(np.nan_to_num(shares), self.shares(np.arange(len(self._units)))))
+        return np.asarray(distance.argmin(axis=-1))
+
+
+def _balance(lengths: IntArray, inside: BoolArray, y: float) -> tuple[FloatArray, FloatArray]:
+    """Find the readings r₀ for which the largest V is least, and V of every point.
+
+    For given weights of the points the readings with the least weighted sum of V are a matter of linear
+    algebra, and that sum is below the largest V of any readings. Points with more than their share get more
+    weight until the two meet. As readings mirror each other, the upper half of points and cells is enough.
+    """
+    points, cells = inside.shape
+    half = slice(points // 2, None)  # with the middle, if there is one
+    x = np.linspace(-1.0, 1.0, points)[half]
+    upper = slice(cells - cells // 2, None)
+    L, M, w = lengths[upper].astype(float), lengths.sum(), lengths[inside[0]].sum()
+    above = inside[half][:, upper] * L / w
+    below = inside[half][:, ::-1][:, upper] * L / w
+    between = 1.0 - (above + below).sum(axis=1)  # the cell in the middle, which is read as 0
+    kappa, line = M / w, 2.0 * L / M
+    # y²V/(1 + y)² = f·A + g·(A + x² + C) + h·C, of which no part overflows
+    f, g, h = (kappa / (1.0 + y)) ** 2, kappa * y / (1.0 + y) ** 2, (y / (1.0 + y)) ** 2
+    squares = (f + g) * line + (g + h) * (above + below)
+    other = slice(points % 2, None)  # the middle is unbiased as it is
+    means, targets = (above - below)[other], x[other]
+
+    weights, power, bound = np.full(len(x), 1.0 / len(x)), 2.0, 0.0
+    least, best, found = math.inf, L, x
+    for _ in range(_ROUNDS):
+        turned = means / (weights @ squares)
+        r = np.linalg.solve(turned @ means.T, targets) @ turned
+        A = line @ r**2
+        C = (above * (r - x[:, None]) ** 2 + below * (r + x[:, None]) ** 2).sum(axis=1) + between * x**2
+        V = f * A + g * (A + x**2 + C) + h * C
+        most = float(V.max())
+        bound = max(bound, float(weights @ V))
+        if most < least:
+            least, best, found = most, r, V
+        else:
+            power = max(0.7 * power, 0.25)  # it went too far
+        if least - bound < 1e-7 * least:
+            break
+        weights = weights * (V / most) ** power + 1e-300
+        weights /= weights.sum()
+    read = np.zeros(cells)
+    read[upper] = best
+    read[: cells // 2] = -best[::-1]
+    variances = np.concatenate([found[::-1][: points // 2], found]) * ((1.0 + y) / y) ** 2
+    return read, variances
+
+
+# --- the file ---------------------------------------------------------------------------------
+
+
+class _Curve(NamedTuple):
+    """Cubics: part j goes from ``odds[j]`` on."""
+
+    odds: FloatArray
+    budgets: FloatArray
+    coefficients: FloatArray
+    jumps: FloatArray
+    exact_odds: tuple[Fraction, ...]
+    exact: tuple[tuple[Fraction, ...], ...]  # coefficients, a row for each part
+
+    def parts(self, e: FloatArray) -> IntArray:
+        """Find the parts at budgets; next to where two meet it does not matter which."""
+        return np.searchsorted(self.budgets, e, side="right") - 1
+
+
+class _Row(NamedTuple):
+    """A line of the file: windows for one quarter of a budget, and the curve from there on."""
+
+    odds: Fraction
+    curvature: Fraction
+    window: int
+    offsets: tuple[int, ...]  # of the windows of the upper half of the points, from the middle of the line
+
+
+@lru_cache(maxsize=1)
+def _file() -> dict[int, list[_Row]]:
+    """Read the rows of every number of points, from budget 0 on."""
+    found: dict[int, list[_Row]] = {}
+    text = resources.files("dpstrata.privacy.mechanisms").joinpath("cells.csv").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line[0].isdigit():
+            points, _, odds, curvature, window, offsets = line.split(",")
+            row = _Row(
+                Fraction(odds), Fraction(curvature), int(window), tuple(map(int, offsets.split()))
+            )
+            found.setdefault(int(points), []).append(row)
+    return found
+
+
+class _Windows(NamedTuple):
+    length: int  # w
+    outside: int  # M − w
+    starts: IntArray
+
+
+def _windows(e: float, points: int) -> _Windows:
+    """Return the windows for the quarter that is nearest to a budget."""
+    rows = _file()[points]
+    row = rows[min(round(4.0 * e), len(rows) - 1)]
+    middle = [0] if points % 2 else []
+    offsets = [*(-each for each in reversed(row.offsets)), *middle, *row.offsets]
+    return _Windows(row.window, 2 * offsets[-1], np.array(offsets) + offsets[-1])
+
+
+@lru_cache(maxsize=None)
+def _curve(points: int) -> _Curve:
+    """Work out the cubics: J(y − y_j)³/y² is J(y − 3y_j + 3y_j²/y − y_j³/y²)."""
+    rows = _file()[points]
+    odds, curvatures = [row.odds for row in rows], [row.curvature for row in rows]
+    slopes = [
+        (curvatures[j + 1] - curvatures[j]) / (odds[j + 1] - odds[j]) for j in range(len(rows) - 1)
+    ]
+    jumps = [
+        (after - before) / 3 for before, after in zip([0, *slopes], [*slopes, 0], strict=True)
+    ]
+    part: tuple[Fraction, ...] = (Fraction(0), curvatures[0], Fraction(0), Fraction(0))
+    parts = []
+    for y, jump in zip(odds, jumps, strict=True):
+        part = tuple(c + jump * p for c, p in zip(part, (1, -3 * y, 3 * y**2, -(y**3)), strict=True))
+        parts.append(part)
+    knots = np.array([float(y) for y in odds])
+    return _Curve(
+        odds=knots,
+        budgets=np.log1p(knots),
+        coefficients=np.array([[float(c) for c in part] for part in parts]).T,
+        jumps=np.array([float(jump) for jump in jumps]),
+        exact_odds=tuple(odds),
+        exact=tuple(parts),
+    )
+
+
+def _exact(number: Fraction, mp: Any) -> Any:
+    return mp.mpf(number.numerator) / number.denominator
