@@ -1,37 +1,41 @@
 r"""Cells: the sine mechanism's windows for a scale of k points whose mean is wanted, k from 3 to 21.
 
 A line of M whole numbers has a window of w of them for every point. The ends of the windows cut the line
-into cells. A number is drawn, each in the window of the answer exp(e) times as likely as each outside, and the
-cell that it lies in is sent. So with X = exp(e), y = X − 1, and L for the length of a cell,
+into cells. A number is drawn, each in the window of the answer exp(e) times as likely as each outside, and
+the cell that it lies in is sent. So with X = exp(e), y = X − 1, and L for the length of a cell,
 
 .. math:: P(\text{cell} \mid \text{point}) = \frac{L \cdot (X \text{ inside its window, else } 1)}{M + wy} .
 
 The odds of any cell are at most X : 1, which is the promise. A cell is read as a number. Points and readings
 are counted in half ranges from the middle of the scale, where one side is the mirror image of the other. If
-r₀ has the mean x in the window of every point x, then r = r₀(M + wy)/(wy) is unbiased. With κ = M/w, A for the mean
-square of r₀ over the line, and C for its spread in the window of x, the variance of an answer x is
+r₀ has the mean x in the window of every point x, then r = r₀(M + wy)/(wy) is unbiased. With κ = M/w, A for
+the mean square of r₀ over the line, and C for its mean square distance from x in the window, the variance is
 
 .. math:: V_x = \frac{κ^2 A}{y^2} + \frac{κ(A + x^2 + C)}{y} + C .
 
-r₀ is such that the largest of these is as small as it can be at the budget, with the windows as they are.
-``cells.csv`` has those for every quarter of a budget; ``scripts/find_cells.py`` found them. Sending windows
-of cells comes within 2% of the least variance of any unbiased mechanism for that many points.
+The readings are those for which the largest V_x is least. The windows are in ``cells.csv``, for every quarter
+of a budget; ``scripts/find_cells.py`` found them. The largest variance is within 1% of the least that any
+unbiased mechanism for so many points can have.
 
-Variances are planned with a curve just above that of the answer with the most noise:
+Variances are planned with a curve just above the largest, γ_j at the odds y_j:
 
-.. math:: v(e) = R^2 \left( \frac{q}{y^2} + \frac{l}{y} + γ_0 + \sum_j (γ_j - γ_{j-1}) \max(0, 1 - y_j/y)^2 \right) .
+.. math:: v(e) = R^2 \left( \frac{q}{y^2} + \frac{l}{y} + γ_0
+          + \sum_j J_j \frac{\max(0, y - y_j)^3}{y^2} \right), \qquad
+          3 J_j = \frac{γ_{j+1} - γ_j}{y_{j+1} - y_j} - \frac{γ_j - γ_{j-1}}{y_j - y_{j-1}} .
 
-y²v is a parabola γ_j·y² + … between each two of the odds y_j, and these parabolas join without a corner. As all
-γ_j are positive, y²v is convex in y, which is what an optimal allocation takes for granted. The least variance is
-not convex by itself: towards large budgets, where every cell belongs to one point, the curve is up to 9% above.
+So half the second derivative of y²v is the polygon through all (y_j, γ_j). As these are positive, y²v is
+convex in y, and every term of an allocation in its sample size. The least variance is not quite convex by
+itself, because it falls in steps where cells fall together; the curve is up to 6% above it, and 1.5% on
+average.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from importlib import resources
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +51,8 @@ FEWEST, MOST = 3, 21  # points of a scale
 _LARGEST = 13.0  # budget up to which the curve follows the variance; beyond it has a floor of 1e-6 or less
 _SMALLEST = 0.01  # budget from which on it is below that of sine noise, for at most
 _SHORT = 12  # steps; on longer scales the two are within 2% of each other at some budgets
-_ROUNDS = 120  # of balancing the variances of the points: what is left is less than 5e-4 of them
+_MOST_ROUNDS = 60  # about 15 are needed
+_CLOSE = 1e-6  # how close the largest variance comes to the least possible with the same windows
 _BITS = 42  # of readings, as for sine noise
 
 
@@ -67,14 +72,15 @@ class Cells(Mechanism):
         steps = self.answers.steps
         if steps is None or not FEWEST <= steps + 1 <= MOST:
             raise InputError(
-                f"Cells protect answers on a scale of {FEWEST} to {MOST} points, got {self.answers.described}. "
-                f"Give the step, as in {option('answers', '1:5:1')}, or use another mechanism."
+                f"Cells protect answers on a scale of {FEWEST} to {MOST} points, got "
+                f"{self.answers.described}. Give the step, as in {option('answers', '1:5:1')}, or use "
+                "another mechanism."
             )
         self._steps: int = steps
         self._curve = _curve(steps + 1)
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
-        """Additive noise and piecewise noise, at budgets that the curve follows; on short scales sine, too."""
+        """Name additive and piecewise noise, where the curve is close; on short scales sine, too."""
         if most > _LARGEST:
             return frozenset()
         worse = {"laplace", "tulap", "staircase", "piecewise", "discrete_laplace"}
@@ -163,8 +169,8 @@ class Cells(Mechanism):
         return self._steps
 
     def on_grid(self, e: float, steps: int) -> GridNoise:
-        """Return the cells at this budget."""
-        return CellsNoise(e, steps)
+        """Return the cells at this budget, whose steps are those of the scale."""
+        return CellsNoise(e, self._steps)
 
 
 class CellsNoise(GridNoise):
@@ -175,14 +181,10 @@ class CellsNoise(GridNoise):
 
     def __init__(self, e: float, steps: int) -> None:
         super().__init__(e, steps)
-        windows = _windows(e, steps + 1)
-        self.window, self.outside, self.starts = windows
-        ends = self.starts + self.window
-        self.edges = np.unique(np.concatenate([self.starts, ends]))
-        lengths = np.diff(self.edges)
-        inside = (self.edges[:-1] >= self.starts[:, None]) & (self.edges[1:] <= ends[:, None])
+        self.window, self.outside, self.starts = _windows(e, steps + 1)
+        self.edges, lengths, inside = cut(self.starts, self.window)
         y = math.expm1(e)
-        plain, self._variances = _balance(lengths, inside, y)
+        plain, self._variances = balance(lengths, inside, y)
         odds = lengths * np.where(inside, 1.0 + y, 1.0)
         self._mass = odds / (self.outside + self.window * (1.0 + y))
         read = plain * (1.0 + (1.0 + self.outside / self.window) / y)
@@ -242,12 +244,20 @@ class CellsNoise(GridNoise):
         return np.asarray(distance.argmin(axis=-1))
 
 
-def _balance(lengths: IntArray, inside: BoolArray, y: float) -> tuple[FloatArray, FloatArray]:
+def cut(starts: IntArray, window: int) -> tuple[IntArray, IntArray, BoolArray]:
+    """Cut the line into cells: their ends, their lengths, and which are inside the window of which point."""
+    ends = starts + window
+    edges = np.unique(np.concatenate([starts, ends]))
+    return edges, np.diff(edges), (edges[:-1] >= starts[:, None]) & (edges[1:] <= ends[:, None])
+
+
+def balance(lengths: IntArray, inside: BoolArray, y: float) -> tuple[FloatArray, FloatArray]:
     """Find the readings r₀ for which the largest V is least, and V of every point.
 
-    For given weights of the points the readings with the least weighted sum of V are a matter of linear
-    algebra, and that sum is below the largest V of any readings. Points with more than their share get more
-    weight until the two meet. As readings mirror each other, the upper half of points and cells is enough.
+    For given weights of the points the readings with the least mean of V are a matter of linear algebra. That
+    mean is a concave function of the weights, below the largest V of any readings, and its maximum is where
+    the two meet. An interior-point method finds that: it adds μ times the logarithms of the weights, and lets
+    μ fall. As readings mirror each other, the upper half of points and cells is enough.
     """
     points, cells = inside.shape
     half = slice(points // 2, None)  # with the middle, if there is one
@@ -264,23 +274,34 @@ def _balance(lengths: IntArray, inside: BoolArray, y: float) -> tuple[FloatArray
     other = slice(points % 2, None)  # the middle is unbiased as it is
     means, targets = (above - below)[other], x[other]
 
-    weights, power, bound = np.full(len(x), 1.0 / len(x)), 2.0, 0.0
-    least, best, found = math.inf, L, x
-    for _ in range(_ROUNDS):
-        turned = means / (weights @ squares)
-        r = np.linalg.solve(turned @ means.T, targets) @ turned
+    n = len(x)
+    weights, bound, least = np.full(n, 1.0 / n), 0.0, math.inf
+    best, found = L, x
+    mu, share = math.inf, 0.0
+    for _ in range(_MOST_ROUNDS):
+        total = weights @ squares
+        turned = means / total
+        system = turned @ means.T
+        r = np.linalg.solve(system, targets) @ turned
         A = line @ r**2
         C = (above * (r - x[:, None]) ** 2 + below * (r + x[:, None]) ** 2).sum(axis=1) + between * x**2
         V = f * A + g * (A + x**2 + C) + h * C
-        most = float(V.max())
-        bound = max(bound, float(weights @ V))
+        most, mean = float(V.max()), float(weights @ V)
+        bound = max(bound, mean)
         if most < least:
             least, best, found = most, r, V
-        else:
-            power = max(0.7 * power, 0.25)  # it went too far
-        if least - bound < 1e-7 * least:
+        if least - bound <= _CLOSE * least:
             break
-        weights = weights * (V / most) ** power + 1e-300
+        # Newton's step in the weights, which add up to 1, and by how much r moves with each of them
+        moved = squares * r
+        drift = turned.T @ np.linalg.solve(system, turned @ moved.T) - (moved / total).T
+        mu = 3.0 * (most - mean) / n if mu == math.inf else mu * (0.2 if share > 0.5 else 1.0)
+        matrix = np.zeros((n + 1, n + 1))
+        matrix[:n, :n] = 2.0 * moved @ drift - np.diag(mu / weights**2)
+        matrix[:n, n], matrix[n, :n] = -1.0, 1.0
+        step = np.linalg.solve(matrix, np.append(-(V + mu / weights), 0.0))[:n]
+        share = min(1.0, 0.9 / max(float((-step / weights).max()), 1e-9))  # so that all stay positive
+        weights = weights + share * step
         weights /= weights.sum()
     read = np.zeros(cells)
     read[upper] = best
@@ -316,17 +337,15 @@ class _Row(NamedTuple):
     offsets: tuple[int, ...]  # of the windows of the upper half of the points, from the middle of the line
 
 
-@lru_cache(maxsize=1)
-def _file() -> dict[int, list[_Row]]:
+@cache
+def read_file() -> dict[int, list[_Row]]:
     """Read the rows of every number of points, from budget 0 on."""
     found: dict[int, list[_Row]] = {}
     text = resources.files("dpstrata.privacy.mechanisms").joinpath("cells.csv").read_text(encoding="utf-8")
     for line in text.splitlines():
         if line[0].isdigit():
             points, _, odds, curvature, window, offsets = line.split(",")
-            row = _Row(
-                Fraction(odds), Fraction(curvature), int(window), tuple(map(int, offsets.split()))
-            )
+            row = _Row(Fraction(odds), Fraction(curvature), int(window), tuple(map(int, offsets.split())))
             found.setdefault(int(points), []).append(row)
     return found
 
@@ -339,28 +358,31 @@ class _Windows(NamedTuple):
 
 def _windows(e: float, points: int) -> _Windows:
     """Return the windows for the quarter that is nearest to a budget."""
-    rows = _file()[points]
+    rows = read_file()[points]
     row = rows[min(round(4.0 * e), len(rows) - 1)]
+    return _Windows(row.window, 2 * row.offsets[-1], starts_of(row.offsets, points))
+
+
+def starts_of(offsets: tuple[int, ...], points: int) -> IntArray:
+    """Return where windows start on the line: those of the lower half mirror the upper half."""
     middle = [0] if points % 2 else []
-    offsets = [*(-each for each in reversed(row.offsets)), *middle, *row.offsets]
-    return _Windows(row.window, 2 * offsets[-1], np.array(offsets) + offsets[-1])
+    return np.array([*(-each for each in reversed(offsets)), *middle, *offsets]) + offsets[-1]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _curve(points: int) -> _Curve:
     """Work out the cubics: J(y − y_j)³/y² is J(y − 3y_j + 3y_j²/y − y_j³/y²)."""
-    rows = _file()[points]
+    rows = read_file()[points]
     odds, curvatures = [row.odds for row in rows], [row.curvature for row in rows]
-    slopes = [
-        (curvatures[j + 1] - curvatures[j]) / (odds[j + 1] - odds[j]) for j in range(len(rows) - 1)
-    ]
-    jumps = [
-        (after - before) / 3 for before, after in zip([0, *slopes], [*slopes, 0], strict=True)
-    ]
-    part: tuple[Fraction, ...] = (Fraction(0), curvatures[0], Fraction(0), Fraction(0))
+    runs = [after - before for before, after in pairwise(odds)]
+    rises = [after - before for before, after in pairwise(curvatures)]
+    slopes = [Fraction(0), *(rise / run for rise, run in zip(rises, runs, strict=True)), Fraction(0)]
+    jumps = [(after - before) / 3 for before, after in pairwise(slopes)]
+    part = (Fraction(0), curvatures[0], Fraction(0), Fraction(0))
     parts = []
     for y, jump in zip(odds, jumps, strict=True):
-        part = tuple(c + jump * p for c, p in zip(part, (1, -3 * y, 3 * y**2, -(y**3)), strict=True))
+        delta, gamma, beta, alpha = part
+        part = delta + jump, gamma - 3 * jump * y, beta + 3 * jump * y * y, alpha - jump * y * y * y
         parts.append(part)
     knots = np.array([float(y) for y in odds])
     return _Curve(
