@@ -88,6 +88,9 @@ def test_the_variance_on_the_grid_is_nearly_that_of_the_design(mechanism, answer
     noise = noise_at(plan, "b")
     rounding = 0.0 if noise.steps == plan.inputs.answers.steps else 0.25 / noise.steps**2
     drawn = plan.inputs.answers.range**2 * (noise.variance(noise.steps) + rounding)
+    if mechanism == "cells":  # planned with a curve above the largest variance, see test_cells.py
+        assert 0.94 <= drawn / plan.noise_sds[1] ** 2 <= 1
+        return
     assert drawn == pytest.approx(plan.noise_sds[1] ** 2, rel=1e-3 if mechanism == "piecewise" else 3e-6)
 
 

@@ -105,7 +105,9 @@ def test_the_loss_between_any_two_answers_is_at_most_the_budget(name, steps, e, 
 
 
 def plain_parts(mechanism):
-    """q and l of v(e) = R²(q/y² + l/y + ψ), of which they are close doubles: sixths, but for sine noise."""
+    """q and l of v(e) = R²(q/y² + l/y + ψ), of which they are close doubles: sixths, but for sine and cells."""
+    if mechanism.name == "cells":
+        return [mpmath.mpf(mechanism.square), mpmath.mpf(mechanism.linear)]
     exact = [mpmath.mpf(round(6 * part)) / 6 for part in (mechanism.square, mechanism.linear)]
     if mechanism.name == "sine":
         step, one = mpmath.mpf(10) ** -25, mpmath.mpf(1)
@@ -229,7 +231,7 @@ def test_answers_off_the_grid_are_refused():
 def test_unknown_mechanism():
     with pytest.raises(
         InputError,
-        match=r"mechanism must be one of sine, laplace, discrete_laplace, .*, got mechanism='gauss'",
+        match=r"mechanism must be one of sine, cells, laplace, discrete_laplace, .*, got mechanism='gauss'",
     ):
         get_mechanism("gauss", answers_of())
 

@@ -65,7 +65,7 @@ class Cells(Mechanism):
     linear = 1.0075
     additive = False
     worst_case = True
-    rounding = 128.0
+    rounding = 2.0**22  # where v is almost l/y a gain can be 5e-5 of the parts that it is the difference of
 
     def check(self) -> None:
         """Require a scale of 3 to 21 points."""
@@ -90,23 +90,30 @@ class Cells(Mechanism):
 
     # --- the curve ----------------------------------------------------------------------------
 
+    # y²v less q + ly is a cubic in t = y − y_j on part j; only its coefficient of t³ can be negative.
+    # With u = 1/y and s = tu = 1 − y_j·u, ψ is c₀u² + c₁us + c₂s² + c₃s³/u.
+
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """ψ, or v: a cubic over y² for each part of the curve."""
+        """ψ, or v."""
         u = at.b / at.z
-        delta, gamma, beta, alpha = self._part(at.e, whole=whole)
-        return np.asarray(delta / u + (gamma + u * (beta + u * alpha)))
+        c0, c1, c2, c3, start = self._part(at.e, whole=whole)
+        s = 1.0 - start * u
+        return np.asarray(u * (c0 * u + c1 * s) + s * s * (c2 + c3 * s / u))
 
     def remainder_slopes(
         self, at: Point, *, whole: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Evaluate the same with two derivatives; u' = −u(1 + u)."""
         u = at.b / at.z
-        delta, gamma, beta, alpha = self._part(at.e, whole=whole)
-        fall, y = u * (1.0 + u), 1.0 / u
-        slope = beta + 2.0 * u * alpha - delta * y * y
-        bend = 2.0 * (alpha + delta * y**3)
+        c0, c1, c2, c3, start = self._part(at.e, whole=whole)
+        s, fall = 1.0 - start * u, u * (1.0 + u)
+        share = s / u
+        slope = 2.0 * (c0 * u - c2 * s * start) + c1 * (s - start * u)
+        slope -= c3 * s * share * (3.0 * start + share)
+        cubes = 3.0 * share * start * (start + share) + share**3
+        bend = 2.0 * (c0 - c1 * start + c2 * start**2 + c3 * cubes)
         return (
-            delta * y + (gamma + u * (beta + u * alpha)),
+            u * (c0 * u + c1 * s) + s * s * (c2 + c3 * share),
             -slope * fall,
             fall * (bend * fall + slope * (1.0 + 2.0 * u)),
         )
@@ -116,8 +123,13 @@ class Cells(Mechanism):
         curve, before, after = self._curve, step.before, step.after
         rise = before.b * np.expm1(step.d) / (before.z * after.z)  # of u
         u0, u1 = before.b / before.z, after.b / after.z
-        delta, _, beta, alpha = self._part(before.e, whole=whole)
-        increase = np.asarray(rise * (beta + alpha * (u0 + u1) - delta / u0 / u1))
+        c0, c1, c2, c3, start = self._part(before.e, whole=whole)
+        s0, s1 = 1.0 - start * u0, 1.0 - start * u1
+        cubes = s1**3 / (u0 * u1) + start * (s0 * s0 + s0 * s1 + s1 * s1) / u0
+        squares = start * (s0 + s1)
+        increase = np.asarray(
+            rise * (c0 * (u0 + u1) + c1 * (1.0 - start * (u0 + u1)) - c2 * squares - c3 * cubes)
+        )
         j, last = curve.parts(before.e), curve.parts(after.e)
         rows = np.flatnonzero(j > last)
         while rows.size:  # steps that pass one of the odds, or several
@@ -128,21 +140,19 @@ class Cells(Mechanism):
         return increase
 
     def _part(self, e: FloatArray, *, whole: bool) -> FloatArray:
-        """Return the coefficients of 1/u, 1, u and u² at budgets, a row each."""
-        part = self._curve.coefficients[:, self._curve.parts(e)]
-        if whole:
-            part[2] += self.linear
-            part[3] += self.square
-        return part
+        """Return c₀ to c₃ and y_j at budgets, a row each."""
+        curve = self._curve
+        return (curve.wholes if whole else curve.coefficients)[:, curve.parts(e)]
 
     def exact_variance(self, e: Any) -> Any:
         """R²·v, from the decimals of the file."""
         mp = e.context
         y = mp.expm1(e)
         part = max(j for j, odds in enumerate(self._curve.exact_odds) if odds == 0 or _exact(odds, mp) <= y)
-        delta, gamma, beta, alpha = (_exact(c, mp) for c in self._curve.exact[part])
-        beta, alpha = beta + mp.mpf(self.linear), alpha + mp.mpf(self.square)
-        return mp.mpf(self.answer_range) ** 2 * (delta * y + gamma + beta / y + alpha / y**2)
+        c0, c1, c2, c3 = (_exact(c, mp) for c in self._curve.exact[part])
+        t = y - _exact(self._curve.exact_odds[part], mp)
+        whole = mp.mpf(self.square) + mp.mpf(self.linear) * y + c0 + t * (c1 + t * (c2 + t * c3))
+        return mp.mpf(self.answer_range) ** 2 * whole / y**2
 
     # --- what is sent -------------------------------------------------------------------------
 
@@ -318,10 +328,11 @@ class _Curve(NamedTuple):
 
     odds: FloatArray
     budgets: FloatArray
-    coefficients: FloatArray
-    jumps: FloatArray
+    coefficients: FloatArray  # of ψ, and odds, a column for each part
+    wholes: FloatArray  # of v
+    jumps: FloatArray  # J
     exact_odds: tuple[Fraction, ...]
-    exact: tuple[tuple[Fraction, ...], ...]  # coefficients, a row for each part
+    exact: tuple[tuple[Fraction, ...], ...]
 
     def parts(self, e: FloatArray) -> IntArray:
         """Find the parts at budgets; next to where two meet it does not matter which."""
@@ -371,25 +382,30 @@ def starts_of(offsets: tuple[int, ...], points: int) -> IntArray:
 
 @cache
 def _curve(points: int) -> _Curve:
-    """Work out the cubics: J(y − y_j)³/y² is J(y − 3y_j + 3y_j²/y − y_j³/y²)."""
+    """Integrate the polygon twice."""
     rows = read_file()[points]
     odds, curvatures = [row.odds for row in rows], [row.curvature for row in rows]
     runs = [after - before for before, after in pairwise(odds)]
     rises = [after - before for before, after in pairwise(curvatures)]
-    slopes = [Fraction(0), *(rise / run for rise, run in zip(rises, runs, strict=True)), Fraction(0)]
-    jumps = [(after - before) / 3 for before, after in pairwise(slopes)]
-    part = (Fraction(0), curvatures[0], Fraction(0), Fraction(0))
-    parts = []
-    for y, jump in zip(odds, jumps, strict=True):
-        delta, gamma, beta, alpha = part
-        part = delta + jump, gamma - 3 * jump * y, beta + 3 * jump * y * y, alpha - jump * y * y * y
-        parts.append(part)
+    slopes = [*(rise / run for rise, run in zip(rises, runs, strict=True)), Fraction(0)]
+    value, slope, parts = Fraction(0), Fraction(0), []
+    for curvature, steepness, t in zip(curvatures, slopes, [*runs, Fraction(0)], strict=True):
+        parts.append((value, slope, curvature, steepness / 3))
+        value += t * (slope + t * (curvature + t * steepness / 3))
+        slope += t * (2 * curvature + t * steepness)
+    line = Fraction(Cells.square), Fraction(Cells.linear)
+    wholes = [
+        (c0 + line[0] + line[1] * y, c1 + line[1], *rest)
+        for y, (c0, c1, *rest) in zip(odds, parts, strict=True)
+    ]
     knots = np.array([float(y) for y in odds])
+    jumps = [after - before for before, after in pairwise([Fraction(0), *slopes])]
     return _Curve(
         odds=knots,
         budgets=np.log1p(knots),
-        coefficients=np.array([[float(c) for c in part] for part in parts]).T,
-        jumps=np.array([float(jump) for jump in jumps]),
+        coefficients=np.array([[*map(float, part), float(y)] for y, part in zip(odds, parts, strict=True)]).T,
+        wholes=np.array([[*map(float, part), float(y)] for y, part in zip(odds, wholes, strict=True)]).T,
+        jumps=np.array([float(jump / 3) for jump in jumps]),
         exact_odds=tuple(odds),
         exact=tuple(parts),
     )
