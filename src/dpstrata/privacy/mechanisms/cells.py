@@ -14,8 +14,8 @@ the mean square of r₀ over the line, and C for its mean square distance from x
 .. math:: V_x = \frac{κ^2 A}{y^2} + \frac{κ(A + x^2 + C)}{y} + C .
 
 The readings are those for which the largest V_x is least. The windows are in ``cells.csv``, for every quarter
-of a budget; ``scripts/find_cells.py`` searches for them. The largest variance is within 1% of the least that any
-unbiased mechanism for so many points can have.
+of a budget; ``scripts/find_cells.py`` searches for them. The largest variance is within 1% of the least that
+any unbiased mechanism for so many points can have.
 
 Variances are planned with a curve just above the largest, γ_j at the odds y_j:
 
