@@ -10,7 +10,9 @@ from scipy.optimize import linprog
 
 import dpstrata as dps
 from dpstrata.errors import InputError
+from dpstrata.fielding.grid_noise import noise_at
 from dpstrata.fielding.releases.microdata import estimate_means
+from dpstrata.fielding.releases.sums import steps_of_reports
 from dpstrata.privacy.mechanisms.cells import FEWEST, MOST, CellsNoise
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import answers_of
@@ -228,3 +230,24 @@ def test_the_best_for_a_scale_and_never_for_other_answers():
     for answers in ("binary", (0, 1), (0, 1, 0.01)):
         plan = dps.design(shares, epsilon=1, total=900, answers=answers)
         assert "cells" not in [row.mechanism for row in plan.choice]
+
+
+@pytest.mark.parametrize(("mechanism", "answers"), [("cells", (1, 5, 1)), ("sine", (0, 8000))])
+def test_readings_of_another_machine_are_recognised(mechanism, answers):
+    """Devices may compute the last digits differently; nothing else is taken for a report."""
+    plan = dps.design(
+        dps.Strata([900], [0.4], names=["all"]),
+        epsilon=1,
+        total=40,
+        release="sums",
+        device_epsilon=3,
+        answers=answers,
+        mechanism=mechanism,
+    )
+    noise = noise_at(plan, "all")
+    reports = dps.noise_answers(plan, "all", [answers[0]] * 20)
+    known = steps_of_reports(plan, "all", reports)
+    moved = reports + 0.9 * noise.slack * plan.inputs.answers.range
+    assert steps_of_reports(plan, "all", moved).tolist() == known.tolist()
+    with pytest.raises(dps.InputError, match="reports must be answers noised for this design"):
+        steps_of_reports(plan, "all", [answers[0]])
