@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import ipaddress
 import math
 from collections.abc import Callable
+from functools import lru_cache
+from importlib import resources
 from typing import Any
 
 import mpmath
@@ -37,6 +40,9 @@ MECHANISMS = (
     ("staircase", None),
     ("piecewise", None),
     ("sine", None),
+    ("cells", 2),
+    ("cells", 4),
+    ("cells", 20),
     ("category_response", ("a", "b")),
     ("category_response", ("a", "b", "c")),
     ("category_response", tuple("abcdefghijklmnopqrst")),
@@ -47,6 +53,7 @@ CASES = (  # every mechanism for numbers with answers that it protects, and the 
     ("staircase", (0, 1), 0.0),
     ("piecewise", (0, 1), 0.0),
     ("sine", (0, 1), 0.0),
+    ("cells", (0, 1, 0.25), 0.0),
     ("discrete_laplace", (0, 1, 0.25), 0.0),
     ("randomized_response", "binary", 0.0),
     ("gaussian", (0, 1), 1e-6),
@@ -200,8 +207,33 @@ def plain_variance(mechanism: str, e: Any, R: Any, K: int | tuple[str, ...] | No
         y, tau = mp.expm1(e), a + nu
         waves = 2 * tau - mp.sin(2 * tau) + y * (2 * nu - mp.sin(2 * nu))
         return R**2 * (q * (y + 2) ** 2 + y * waves / (2 * mp.sin(2 * nu) * mp.sin(a) ** 2)) / (2 * y) ** 2
+    if mechanism == "cells":
+        return R**2 * plain_curve(mp.expm1(e), K)
     p = mp.exp(-e / K)
     return (R / K) ** 2 * 2 * p / (1 - p) ** 2
+
+
+@lru_cache
+def curve_rows(K: int) -> tuple[tuple[str, str], ...]:
+    """The odds and curvatures of a scale of K steps, as they are written."""
+    file = resources.files("dpstrata.privacy.mechanisms").joinpath("cells.csv")
+    rows = csv.DictReader(line for line in file.read_text().splitlines() if not line.startswith("#"))
+    return tuple((row["odds"], row["curvature"]) for row in rows if int(row["points"]) == K + 1)
+
+
+def plain_curve(y: Any, K: int) -> Any:
+    """What cells are planned with: half the second derivative of y²v runs straight between the odds."""
+    mp = mpmath.mp
+    with mp.extradps(120):  # for large y the sum is far smaller than its parts
+        odds, curvatures = zip(*((mp.mpf(y), mp.mpf(c)) for y, c in curve_rows(K)), strict=True)
+        whole = (mp.mpf(1.0003) + mp.mpf(1.0075) * y) / y**2 + curvatures[0]
+        before = mp.mpf(0)
+        for j, start in enumerate(odds):
+            more = j + 1 < len(odds)
+            slope = (curvatures[j + 1] - curvatures[j]) / (odds[j + 1] - start) if more else mp.mpf(0)
+            whole += (slope - before) * max(y - start, 0) ** 3 / y**2 / 3
+            before = slope
+    return whole
 
 
 def plain_angles(e: Any) -> tuple[Any, Any, Any]:

@@ -53,6 +53,8 @@ def exact_tilt(problem, row):
     if terms.release.noise_power == 2:
         return mp.mpf(0)
     square = mp.mpf(round(6 * terms.mechanism.square)) / 6
+    if terms.mechanism.name == "cells":  # a double, as it is
+        square = mp.mpf(terms.mechanism.square)
     return square * (R * a / (c * N)) ** 2 / r**3
 
 

@@ -40,7 +40,8 @@ def test_estimates_are_unbiased_and_intervals_cover(mechanism):
     ids, strata, answers = people("fair1978.csv", "person", "occupation", "had_affair", float)
     truth = float(np.mean(list(answers.values())))
     counted = frame_strata(open_frame(EXAMPLES / "fair1978.csv", id="person", stratum="occupation"))
-    kind = "binary" if mechanism in ("randomized_response", "discrete_laplace") else (0, 1)
+    kinds = {"randomized_response": "binary", "discrete_laplace": "binary", "cells": (0, 1, 0.5)}
+    kind = kinds.get(mechanism, (0, 1))
     delta = 1e-6 if mechanism == "gaussian" else 0.0
     plan = dps.design(
         counted, epsilon=1, delta=delta, total=600, min_per_stratum=2, answers=kind, mechanism=mechanism

@@ -84,12 +84,17 @@ def test_refusals_show_no_answer(plan, stratum, answer, words):
 
 @pytest.mark.parametrize(("mechanism", "answers", "delta"), CASES)
 def test_the_variance_on_the_grid_is_nearly_that_of_the_design(mechanism, answers, delta):
-    """With what rounding to a grid adds at most; estimates count on it, but for piecewise noise."""
+    """With what rounding to a grid adds at most; estimates count on it to that."""
     plan = design(mechanism, answers, delta)
     noise = noise_at(plan, "b")
-    rounding = 0.0 if noise.steps == plan.inputs.answers.steps else 0.25 / noise.steps**2
+    levels = noise.levels(np.arange(min(noise.steps, 10**6) + 1))
+    rounding = 0.0 if noise.steps == plan.inputs.answers.steps else 0.25 * np.diff(levels).max() ** 2
     drawn = plan.inputs.answers.range**2 * (noise.variance(noise.steps) + rounding)
-    assert drawn == pytest.approx(plan.noise_sds[1] ** 2, rel=1e-3 if mechanism == "piecewise" else 3e-6)
+    if mechanism == "cells":  # planned with a curve above the largest variance, see test_cells.py
+        assert 0.94 <= drawn / plan.noise_sds[1] ** 2 <= 1
+        return
+    few = 1e-3 if mechanism in ("piecewise", "sine") else 3e-6
+    assert drawn == pytest.approx(plan.noise_sds[1] ** 2, rel=few)
 
 
 def test_more_answers_than_invitations_are_refused():

@@ -102,7 +102,7 @@ def test_the_command_line_gives_the_same_design(plan, tmp_path):
 def test_nothing_that_is_a_default_is_written():
     plan = dps.design(PLAIN, epsilon=1, total=200)
     assert given_options(plan.inputs, best=True) == {"epsilon": 1.0, "total": 200}
-    assert given_options(plan.inputs) == {"epsilon": 1.0, "total": 200, "mechanism": "staircase"}
+    assert given_options(plan.inputs) == {"epsilon": 1.0, "total": 200, "mechanism": "sine"}
     assert "mechanism" not in python_code_with_strata(plan)
     named = dps.design(PLAIN, epsilon=1, total=200, mechanism="staircase")
     assert 'mechanism="staircase"' in python_code_with_strata(named)

@@ -13,6 +13,7 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.present.report.tables import noise_in_words
+from dpstrata.words.proofs import proof_in_words
 from report_reader import Reader, require_closed
 
 SIZES, SDS = [7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064]
@@ -151,7 +152,12 @@ def test_categories_are_listed_as_what_an_answer_can_be():
 def test_proof_promise_and_digest_are_those_of_the_design(made):
     plan, _, reader = made
     privacy = plan.privacy
-    for said in (plan.certificate.in_words, privacy["in_words"], plan.inputs.promise.in_words, plan.digest):
+    for said in (
+        proof_in_words(plan, plan.certificate),
+        privacy["in_words"],
+        plan.inputs.promise.in_words,
+        plan.digest,
+    ):
         assert said in reader.text
     for part in ("assumptions", "public", "secret", "not_protected"):
         for said in privacy[part]:

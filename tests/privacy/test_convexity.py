@@ -21,7 +21,7 @@ from dpstrata.privacy.mechanisms import kernels, sine
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.mechanisms.tables import RowNoise, TableNoise
 from extent import few
-from problems import MECHANISMS, answers_of
+from problems import MECHANISMS, answers_of, curve_rows, plain_curve
 
 DIGITS = 60
 BUDGETS = np.concatenate([np.geomspace(1e-6, 1.0, few(40, of=400)), np.linspace(1.0, 60.0, few(60, of=600))])
@@ -93,6 +93,20 @@ def tulap():
     return Closed(lambda x: (x - 1) ** 2 / 12 + 2 * x, lambda x: mp.mpf(1) / 6)
 
 
+def cells(K):
+    """Half the second derivative is a polygon, positive in all its corners and so between them."""
+    odds, curvatures = zip(*((mp.mpf(y), mp.mpf(c)) for y, c in curve_rows(K)), strict=True)
+
+    def bend(x):
+        j = max(i for i, y in enumerate(odds) if y <= x - 1)
+        if j + 1 == len(odds):
+            return 2 * curvatures[j]
+        share = (x - 1 - odds[j]) / (odds[j + 1] - odds[j])
+        return 2 * ((1 - share) * curvatures[j] + share * curvatures[j + 1])
+
+    return Closed(lambda x: (x - 1) ** 2 * plain_curve(x - 1, K), bend)
+
+
 def closed_form(name, steps):
     if name == "category_response":
         k = len(steps)
@@ -104,6 +118,7 @@ def closed_form(name, steps):
         "randomized_response": lambda: linear(1, 1),
         "staircase": staircase,
         "piecewise": piecewise,
+        "cells": lambda: cells(steps),
     }[name]()
 
 

@@ -6,6 +6,7 @@ const TITLES = {
   mechanism: {
     best: "the most precise that fits",
     sine: "sine",
+    cells: "cells (scales of 3 to 21 points)",
     laplace: "Laplace",
     staircase: "staircase",
     piecewise: "piecewise",

@@ -104,10 +104,10 @@ def design(
         strata, the mean expected in each, or from their proportions. Coefficients of variation of domains are
         relative to the same, weighted by size within each.
     mechanism : str
-        Noise mechanism: ``sine``, ``laplace``, ``discrete_laplace``, ``tulap``, ``randomized_response``,
-        ``staircase``, ``piecewise``, ``gaussian`` or, for categories, ``category_response``. ``best``, the
-        default, picks the most precise one that fits answers, promise and release; ``choice`` of the result
-        lists what it considered, and documents record what it picked.
+        Noise mechanism: ``sine``, ``cells``, ``laplace``, ``discrete_laplace``, ``tulap``, ``staircase``,
+        ``piecewise``, ``randomized_response``, ``gaussian`` or, for categories, ``category_response``.
+        ``best``, the default, picks the most precise one that fits answers, promise and release; ``choice``
+        of the result lists what it considered, and documents record what it picked.
     objective : {"mean", "trace", "unit_free", "custom"}
         What to minimise: the variance of the population mean; the sum of the stratum variances; that sum,
         each variance relative to its stratum's own; or that sum, weighted by the strata's coefficients.

@@ -58,15 +58,16 @@ def joint_losses(
     Parameters
     ----------
     office_losses : array
-        k·e_c, what the office's noise alone loses over all k publications of the same reports; infinite where
-        there is none.
+        k·e_c, what the office's noise alone loses over all k publications of the same reports; 0 where
+        nothing is published, infinite where there is no noise.
     device_epsilon, informative : float, float or array
         As above.
 
     Examples
     --------
-    >>> joint_losses(np.array([1.5637, 2 * 1.5637, np.inf]), 3.0, 0.5).round(4)
-    array([1.   , 2.072, 3.   ])
+    >>> joint_losses(np.array([0.0, 1.5637, 2 * 1.5637, np.inf]), 3.0, 0.5).round(4)
+    array([0.   , 1.   , 2.072, 3.   ])
     """
-    inverse = np.exp(-office_losses) / -np.expm1(-office_losses)  # 1/expm1, however large
+    with np.errstate(divide="ignore"):
+        inverse = np.exp(-office_losses) / -np.expm1(-office_losses)  # 1/expm1, however large
     return np.log1p(1.0 / (inverse / informative + 1.0 / math.expm1(device_epsilon)))

@@ -206,3 +206,26 @@ def test_targets_need_equal_costs():
         dps.NotAvailableError, match="targets of questions require the same cost of an invitation"
     ):
         dps.design(dps.Strata([400, 600], costs=[1, 2]), questionnaire=questionnaire, epsilon=1, **SUMS)
+
+
+def test_a_target_that_one_form_cannot_reach_is_refused_in_a_sentence():
+    """The search of prices comes to the limit of double precision here."""
+    questions = [
+        dps.Question("q0", "number", lower=0, upper=100, target_se=18.17),
+        dps.Question("q1", "yes_no", importance=2.666, blank=False),
+        dps.Question("q2", "yes_no", importance=0.2117),
+        dps.Question("q3", "category", importance=0.6726, blank=False, categories=["a", "b", "c", "d"]),
+        dps.Question("q4", "scale", importance=0.59, lower=1, upper=11),
+        dps.Question("q5", "number", importance=1.344, lower=0, upper=1),
+    ]
+    strata, asked = dps.Strata([17512], names=["s0"], costs=[2.5]), dps.Questionnaire(questions)
+    with pytest.raises(dps.InfeasibleError, match=r"question 'q0' cannot reach a standard error of 18\.17"):
+        dps.design(
+            strata,
+            epsilon=1.568,
+            questionnaire=asked,
+            spreads=dps.Spreads(strata, asked, sds={"q5": [0.1325]}, means={"q5": [0.5323]}),
+            release="sums",
+            device_epsilon=1.904,
+            forms="one",
+        )

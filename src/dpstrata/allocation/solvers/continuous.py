@@ -18,6 +18,7 @@ from dpstrata.errors import PrecisionError
 from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
 
 _MOST_STEPS = 60
+_FULL_STEPS = 8  # after which Newton's method goes half way, in case it runs to and fro
 _ENOUGH = 1e-3  # people: a step that changes a size by a share d leaves it wrong by about d²/10
 
 
@@ -55,7 +56,7 @@ def relax(problem: Problem) -> Relaxation:
     if terms.falls_like_inverse:
         return search.result(x)
     worthless = np.flatnonzero(terms.scale == 0)
-    for _ in range(_MOST_STEPS):
+    for step in range(_MOST_STEPS):
         base, weight = search.straighten(x, weight)
         base[worthless] = 0.0
         previous = x
@@ -63,6 +64,8 @@ def relax(problem: Problem) -> Relaxation:
         previous[worthless] = x[worthless]  # they may trade places for ever
         if _left_over(previous, x) <= _ENOUGH:
             return search.result(x)
+        if step >= _FULL_STEPS:  # sizes on the way are within the bounds and add up, too
+            x = 0.5 * (x + previous)
     raise PrecisionError(f"the relaxation did not settle within {_MOST_STEPS} steps.")
 
 

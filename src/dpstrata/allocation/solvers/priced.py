@@ -10,6 +10,7 @@ from dpstrata.errors import PrecisionError
 from dpstrata.numerics.arrays import FloatArray, blocks
 
 _MOST_STEPS = 60
+_FULL_STEPS = 8  # after which it goes half way, in case it runs to and fro
 _LEAST = 1e-40
 _ENOUGH = 1e-3  # people: Newton's method squares relative changes
 
@@ -45,7 +46,7 @@ def real_sizes(
         low, high, A = lower[part], upper[part], terms.scale[part]
         kinks = None if terms.kinks is None else np.clip(terms.kinks[part], low, high)
         sizes = x[part]
-        for _ in range(_MOST_STEPS):
+        for step in range(_MOST_STEPS):
             at = sizes if kinks is None else np.maximum(sizes, kinks)
             W, H = terms.curve(at, part)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -58,9 +59,10 @@ def real_sizes(
                 below = _below_kinks(terms, np.minimum(sizes, kinks), worth, part)
                 following = np.where(below < kinks, np.maximum(below, low), following)
             change = float(((following - sizes) ** 2 / following).max())
-            sizes = following
             if change <= _ENOUGH:
+                sizes = following
                 break
+            sizes = following if step < _FULL_STEPS else 0.5 * (sizes + following)
         else:
             raise PrecisionError(f"sizes at a given price did not settle within {_MOST_STEPS} steps.")
         x[part] = sizes

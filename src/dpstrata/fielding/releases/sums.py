@@ -169,14 +169,14 @@ def scale_of_reports(plan: Design, raw_steps: int) -> tuple[float, float]:
 
 
 def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntArray:
-    """Find the whole steps that devices of a stratum sent, which must be exactly what devices can send.
+    """Find the whole steps that devices of a stratum sent, which must be what devices can send.
 
     Different outputs of a device are different numbers, so that nothing else leads to the same one.
     """
     values, answers = np.asarray(reports, dtype=float), plan.inputs.answers
     noise = noise_at(plan, stratum)
     outputs = noise.nearest(answers.shares(values))
-    known = answers.at_shares(noise.shares(outputs)) == values
+    known = np.abs(answers.at_shares(noise.shares(outputs)) - values) <= noise.slack * answers.range
     if not known.all():
         raise InputError(
             f"reports must be answers noised for this design, got {int((~known).sum()):,} others in stratum "

@@ -196,7 +196,10 @@ class _Generation:
         """Maximise with the barrier, by Newton's method."""
         for _ in range(_NEWTON_STEPS):
             slack = self._slack()
-            step, fall = self._newton(slack, self.barrier / slack)
+            try:
+                step, fall = self._newton(slack, self.barrier / slack)
+            except np.linalg.LinAlgError:  # a slack too small for double precision
+                break  # whatever the prices are, they prove a bound
             length = self._reach(step, slack)
             self.prices = self.prices + length * step[:-1]
             self.most += length * step[-1]

@@ -28,6 +28,9 @@ class GridNoise(ABC):
         K: two answers are at most so many steps apart.
     """
 
+    slack: float = 0.0
+    """How far, in ranges, what another machine reads an output as may be from what this one does."""
+
     def __init__(self, e: float, steps: int) -> None:
         self.e = e
         self.steps = steps

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # name: the class, in the module of the same name in ``mechanisms/``
 MECHANISMS = {
     "sine": "Sine",
+    "cells": "Cells",
     "laplace": "Laplace",
     "discrete_laplace": "DiscreteLaplace",
     "tulap": "TruncatedUniformLaplace",

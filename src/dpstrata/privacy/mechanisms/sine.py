@@ -242,8 +242,10 @@ class SineCells(GridNoise):
     γ_i of the windows. φ is chosen such that every level has the same variance. Below the joint the two ends
     are cells M and M + 1.
 
-    What a cell is read as is a whole number of ``unit`` ranges.
+    What a cell is read as is a whole number of units, of which ``units`` are a range.
     """
+
+    slack = 1e-9  # of sines that differ in their last digit
 
     def __init__(self, e: float) -> None:
         e = min(e, _FINEST)
