@@ -15,9 +15,9 @@ def noise_answer(plan: Design, stratum: str, answer: float | str) -> float | str
     """Noise one answer, as a respondent's device would before anyone sees it.
 
     The answer is put on a grid so fine that it cannot be seen beside the noise (at random up or down, so that
-    nothing is biased), noised with whole numbers from secure randomness, and scaled back. Sine and piecewise
-    noise and randomized response are debiased. Where the design says ``clip=True``, an answer outside its
-    range counts as the nearer end of it.
+    nothing is biased), noised with whole numbers from secure randomness, and scaled back. What sine, cells,
+    piecewise noise and randomized response put out is debiased. Where the design says ``clip=True``, an
+    answer outside its range counts as the nearer end of it.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def find_misfits(arguments: Mapping[str, Any]) -> dict[str, list[Any]]:
     Examples
     --------
     >>> sorted(find_misfits({"epsilon": 1.0, "total": 10, "answers": "binary"}))
-    ['category_response']
+    ['category_response', 'cells']
     """
     given = {name: value for name, value in arguments.items() if name not in OF_STRATA}
     if _misfit(given, BEST) is not None:
