@@ -221,6 +221,14 @@ def test_a_budget_with_unequal_costs():
             "target_se=0.0001 is out of reach: the best possible under this privacy is 0.00[0-9]+, with",
         ),
         (
+            {"target_margin": 1e-4},
+            "^target_margin=0.0001 requires a standard error of 5.102e-05, but the best",
+        ),
+        (
+            {"target_cv": 1e-4, "expected_mean": 0.5},
+            "^target_cv=0.0001 requires a standard error of 5e-05, but the best possible",
+        ),
+        (
             {"domains": {"stratum": {"B": dps.SE(1e-4)}}},
             "target of stratum=B requires a standard error of 0.0001, but the best possible",
         ),

@@ -210,7 +210,7 @@ PASTE = """(cell, text) => {
     cell.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
 }"""
 
-FIRST = "104 + 42 + 27 + 27 = 200 interviews give a standard error of 0.0118"
+FIRST = "117 + 42 + 22 + 19 = 200 interviews give a standard error of 0.00937"
 
 
 def open_file(visit, name, content):

@@ -186,7 +186,7 @@ def test_the_first_example_is_the_papers(client):
         return client.post("/api/design", json=asked).json()["strata"]["sample_size"]
 
     assert sizes(mechanism="laplace") == [62, 43, 45, 50]
-    assert sizes() == [104, 42, 27, 27]  # with the noise that does best
+    assert sizes() == [117, 42, 22, 19]  # with the noise that does best
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "xlsx"])

@@ -53,13 +53,13 @@ def test_targets_of_groups_say_what_they_are(visit, tmp_path):
         [7000, 8000, 9000], [0.5, 0.45, 0.3], names=["A", "B", "C"], costs=[1, 1, 2], extra=extra
     )
     asked = {"epsilon": 1, "budget": 2000, "min_per_stratum": 1}
-    plan = dps.design(strata, domains={"region": dps.CV(0.2)}, **asked)
+    plan = dps.design(strata, domains={"region": dps.CV(0.15)}, **asked)
     plan.save(tmp_path / "design.json")
     open_file(visit, "design.json", (tmp_path / "design.json").read_bytes())
     visit.headline(headline(plan))
     target = visit.page.get_by_label("Target for every group of region")
-    expect(target).to_have_value("0.2cv")
-    expect(visit.page.locator(".groups tbody")).to_contain_text("20%")
+    expect(target).to_have_value("0.15cv")
+    expect(visit.page.locator(".groups tbody")).to_contain_text("15%")
     target.fill("25%cv")
     visit.headline(headline(dps.design(strata, domains={"region": dps.CV(0.25)}, **asked)))
     link = visit.page.url
@@ -105,6 +105,12 @@ def test_a_document_opens_with_its_release(visit, strata, tmp_path):
         expect(visit.control("release")).to_have_value("sums")
         expect(visit.control("device_epsilon")).to_have_value("" if device is None else "3.5")
     visit.control("release").select_option("microdata")
+    kept = visit.control(
+        "mechanism"
+    ).input_value()  # what the document names, though sums had been given the choice
+    assert kept == plan.mechanism.name
+    visit.headline(headline(dps.design(strata, epsilon=1, total=250, mechanism=kept)))
+    visit.control("mechanism").select_option("best")
     visit.headline(headline(dps.design(strata, epsilon=1, total=250)))
 
 

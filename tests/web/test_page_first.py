@@ -247,7 +247,7 @@ def test_an_infeasible_wish_offers_the_nearest_that_is_feasible(visit):
         ("total", "40000", "Use 34,000 people", "34000"),
         ("at_most", "3", "Use at most 4 people", "4"),
         ("target_se", "0.00001", re.compile("Use a standard error of 0.00"), None),
-        ("target_margin", "0.0001", re.compile("Use a margin of error of 0.01"), None),
+        ("target_margin", "0.0001", re.compile("Use a margin of error of 0.00987"), None),
     ):
         visit.ask(question)
         visit.control(question).fill(text)
@@ -270,7 +270,7 @@ def test_a_better_mechanism_or_release_is_one_click_with_its_figure(visit, strat
     sums = dps.design(strata, epsilon=1, total=200, release="sums")
     expect(offers).to_have_count(3)
     expect(offers.nth(0)).to_contain_text(
-        f"Staircase noise, with the same promise: a standard error of {best.standard_error:#.3g}"
+        f"Sine noise, with the same promise: a standard error of {best.standard_error:#.3g}"
     )
     expect(offers.nth(1)).to_contain_text("with devices at ε")
     expect(offers.nth(2)).to_contain_text(

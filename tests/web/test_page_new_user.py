@@ -96,7 +96,9 @@ def test_from_a_foreign_spreadsheet_to_a_report_to_sign(browser, server, workboo
         expect(visit.cell(0, "cost")).to_have_value("2.5")
         person.do("ask for a margin of error", visit.ask, "target_margin")
         person.do("type the margin", visit.control("target_margin").fill, "0.0001")
-        expect(visit.page.locator(".failure")).to_contain_text("requires a standard error of")
+        expect(visit.page.locator(".failure")).to_contain_text(
+            "The margin of error (0.0001) requires a standard error of"
+        )
         person.click("Use a margin of error of")  # so small is out of reach
         expect(visit.page.locator(".failure")).to_have_count(0)
         person.do("type another margin", visit.control("target_margin").fill, "0.03")

@@ -46,7 +46,7 @@ def test_questions_are_typed_and_their_precision_shown(visit):
     visit.open(visit.page.url[len(visit.server) :])
     expect(field(visit, 1, "categories")).to_have_value("rent|own|other")
     visit.button("Back to a single question").click()
-    visit.headline("104 + 42 + 27 + 27 = 200 interviews")
+    visit.headline("117 + 42 + 22 + 19 = 200 interviews")
 
 
 def test_another_kind_empties_what_does_not_belong_to_it(visit):

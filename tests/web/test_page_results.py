@@ -237,7 +237,7 @@ def test_sentences_name_options_as_the_page_does(visit):
 
 def test_the_headline_is_said_once_it_rests(visit):
     status = visit.page.locator(".headline [role=status]")
-    expect(status).to_contain_text("104 + 42 + 27 + 27")
+    expect(status).to_contain_text("117 + 42 + 22 + 19")
     visit.control("total").fill("300")
     expect(status).to_contain_text("= 300 interviews")
 

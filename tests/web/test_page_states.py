@@ -28,7 +28,7 @@ def release(visit, pattern, held):
 
 
 def test_figures_stand_beside_their_own_strata_alone(visit):
-    assert outputs(visit)[0] == "104"
+    assert outputs(visit)[0] == "117"
     visit.control("epsilon").fill("")
     expect(visit.page.locator(".failure")).to_be_visible()
     visit.button("Remove A").click()

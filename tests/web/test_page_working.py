@@ -27,7 +27,7 @@ def test_results_stay_dimmed_while_one_types_and_errors_come_after_a_pause(visit
     expect(words).to_contain_text("at least the sum of the minimums (4), got 2.")
     expect(visit.page.locator(".result.old")).to_contain_text("The previous plan, which still had a design")
     visit.headline(FIRST)
-    expect(visit.page.locator("td.invite").first).to_have_text("104")  # dimmed too
+    expect(visit.page.locator("td.invite").first).to_have_text("117")  # dimmed too
     visit.page.wait_for_timeout(600)
     assert shown.evaluate(COLOUR) != ink
     visit.check()

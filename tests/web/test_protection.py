@@ -83,11 +83,11 @@ def test_a_choice_sets_the_release_and_the_budget_of_devices(visit, strata):
     costs = visit.page.locator(".protection .cost")
     expect(costs.nth(0)).to_contain_text("200 invited, standard error 0.0065")
     expect(costs.nth(1)).to_contain_text("against the office ε 5")
-    expect(costs.nth(2)).to_contain_text("standard error 0.0118")
+    expect(costs.nth(2)).to_contain_text("standard error 0.00937")
     against(visit, "office").check()
     expect(visit.control("release")).to_have_value("sums")
     expect(visit.control("device_epsilon")).to_have_value("5")
-    visit.headline("standard error of 0.0149")
+    visit.headline("standard error of 0.0117")
     against(visit, "public").check()
     expect(visit.control("device_epsilon")).to_have_value("")
     visit.headline("standard error of 0.0065")
@@ -102,13 +102,13 @@ def test_a_choice_sets_the_release_and_the_budget_of_devices(visit, strata):
 
 def test_no_choice_of_a_plan_that_is_refused_waits_for_its_cost(visit):
     costs = visit.page.locator(".protection .cost")
-    expect(costs.nth(2)).to_contain_text("standard error 0.0118")
+    expect(costs.nth(2)).to_contain_text("standard error 0.00937")
     visit.control("min_per_stratum").fill("9999")
     visit.page.locator("details.more > summary").click()
     expect(visit.page.locator(".failure").first).to_be_visible()
     expect(costs).to_have_count(0)
     visit.page.go_back()
-    expect(costs.nth(2)).to_contain_text("standard error 0.0118")
+    expect(costs.nth(2)).to_contain_text("standard error 0.00937")
     visit.settle()
 
 

@@ -304,8 +304,8 @@ class _Totals:
     def _out_of_reach(self, where: str, target: float, best: float, total: int) -> InfeasibleError:
         name = next((name for name in TARGETS if getattr(self.inputs, name) is not None), None)
         is_direct = name == "target_se" and not where
-        value = self.inputs.target_se if is_direct else None
-        asked = f"the target of {where}" if where else option(name, value) if name else "target"
+        given = name and option(name, getattr(self.inputs, name))
+        asked = f"the target of {where}" if where else given or "target"
         planned = "that can be planned" if self._problem.terms.random_answers else "possible"
         needed, reached = told_apart(math.sqrt(target), math.sqrt(best))
         missed = "is out of reach:" if is_direct else f"requires a standard error of {needed}, but"
