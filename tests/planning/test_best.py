@@ -448,3 +448,12 @@ def test_what_is_derived_from_a_design_keeps_to_the_best(tmp_path):
         assert "noise would keep the same promise" not in repr(each)
         each.save(tmp_path / f"{each.digest}.json")
         assert dps.load_design(tmp_path / f"{each.digest}.json") == each
+
+
+def test_reports_that_are_seldom_informative_save_the_office_noise():
+    """Cells have less noise than sine noise at every budget, and no larger reports; but the office adds more."""
+    strata = dps.Strata([200, 200], [2.4, 1.2])
+    asked = {"epsilon": 0.1, "total": 200, "answers": (1, 13, 1), "release": "sums", "device_epsilon": 0.95}
+    best = dps.design(strata, **asked)
+    assert best.mechanism.name == "sine"
+    assert best.variance < dps.design(strata, mechanism="cells", **asked).variance

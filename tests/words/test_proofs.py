@@ -2,8 +2,10 @@
 
 from itertools import product
 
+import dpstrata as dps
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.proof.certificate import Certificate
+from dpstrata.words.proofs import proof_in_words
 
 CERTIFICATES = [
     Certificate(True, None, None, None, "none"),
@@ -42,3 +44,12 @@ def test_the_short_form_leaves_out_the_gain_and_the_loss():
 def test_a_gap_is_a_percentage():
     words = Bound(False, "variance", 1.0, 0.9959, False, (1.0,)).in_words
     assert words.startswith("Proven within 0.41% of the best: ")
+
+
+def test_what_needs_no_convexity_does_not_mention_it():
+    strata = dps.Strata([800, 1200], [0.1, 0.2])
+    asked = {"epsilon": 1, "delta": 1e-6}
+    best = dps.design(strata, total=100, **asked)
+    assert "convexity" in proof_in_words(best, best.certificate)
+    worse = dps.evaluate(strata, [90, 10], **asked)
+    assert "convexity" not in proof_in_words(worse.best, worse.certificate)

@@ -69,25 +69,32 @@ def contenders(
     *,
     valid: dict[str, Mechanism] | None = None,
 ) -> list[str]:
-    """Name the valid mechanisms that can be the best, in the registry's order.
+    r"""Name the valid mechanisms that can be the best, in the registry's order.
 
     Left out is what has at least the variance of another at every local budget between ``least`` and
-    ``most``; with devices, what also sends reports that reach as far. With the same sample sizes nothing is
-    then more precise with it, whatever is asked: all else in f is the same. ``valid`` are all that are valid,
-    if they are known.
+    ``most``. With the same sample sizes nothing is then more precise with it, whatever is asked: all else in
+    f is the same. ``valid`` are all that are valid, if they are known.
+
+    With devices, the office's noise is :math:`g^2 v(e_c)`: g is how far reports reach, and
+    :math:`\exp(e_c) - 1` is inversely proportional to the share i of informative ones. As v falls and
+    :math:`(\exp(e) - 1)^2 v` rises, it is at least as large where both g and g·i are.
     """
     valid = valid_mechanisms(inputs) if valid is None else valid
     left, E = list(valid), inputs.device_epsilon
     if inputs.release_form.noised_once and E is None:
         return left[:1]  # names of the same noise
-    reach = dict.fromkeys(left, 1.0)
+    reach = dict.fromkeys(left, (1.0, 1.0))
     if E is not None:  # both layers must be no worse
         least, most = min(least, E), max(most, E)
-        reach = {name: mechanism.reach(E) for name, mechanism in valid.items()}
+        reach = {name: (g := each.reach(E), g * each.informative(E)) for name, each in valid.items()}
     for name, mechanism in valid.items():
         if name in left:  # of two that are equal, the first stays
             worse = mechanism.never_worse_than(least, most)
-            left = [other for other in left if other not in worse or reach[other] < reach[name]]
+            left = [
+                other
+                for other in left
+                if other not in worse or any(o < n for o, n in zip(reach[other], reach[name], strict=True))
+            ]
     return left
 
 

@@ -38,7 +38,8 @@ def certificate_in_words(proof: Certificate, *, full: bool = True) -> str:
 def proof_in_words(plan: Design, proof: Certificate | Bound, *, full: bool = True) -> str:
     """State what was proven of sample sizes, and if need be that convexity was checked numerically."""
     proven = proof.in_words if full else proof.in_short
-    if plan.mechanism.convexity_proven:
+    # one exchange that lowers the objective disproves optimality, whether or not the terms are convex
+    if plan.mechanism.convexity_proven or proven.startswith("Not optimal"):
         return proven
     return (
         f"{proven.replace('Proven optimal', 'Optimal', 1)} The proof requires convexity, which is checked "
