@@ -32,7 +32,7 @@ from dpstrata.privacy.mechanisms.sine import angles
 
 FILE = Path(__file__).parent.parent / "src" / "dpstrata" / "privacy" / "mechanisms" / "cells.csv"
 HEADER = """\
-# Windows of cells for scales of 3 to 21 points, and curves to plan with; scripts/find_cells.py makes such files.
+# Windows of cells for scales of 3 to 21 points, and curves to plan with, as scripts/find_cells.py finds them.
 # window: its length; offsets: of the windows of the upper half of the points, from the middle of the line
 # curvature: half the second derivative of y²v at these odds y, about exp(budget) - 1, in squared ranges
 points,budget,odds,curvature,window,offsets

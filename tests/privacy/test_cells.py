@@ -14,6 +14,7 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.grid_noise import noise_at
 from dpstrata.fielding.releases.microdata import estimate_means
 from dpstrata.fielding.releases.sums import steps_of_reports
+from dpstrata.pilots.spreads import noised_moments
 from dpstrata.privacy.mechanisms.cells import FEWEST, MOST, CellsNoise
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import answers_of
@@ -257,3 +258,41 @@ def test_readings_of_another_machine_are_recognised(mechanism, answers):
     assert np.abs(steps_of_reports(plan, "all", moved) - known).max() <= noise.slack * noise.units
     with pytest.raises(dps.InputError, match="reports must be answers noised for this design"):
         steps_of_reports(plan, "all", [answers[0]])
+
+
+@pytest.mark.parametrize("points", [3, 5, 11, 21])
+@pytest.mark.parametrize("e", [0.5, 2.65, 6.0])
+def test_reports_show_the_variance_of_their_noise_without_bias(points, e):
+    """Whatever was answered, the mean over the cells is the variance of that answer, not the largest one."""
+    noise, mechanism = CellsNoise(e, points - 1), get_mechanism("cells", answers_of(points - 1))
+    read = noise.shares(np.arange(len(noise.edges) - 1))
+    seen = mechanism.seen_variance(read, np.full(len(read), e))
+    for k in range(points):
+        mass = noise.mass(k)[1]
+        exact = mass @ (read - mass @ read) ** 2
+        assert mass @ seen == pytest.approx(exact, rel=1e-8)
+
+
+def test_pilots_learn_spreads_from_cells():
+    """Answers in the middle of a scale, whose noise is far below the largest."""
+    strata = dps.Strata([40_000], [1.0], names=["all"])
+    first = dps.pilot(
+        strata,
+        epsilon=1,
+        pilot_epsilon=0.5,
+        total=3000,
+        pilot_total=1500,
+        answers=(1, 5, 1),
+        mechanism="cells",
+    )
+    rng = np.random.default_rng(8)
+    found = []
+    for _ in range(40):
+        answers = rng.choice([2.0, 3.0, 4.0], size=int(first.sample_sizes[0]), p=[0.1, 0.8, 0.1])
+        moments = noised_moments(
+            first, np.zeros(len(answers), dtype=int), dps.noise_answers(first, "all", answers)
+        )
+        found.append(16 * float(moments.variances[0] - moments.noise[0]))
+    error = np.std(found) / math.sqrt(len(found))
+    assert np.mean(found) == pytest.approx(0.2, abs=5 * error)
+    assert error < 0.04

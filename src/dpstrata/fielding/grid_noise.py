@@ -79,7 +79,7 @@ def office_noise_at(plan: Design, stratum: str) -> AdditiveGridNoise | None:
         raise InputError(
             f"the office's noise does not fit on the grid of reports at "
             f"{option('device_epsilon', plan.inputs.device_epsilon, 'g')}, which is too fine for it. Use a "
-            f"smaller {option('device_epsilon')}, or a larger {option('epsilon')}."
+            f"larger {option('epsilon')}, or noise that is added on devices."
         )
     return noise
 

@@ -70,8 +70,8 @@ def noised_moments(plan: Design, codes: IntArray, values: FloatArray) -> PilotMo
     fourths = np.bincount(codes, weights=off**4, minlength=strata).astype(float)
     noise = (plan.noise_sds / answers.range) ** 2
     if plan.mechanism.worst_case:
-        mean_square = (2 * means - 1) ** 2 + 4 * np.bincount(codes, weights=off**2, minlength=strata) / counts
-        noise = np.maximum(plan.mechanism.estimated_variance(mean_square, plan.local_epsilons), 0.0)
+        seen = plan.mechanism.seen_variance(shares, plan.local_epsilons[codes])
+        noise = np.maximum(np.bincount(codes, weights=seen, minlength=strata) / counts, 0.0)
     return PilotMoments(counts, means, variances, noise, fourths)
 
 

@@ -160,7 +160,7 @@ def _moments(
         noised = mechanism.simulated_release(shares[sample], e, generator)
         means = noised.mean(axis=1)
         off = noised - means[:, None]
-        noise = mechanism.estimated_variance(((2 * noised - 1) ** 2).mean(axis=1), np.full(replications, e))
+        noise = mechanism.seen_variance(noised, np.full(noised.shape, e)).mean(axis=1)
         columns.append(
             (
                 np.full(replications, float(n)),

@@ -190,6 +190,18 @@ class Mechanism(ABC):
         """
         return self.variance(e) / self.answer_range**2 + 0.0 * mean_square
 
+    def seen_variance(self, shares: FloatArray, e: FloatArray) -> FloatArray:
+        """Estimate the variance of the noise from every released share; their mean is unbiased.
+
+        Parameters
+        ----------
+        shares : array
+            Released shares of the range.
+        e : array
+            Their budgets, one for each.
+        """
+        return self.estimated_variance((2.0 * shares - 1.0) ** 2, e)
+
     def on_grid(self, e: float, steps: int) -> GridNoise:
         """Return what this mechanism releases, exactly, for answers on a grid of ``steps``.
 

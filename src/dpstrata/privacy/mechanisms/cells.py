@@ -60,12 +60,12 @@ class Cells(Mechanism):
     """v(e) as above, for answers on a grid of 2 to 20 steps."""
 
     name = "cells"
-    title = "Cells"
+    title = "Cell"
     square = 1.0003
     linear = 1.0075
     additive = False
     worst_case = True
-    rounding = 2.0**22  # where v is almost l/y a gain can be 5e-5 of the parts that it is the difference of
+    rounding = 2.0**22  # large budgets: gains are small differences of nearly equal parts
 
     def check(self) -> None:
         """Require a scale of 3 to 21 points."""
@@ -174,6 +174,14 @@ class Cells(Mechanism):
         windows, y = _windows(e, self._steps + 1), math.expm1(e)
         return y * windows.length / (windows.length * (1.0 + y) + windows.outside)
 
+    def seen_variance(self, shares: FloatArray, e: FloatArray) -> FloatArray:
+        """Give every cell a number whose mean is the variance, whatever was answered."""
+        found = np.empty_like(shares)
+        for budget in np.unique(e).tolist():
+            noise, same = CellsNoise(budget, self._steps), e == budget
+            found[same] = noise.seen_variances[noise.nearest(shares[same])]
+        return found
+
     def grid_steps(self, e: float) -> int:
         """Return the steps of the scale."""
         return self._steps
@@ -230,6 +238,11 @@ class CellsNoise(GridNoise):
         """Return V/4, which sums up nothing that cancels out."""
         return float(self._variances[k]) / 4.0
 
+    @cached_property
+    def seen_variances(self) -> FloatArray:
+        """A number for each cell whose mean is the variance of the answer; the least such numbers."""
+        return np.asarray(np.linalg.lstsq(self._mass, self._variances / 4.0, rcond=None)[0])
+
     # --- readings -----------------------------------------------------------------------------
 
     @property
@@ -252,8 +265,11 @@ class CellsNoise(GridNoise):
 
     def nearest(self, shares: FloatArray) -> IntArray:
         """Return the cells whose readings are nearest."""
-        distance = np.abs(np.subtract.outer(np.nan_to_num(shares), self.shares(np.arange(len(self._units)))))
-        return np.asarray(distance.argmin(axis=-1))
+        read = self.shares(np.arange(len(self._units)))
+        order, shares = np.argsort(read, kind="stable"), np.nan_to_num(shares)
+        above = np.clip(np.searchsorted(read[order], shares), 1, len(read) - 1)
+        low, high = order[above - 1], order[above]
+        return np.where(shares - read[low] < read[high] - shares, low, high)
 
 
 def cut(starts: IntArray, window: int) -> tuple[IntArray, IntArray, BoolArray]:

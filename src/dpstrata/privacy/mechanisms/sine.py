@@ -58,7 +58,7 @@ class Sine(Mechanism):
     square = 1.0
     linear = 1.1361185686224565  # of v·y as e goes to 0, once 1/y² is off
     additive = False
-    rounding = 512.0  # at e = 2 the variance is ten times ψ, and its line takes off the rest
+    rounding = 512.0  # near the joint ψ is a small difference of v and the two parts that are taken off
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
         """Whatever else protects more than two values; see ``docs/explanation/least-noise.md``."""
