@@ -42,10 +42,10 @@ import numpy as np
 
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
-from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.windows import CellNoise
 
 FEWEST, MOST = 3, 21  # points of a scale
 _LARGEST = 13.0  # budget up to which the curve follows the variance; beyond it has a floor of 1e-6 or less
@@ -53,7 +53,6 @@ _SMALLEST = 0.01  # budget from which on it is below that of sine noise, for at 
 _SHORT = 12  # steps; on longer scales the two are within 2% of each other at some budgets
 _MOST_ROUNDS = 60  # about 15 are needed
 _CLOSE = 1e-6  # how close the largest variance comes to the least possible with the same windows
-_BITS = 42  # of readings, as for sine noise
 
 
 class Cells(Mechanism):
@@ -191,11 +190,8 @@ class Cells(Mechanism):
         return CellsNoise(e, self._steps)
 
 
-class CellsNoise(GridNoise):
-    """Cells at one budget: exactly private and, but for the rounding of doubles, unbiased.
-
-    What a cell is read as is a whole number of units, of which ``units`` are a range.
-    """
+class CellsNoise(CellNoise):
+    """Cells at one budget: exactly private and, but for the rounding of doubles, unbiased."""
 
     slack = 1e-4  # of readings that were balanced in some rounds more or less, with equal variances
 
@@ -208,27 +204,17 @@ class CellsNoise(GridNoise):
         odds = lengths * np.where(inside, 1.0 + y, 1.0)
         self._mass = odds / (self.outside + self.window * (1.0 + y))
         read = plain * (1.0 + (1.0 + self.outside / self.window) / y)
-        self.units = 2 ** (_BITS - math.ceil(math.log2(np.abs(read).max())))
-        self._units = np.rint(read * (self.units / 2)).astype(np.int64)
+        self._set_units(float(np.abs(read).max()))
+        self._units = self._in_units(read)
+        self._most = int(self._units.max())
 
     def randomize(self, k: IntArray) -> IntArray:
         """Draw a number inside the window or anywhere else, and find its cell."""
-        start, w = self.starts[k], self.window
-        inside = self._inside.happens(len(k))
-        other = randomness.uniform(self.outside, len(k))
-        elsewhere = np.where(other < start, other, other + w)
-        return self.cells_at(np.where(inside, start + randomness.uniform(w, len(k)), elsewhere))
+        return self.cells_at(self.draw_numbers(self.starts[k]))
 
     def cells_at(self, numbers: IntArray) -> IntArray:
         """Find the cells in which numbers from 0 to M − 1 lie."""
         return np.searchsorted(self.edges, numbers, side="right") - 1
-
-    @cached_property
-    def _inside(self) -> randomness.Chance:
-        from mpmath import mp
-
-        w, outside = self.window, self.outside
-        return randomness.Chance(lambda: w / (w + outside * mp.exp(-mp.mpf(self.e))))
 
     def mass(self, k: int) -> tuple[int, FloatArray]:
         """Return the probabilities of all cells."""
@@ -245,23 +231,9 @@ class CellsNoise(GridNoise):
 
     # --- readings -----------------------------------------------------------------------------
 
-    @property
-    def width(self) -> int:
-        """From the lowest reading to the highest."""
-        return 2 * int(self._units.max())
-
-    @property
-    def origin_and_unit(self) -> tuple[float, float]:
-        """The middle of the range, and one unit."""
-        return 0.5, 1.0 / self.units
-
     def in_units(self, outputs: IntArray) -> IntArray:
         """Read cells, as whole numbers of units from the middle of the range."""
         return np.asarray(self._units[outputs])
-
-    def shares(self, outputs: IntArray) -> FloatArray:
-        """Read cells, as shares of the range."""
-        return np.asarray(0.5 + self.in_units(outputs) / self.units)
 
     def nearest(self, shares: FloatArray) -> IntArray:
         """Return the cells whose readings are nearest."""

@@ -7,17 +7,16 @@ With q = exp(−e/2) the worst case is :math:`R^2 (\tfrac23 s(e) + q/(3(1+q)^2))
 falls from 1/12 to 0, and loses no digits anywhere.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import Point, Step
 from dpstrata.privacy.mechanisms.staircase import BETTER_FROM
+from dpstrata.privacy.mechanisms.windows import WindowNoise
 
 
 class Piecewise(Mechanism):
@@ -103,12 +102,12 @@ class Piecewise(Mechanism):
         return mp.mpf(self.answer_range) ** 2 * root / (3 * (root - 1) ** 2)
 
 
-class _Window(GridNoise):
+class _Window(WindowNoise):
     """Outputs from 0 to K + w − 1; those from k to k + w − 1 are exp(e) times as likely as the others."""
 
     def __init__(self, e: float, steps: int) -> None:
         super().__init__(e, steps)
-        self.window = max(1, round(steps * float(np.exp(-e / 2.0))))
+        self.window, self.outside = max(1, round(steps * float(np.exp(-e / 2.0)))), steps
 
     @property
     def width(self) -> int:
@@ -121,17 +120,7 @@ class _Window(GridNoise):
 
     def randomize(self, k: IntArray) -> IntArray:
         """Draw inside the window or anywhere else."""
-        K, w = self.steps, self.window
-        inside = self._inside.happens(len(k))
-        other = randomness.uniform(K, len(k))  # K outputs lie outside
-        return np.where(inside, k + randomness.uniform(w, len(k)), np.where(other < k, other, other + w))
-
-    @cached_property
-    def _inside(self) -> randomness.Chance:
-        from mpmath import mp
-
-        K, w = self.steps, self.window
-        return randomness.Chance(lambda: mp.mpf(w) / (w + K * mp.exp(-mp.mpf(self.e))))
+        return self.draw_numbers(k)
 
     def mass(self, k: int) -> tuple[int, FloatArray]:
         """Return the probabilities of all outputs."""

@@ -35,6 +35,7 @@ from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.windows import CellNoise
 
 # ν and a where both branches meet, the exact minimiser of V there, and how a changes on either side.
 _NU, _A = 0.9011004607923701, 1.3378274627886779
@@ -192,7 +193,7 @@ def angles(e: Any, mp: Any) -> tuple[Any, Any, Any]:
     level, slope = a - mp.mpf(_ABOVE) * nu, mp.mpf(_ABOVE)
     nu = min(nu, mp.cbrt(3 * (level + (1 + slope) * nu) / y))
     while True:
-        gap = y * _tan_less(nu, mp) - level - (1 + slope) * nu
+        gap = y * _tan_excess(nu, mp) - level - (1 + slope) * nu
         step = gap / (y * mp.tan(nu) ** 2 - 1 - slope)
         nu -= step
         if step <= 8 * mp.eps * nu:  # from the right every step is one down, but for rounding
@@ -207,7 +208,7 @@ def _angles(e: float) -> tuple[float, float, float]:
     return float(nu), float(a), float(q)
 
 
-def _tan_less(nu: Any, mp: Any = math) -> Any:
+def _tan_excess(nu: Any, mp: Any = math) -> Any:
     """Return tan ν − ν, which loses digits as it stands where ν is small."""
     if not isinstance(nu, float):
         with mp.extraprec(-3 * mp.mag(nu) + 10 if nu < 1 else 0):
@@ -218,7 +219,7 @@ def _tan_less(nu: Any, mp: Any = math) -> Any:
     return nu * s * (1 / 3 + s * (2 / 15 + s * (17 / 315 + s * (62 / 2835 + s * 1382 / 155925))))
 
 
-def _less_sine(x: float) -> float:
+def _sine_deficit(x: float) -> float:
     """Return x − sin x without cancellation."""
     if x > 0.1:
         return x - math.sin(x)
@@ -232,7 +233,7 @@ def _inverse(at: Point) -> tuple[FloatArray, FloatArray]:
     return u, np.cbrt(u)
 
 
-class SineCells(GridNoise):
+class SineCells(CellNoise):
     """The sine mechanism on cells: exactly private and, but for the rounding of doubles, unbiased.
 
     There are M cells and a window of w of them for every level of answers, M − w + 1 in all. An answer is put
@@ -241,8 +242,6 @@ class SineCells(GridNoise):
     integrate, so that all of the formulas hold cell by cell, with levels sin γ_i/sin γ_last at the middles
     γ_i of the windows. φ is chosen such that every level has the same variance. Below the joint the two ends
     are cells M and M + 1.
-
-    What a cell is read as is a whole number of units, of which ``units`` are a range.
     """
 
     slack = 1e-9  # of sines that differ in their last digit
@@ -252,6 +251,7 @@ class SineCells(GridNoise):
         nu, a, q = _angles(e)
         w, y = _WINDOW, math.expm1(e)
         super().__init__(e, round(w * a / nu))
+        self.window, self.outside = w, self.steps
         M: int = self.steps + w
         self.cells = M
         mass = 1.0 / (M + w * y)  # of a cell outside the window
@@ -268,7 +268,7 @@ class SineCells(GridNoise):
         self._mass = mass
         self.informative = 1.0 - (1.0 - self.ends) * M * mass - self.ends * 2.0 / (y + 2.0)
         most = max(self._stretch * math.sin(min(half * (M - 1), math.pi / 2)), self._end if q > 0 else 0.0)
-        self.units = int(2 ** (_BITS - math.ceil(math.log2(most))))
+        self._set_units(most)
         self._most = round(most * (self.units / 2))
 
     # --- levels of answers --------------------------------------------------------------------
@@ -290,21 +290,12 @@ class SineCells(GridNoise):
 
     def randomize(self, k: IntArray) -> IntArray:
         """Draw inside the window or anywhere else; or an end."""
-        M, w = self.cells, _WINDOW
-        inside = self._inside.happens(len(k))
-        other = randomness.uniform(M - w, len(k))
-        cells = np.where(inside, k + randomness.uniform(w, len(k)), np.where(other < k, other, other + w))
+        cells = self.draw_numbers(k)
         if self.ends == 0:
             return cells
         upper = randomness.toss(self.levels(k))
         kept = self._kept.happens(len(k))
-        return np.where(self._at_ends.happens(len(k)), M + (upper == kept), cells)
-
-    @cached_property
-    def _inside(self) -> randomness.Chance:
-        from mpmath import mp
-
-        return randomness.Chance(lambda: _WINDOW / (_WINDOW + self.steps * mp.exp(-mp.mpf(self.e))))
+        return np.where(self._at_ends.happens(len(k)), self.cells + (upper == kept), cells)
 
     @cached_property
     def _kept(self) -> randomness.Chance:
@@ -337,21 +328,11 @@ class SineCells(GridNoise):
         M, angle = self.cells, self.angle
         around = M - math.sin(M * angle) / math.sin(angle)
         # the window's part, w − sin(wφ)/sin φ, without its cancellation where angles are small
-        inside = (_less_sine(_WINDOW * angle) - _WINDOW * _less_sine(angle)) / math.sin(angle)
+        inside = (_sine_deficit(_WINDOW * angle) - _WINDOW * _sine_deficit(angle)) / math.sin(angle)
         read = 0.5 * self._mass * self._stretch**2 * (around + math.expm1(self.e) * inside)
         return ((1.0 - self.ends) * read + self.ends * self._end**2) / 4.0
 
     # --- readings -----------------------------------------------------------------------------
-
-    @property
-    def width(self) -> int:
-        """From the lowest reading to the highest."""
-        return 2 * self._most
-
-    @property
-    def origin_and_unit(self) -> tuple[float, float]:
-        """The middle of the range, and one unit."""
-        return 0.5, 1.0 / self.units
 
     def nearest(self, shares: FloatArray) -> IntArray:
         """Find the cells on either side of the sine's highest and lowest point, and the ends."""
@@ -369,15 +350,10 @@ class SineCells(GridNoise):
         read = self._stretch * np.sin(self.angle * (outputs - 0.5 * (self.cells - 1)))
         if self.ends > 0:
             read = np.where(outputs < self.cells, read, self._end * (2.0 * (outputs - self.cells) - 1.0))
-        return np.asarray(np.rint(read * (self.units / 2)).astype(np.int64))
-
-    def shares(self, outputs: IntArray) -> FloatArray:
-        """Read cells, as shares of the range."""
-        return 0.5 + self.in_units(outputs) / self.units
+        return self._in_units(read)
 
 
 _WINDOW = 64  # cells: rounding to levels then adds less than 0.1% to the variance, at any budget
-_BITS = 42  # of readings, which puts their mean off by less than 1e-12 of the range
 _FINEST = 90.0  # beyond it the levels of answers are finer than doubles
 
 
@@ -388,7 +364,7 @@ def _balanced(w: int, share: float, rest: float, nu: float) -> float:
     for the finest cells.
     """
     for _ in range(50):
-        gap = _tan_less(nu) * share - _tan_less(nu / w) - nu * rest / w
+        gap = _tan_excess(nu) * share - _tan_excess(nu / w) - nu * rest / w
         slope = math.tan(nu) ** 2 * share - math.tan(nu / w) ** 2 / w - rest / w
         step = gap / slope
         nu -= step
