@@ -87,7 +87,7 @@ def test_mechanisms_that_do_not_fit_are_disabled_with_their_reason(visit):
         )
 
     reasons = visit.page.locator(".misfits")
-    expect(reasons).to_contain_text("Why 3 do not fit")
+    expect(reasons).to_contain_text("Why 4 do not fit")
     assert unfit() == ["discrete_laplace", "randomized_response", "category_response"]
     reasons.locator("summary").click()
     expect(reasons).to_contain_text(
