@@ -295,8 +295,8 @@ def outcome_sentences(plan: Design) -> list[str]:
     outcome += [sentence for sentence in advice if sentence is not None]
     if plan.mechanism.worst_case:
         outcome.append(
-            f"{plan.mechanism.title} noise depends on the answer. Figures are for the answers that get the most "
-            "noise."
+            f"{plan.mechanism.title} noise depends on the answer. Figures are for the answers that get the "
+            "most noise."
         )
     return outcome
 
