@@ -194,10 +194,14 @@ def polynomial_slopes(
     first = np.zeros_like(x)
     second = np.zeros_like(x)
     for coefficient in coefficients[-2::-1]:
-        second = second * x + first
-        first = first * x + value
-        value = value * x + coefficient
-    return value, first, 2.0 * second
+        second *= x
+        second += first
+        first *= x
+        first += value
+        value *= x
+        value += coefficient
+    second *= 2.0
+    return value, first, second
 
 
 def polynomial_secant(x0: FloatArray, x1: FloatArray, coefficients: Sequence[float]) -> FloatArray:
