@@ -12,7 +12,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.figure_grid import figure_grids
-from dpstrata.fielding.joint import loss_of_repeats
+from dpstrata.fielding.joint import _losses_inside, loss_of_repeats
 
 ROUNDING = 1 + 1e-10
 
@@ -217,3 +217,27 @@ def test_published_rows_lose_nothing_new():
     twice = math.log1p(0.2 * math.expm1(2 * plan.local_epsilons[0]))
     assert [loss_of_repeats(plan, times) for times in (1, 2, 9)] == pytest.approx([1, 1, 1], rel=1e-12)
     assert loss_of_repeats(plan, 2, report_sets=2) == pytest.approx(twice, rel=1e-12)
+
+
+def test_sets_that_may_hold_the_same_reports_are_united_as_they_lose_most():
+    """Someone may send one report in several sets: with sine that can lose more than the sets added up."""
+    plan = dps.design(
+        dps.Strata([900], [0.3]), epsilon=1, total=40, release="mean", device_epsilon=3, mechanism="sine"
+    )
+
+    def inside(*budgets):
+        return float(plan.losses_inside(budgets=np.array([sum(budgets)]))[0])
+
+    for a, b, c in ((0.01, 0.02, 0.03), (0.5, 0.01, 0.01), (2.0, 1.5, 0.1)):
+        ways = [
+            inside(a) + inside(b) + inside(c),
+            inside(a, b) + inside(c),
+            inside(a, c) + inside(b),
+            inside(b, c) + inside(a),
+            inside(a, b, c),
+        ]
+        counted = _losses_inside(plan, 3, [np.array([each]) for each in (a, b, c)], 3)
+        assert counted == pytest.approx([max(ways)], rel=1e-14)
+    assert inside(0.01, 0.01) > 2 * inside(0.01)
+    many = [np.array([0.1])] * 7
+    assert _losses_inside(plan, 7, many, 7) == pytest.approx([0.7])
