@@ -8,6 +8,8 @@ import pytest
 import oracles
 from extent import few
 
+pytestmark = pytest.mark.slow
+
 BATCH = 50
 CLOSE = 1e-12
 """Largest difference from a frozen number, relative to the number or, if that is larger, to its standard error."""

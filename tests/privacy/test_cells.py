@@ -19,6 +19,8 @@ from dpstrata.privacy.mechanisms.cells import FEWEST, MOST, CellsNoise
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import answers_of
 
+pytestmark = pytest.mark.slow
+
 POINTS = (3, 5, 7, 11, 21)
 BUDGETS = (0.1, 0.3, 0.5, 1.0, 1.9, 2.0, 2.125, 3.0, 4.0, 5.15, 6.0, 8.0, 10.0, 12.0)
 FALSE_ALARM = 1e-8

@@ -23,6 +23,8 @@ from dpstrata.privacy.mechanisms.tables import RowNoise, TableNoise
 from extent import few
 from problems import MECHANISMS, answers_of, curve_rows, plain_curve
 
+pytestmark = pytest.mark.slow
+
 DIGITS = 60
 BUDGETS = np.concatenate([np.geomspace(1e-6, 1.0, few(40, of=400)), np.linspace(1.0, 60.0, few(60, of=600))])
 

@@ -17,6 +17,8 @@ from dpstrata.privacy.two_layers import joint_losses, office_budgets
 from extent import beside, few
 from problems import answers_of
 
+pytestmark = pytest.mark.slow
+
 WIDTH = 8  # whole numbers from the lowest reading of a report to the highest
 
 

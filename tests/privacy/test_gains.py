@@ -22,6 +22,8 @@ from dpstrata.survey.releases.sums import Sums
 from extent import crossed, few
 from problems import MECHANISMS, answers_of, is_additive
 
+pytestmark = pytest.mark.slow
+
 SIZES = (2, 60, 3000, 10**6, 10**12)
 EPSILONS = (1e-6, 0.05, 0.3, 1.0, 4.0, 20.0)
 SDS = (0.0, 1e-3, 0.5)

@@ -32,6 +32,8 @@ from dpstrata.privacy.mechanisms.registry import get_mechanism
 from extent import FULL, few
 from problems import MECHANISMS, answers_of
 
+pytestmark = pytest.mark.slow
+
 REFERENCE = Path(__file__).parent.parent / "reference"
 ANY_NUMBER = [name for name, steps in MECHANISMS if steps is None]
 MOST_ABOVE = {
