@@ -23,6 +23,8 @@ from dpstrata.collect.tables import _ZERO, LostError
 from dpstrata.fielding.keys import read_key
 from engines import tuples
 
+pytestmark = pytest.mark.slow
+
 BATCH = 20
 
 

@@ -23,6 +23,8 @@ from dpstrata.collect.codes import code_in_page
 from dpstrata.collect.letters import Letters
 from dpstrata.words.consent import texts
 
+pytestmark = pytest.mark.slow
+
 CLOSES = date(2099, 12, 3)
 
 
@@ -176,7 +178,6 @@ def test_every_language_of_the_questionnaire_has_its_text(tmp_path, printed):
     assert len(sections(printed)) == 10
 
 
-@pytest.mark.slow
 def test_where_everyone_is_asked_nobody_was_chosen_or_has_to_keep_it_secret(tmp_path, printed):
     some = plan_in("English (en)", "Deutsch (de)", "ar", "fr", "es")
     plan = dps.design(

@@ -15,6 +15,8 @@ from commands import run, run_script
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.files import writing as output
 
+pytestmark = pytest.mark.slow
+
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every line in the slow suite
 COLUMNS = ["--id", "person", "--stratum", "region"]
 BATCH = ["--sample", "sample.csv", *COLUMNS, "--answer", "income", "--out", "noised.csv"]
@@ -58,7 +60,6 @@ def stages(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", list(STEPS))
 def test_killed_at_any_moment(stages, tmp_path, step):
     """At some lines of what writes files; no half-written file, and the rerun completes."""
@@ -104,7 +105,6 @@ def test_full_disks_give_one_sentence(stages, tmp_path, step, moment, monkeypatc
     assert left <= {"draw.key", "ledger.json.lock", "ledger.key"}
 
 
-@pytest.mark.slow
 def test_a_disk_that_takes_no_more(stages, tmp_path):
     """A real limit on file sizes, kept by the kernel."""
     import resource
@@ -132,7 +132,6 @@ INPUTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("step", "name"), [(step, name) for step, names in INPUTS.items() for name in names])
 @pytest.mark.parametrize("harm", ["locked", "folder", "noise", "cut", "gone"])
 def test_unreadable_files_give_one_sentence(stages, tmp_path, step, name, harm, monkeypatch, capsys):

@@ -16,6 +16,8 @@ from dpstrata.present.report.tables import noise_in_words
 from dpstrata.words.proofs import proof_in_words
 from report_reader import Reader, require_closed
 
+pytestmark = pytest.mark.slow
+
 SIZES, SDS = [7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064]
 FOUR = dps.Strata(SIZES, SDS, names=["D", "C", "B", "A"])
 RICH = dps.Strata(
@@ -75,7 +77,6 @@ def made(request):
     return plan, page, Reader(page)
 
 
-@pytest.mark.slow
 def test_the_page_is_whole_and_closed(made):
     _, page, reader = made
     assert page.startswith("<!DOCTYPE html>")
@@ -178,7 +179,6 @@ def test_sources_are_counted():
     assert "They have cost epsilon = 0.125 in addition" in reader.text
 
 
-@pytest.mark.slow
 def test_names_stay_names():
     names = [
         "<script>alert(1)</script>",
@@ -220,7 +220,6 @@ def test_many_strata_stay_readable():
     require_closed(page)
 
 
-@pytest.mark.slow
 def test_a_report_is_a_file_or_a_clear_sentence(tmp_path):
     plan = dps.design(FOUR, epsilon=1, total=200)
     dps.write_report(plan, tmp_path / "r.html", title="Mine")
@@ -231,7 +230,6 @@ def test_a_report_is_a_file_or_a_clear_sentence(tmp_path):
         dps.write_report(plan, tmp_path / "nowhere" / "r.html")
 
 
-@pytest.mark.slow
 def test_the_report_as_pdf(tmp_path):
     dps.write_report(dps.design(FOUR, epsilon=1, total=200), tmp_path / "r.pdf")
     content = (tmp_path / "r.pdf").read_bytes()
@@ -263,7 +261,6 @@ def test_what_pdf_lacks_is_said_in_one_sentence(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_on_the_command_line(tmp_path):
     plan = dps.design(FOUR, epsilon=1, total=200, mechanism="laplace")
     plan.save(tmp_path / "design.json")

@@ -10,6 +10,8 @@ from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.present.charts.allocations import allocations
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
 
+pytestmark = pytest.mark.slow
+
 FOUR = dps.Strata([7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064], names=["D", "C", "B", "A"])
 CURVE = [
     {"total": n, "standard_error": e, "variance": e * e, "design": design}

@@ -11,6 +11,8 @@ from dpstrata.present.report.code import command_line, python_code, python_code_
 from questionnaires import QUESTIONS, small_plan, spreads, strata
 from report_reader import Reader, require_closed, require_document
 
+pytestmark = pytest.mark.slow
+
 TARGETS = dps.Questionnaire(
     [replace(QUESTIONS[0], target_se=0.04), replace(QUESTIONS[1], target_margin=0.12), *QUESTIONS[2:]]
 )
@@ -41,7 +43,6 @@ def page(plan):
     return dps.report_html(plan, title="Health & <income> 2031")
 
 
-@pytest.mark.slow
 def test_the_page_is_whole_and_asks_for_nothing(page):
     require_closed(page)
     Reader(page)
@@ -110,7 +111,6 @@ def written(plan, folder):
     write_table(strata_columns(plan), folder / "strata.csv")
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*no spread column")
 def test_the_python_of_a_report_gives_the_same_design(plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -122,7 +122,6 @@ def test_the_python_of_a_report_gives_the_same_design(plan, tmp_path, monkeypatc
         require_document(tmp_path / "design.json", plan)
 
 
-@pytest.mark.slow
 def test_the_command_of_a_report_gives_the_same_design(plan, tmp_path):
     written(plan, tmp_path)
     done = run_line(tmp_path, command_line(plan))

@@ -13,6 +13,8 @@ from dpstrata.allocation.variances import answer_noise
 from questionnaires import published_tables, small_plan
 from report_reader import Reader, require_closed
 
+pytestmark = pytest.mark.slow
+
 PEOPLE = {"north": 60, "south": 90, "west": 30}
 KINDS = {
     "numbers": {"answers": (0, 10)},
@@ -66,7 +68,6 @@ def fielded(folder, options):
     return plan, dps.estimate(folder / "design.json", folder / "out.csv")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_estimate_is_in_the_report(tmp_path, kind):
     plan, result = fielded(tmp_path, KINDS[kind])
@@ -128,7 +129,6 @@ def test_a_file_that_no_ledger_lists_is_said(tmp_path):
         assert "No ledger beside" in page
 
 
-@pytest.mark.slow
 def test_sums_that_no_ledger_lists_are_said_on_the_terminal(tmp_path):
     fielded(tmp_path, KINDS["yes/no"])
     (tmp_path / "elsewhere").mkdir()
@@ -151,7 +151,6 @@ def test_wide_intervals_of_groups_are_counted(tmp_path):
     assert "In 1 of 3 rows the interval covers more than half of all possible values: south." in page
 
 
-@pytest.mark.slow
 def test_what_a_neighbour_can_shift_is_in_the_report_and_in_files(tmp_path):
     """Of the domain that lacks a stratum as well as of the whole, each with its own largest bias."""
     strata = dps.Strata([400, 600, 500], names=list("abc"), extra={"half": ["x", "x", "y"]})
@@ -245,7 +244,6 @@ def published_questionnaire(folder):
     return plan
 
 
-@pytest.mark.slow
 def test_a_questionnaire_on_the_command_line(tmp_path):
     plan = published_questionnaire(tmp_path)
     done = run(tmp_path, "estimate", "design.json", "published.csv", "--report", "r.html", "--json")
@@ -405,7 +403,6 @@ def test_answers_are_shown_as_respondents_read_them(tmp_path):
         dps.results_html(small_plan(), result, language="fr")
 
 
-@pytest.mark.slow
 def test_ratios_are_in_the_report(tmp_path):
     published_questionnaire(tmp_path)
     asked = [

@@ -171,6 +171,7 @@ def test_variances_are_close_to_the_least_there_can_be(points, e):
         assert f"| {points} | {e:g} | {least:.5f} | {actual:.5f} | {planned:.5f} | {sine:.5f} |" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("points", [3, 5, 11])
 def test_real_draws_follow_the_law_and_a_law_1_percent_off_is_rejected(points):
     e, draws = 4.0, 1_500_000

@@ -19,6 +19,8 @@ from dpstrata.privacy.mechanisms.grid import fineness, to_grid
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import MECHANISMS, answers_of, is_additive
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-8
 DRAWS = int(os.environ.get("DPSTRATA_DRAWS", "30000"))  # a million in `make slow`
 PURE = tuple(dict.fromkeys(name for name, _ in MECHANISMS))

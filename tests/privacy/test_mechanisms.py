@@ -118,6 +118,7 @@ def plain_parts(mechanism):
     return exact
 
 
+@pytest.mark.slow
 @every_mechanism
 def test_kernels_keep_their_digits(name, steps):
     """Remainder, derivatives and increase against mpmath over the whole range of budgets."""

@@ -11,6 +11,8 @@ from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
 from dpstrata.privacy.mechanisms.staircase import BETTER_FROM
 from problems import answers_of, plain_variance
 
+pytestmark = pytest.mark.slow
+
 STEPS = (None, 1, 2, 3, 4, 7, 10, 100, 1000, 10**6, 10**9)
 BUDGETS = np.unique(
     np.concatenate(

@@ -39,6 +39,7 @@ def test_loss_bias_and_variance_of_every_level(e, window, monkeypatch):
         assert planned * (1 - 1e-3) <= variances[0] <= variances[0] + rounding <= planned * (1 + 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("e", [1.9, 4.0])
 def test_real_draws_follow_the_law_and_a_law_1_percent_off_is_rejected(e):
     cells, draws = sine.SineCells(e), 2_000_000

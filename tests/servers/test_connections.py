@@ -11,6 +11,8 @@ from dpstrata.servers.connections import prompt_protocol
 from dpstrata.servers.running import open_socket
 from problems import self_signed
 
+pytestmark = pytest.mark.slow
+
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
 
 

@@ -7,6 +7,8 @@ import dpstrata as dps
 from dpstrata.survey.questionnaires.made_up import counts_with_moments
 from questionnaires import carry_out, people, question, spreads_of
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("yes_no", "category", "scale", "number")
 ASKED = {"sums": {"release": "sums", "device_epsilon": 3.0, "epsilon": 1.0}, "microdata": {"epsilon": 5.0}}
 SIZES = [60, 90]
@@ -30,7 +32,6 @@ def planned(release, *, everyone=False, rates=None, told=True, **more):
     return dps.design(strata, questionnaire=questionnaire, spreads=spreads, **asked)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("release", ASKED)
 @pytest.mark.parametrize(
     "more",

@@ -12,6 +12,8 @@ from dpstrata.simulation.people import draw_without_replacement
 from extent import crossed, few
 from problems import OBJECTIVES, answers_of, is_additive
 
+pytestmark = pytest.mark.slow
+
 MECHANISMS = (
     ("laplace", (0, 1)),
     ("tulap", (0, 1)),
@@ -63,7 +65,6 @@ def test_the_prediction_holds(noise, objective, finite_population):
     assert result.agrees(4), result
 
 
-@pytest.mark.slow
 def test_it_would_notice_a_wrong_variance():
     """The same comparison rejects a prediction that is 10% off."""
     population = make_population((0, 1), np.random.default_rng(4))
@@ -74,7 +75,6 @@ def test_it_would_notice_a_wrong_variance():
     assert result.agrees()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "release"), crossed([0.1, 0.33, 0.6, 0.97, 1.0], [*RELEASES], times=2))
 def test_response_rates_cost_what_was_planned(rate, release):
     """The standard error within 3%, in `make slow` the variance; 6 to 12 answers are expected in each stratum."""
@@ -166,7 +166,6 @@ def test_no_answer_appears_in_an_error():
     assert caught.value.__context__ is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [4, 20])
 def test_without_the_correction_small_strata_agree_too(size):
     strata = dps.Strata([size, size + 1], [0.4, 0.3])

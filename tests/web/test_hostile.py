@@ -18,6 +18,8 @@ from dpstrata.web.limits import LIMITS, Limits
 from dpstrata.web.pool import ClientGoneError, Pool
 from dpstrata.web.replies import RefusedError
 
+pytestmark = pytest.mark.slow
+
 BYTES = {"content-type": "application/octet-stream"}
 
 
@@ -239,7 +241,6 @@ def test_work_that_takes_too_long_is_stopped_and_its_worker_replaced(four):
         refused(client.post("/api/precision", json=SLOW), 413, "took longer than 0.02 seconds")
 
 
-@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(four):
     import psutil
 
@@ -260,7 +261,6 @@ def test_a_worker_that_dies_is_replaced(four):
     assert not newest.is_running()
 
 
-@pytest.mark.slow
 def test_no_worker_outlives_the_server(four):
     import psutil
 
@@ -295,7 +295,6 @@ def test_workers_end_with_a_server_that_was_killed(tmp_path):
         time.sleep(0.05)
 
 
-@pytest.mark.slow
 def test_too_many_waiting_requests_are_turned_away():
     import threading
 

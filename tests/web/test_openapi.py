@@ -13,6 +13,8 @@ from dpstrata.web.endpoints import ENDPOINTS
 from dpstrata.web.openapi import openapi_document
 from extent import few
 
+pytestmark = pytest.mark.slow
+
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
@@ -22,7 +24,6 @@ CHECKS = (
 METHODS = {"get", "post", "put", "patch", "delete"}
 
 
-@pytest.mark.slow
 def test_made_up_requests_are_answered_as_documented(server, tmp_path):
     """Schemathesis as a program of its own: inside pytest every worker would make up thousands of requests anew."""
     document = openapi_document()

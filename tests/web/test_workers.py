@@ -22,6 +22,8 @@ from dpstrata.web.pool import ClientGoneError, Pool, Worker
 from dpstrata.web.replies import Reply
 from dpstrata.web.worker import LENGTHS, memory_kept, pack
 
+pytestmark = pytest.mark.slow
+
 FOUR = {
     "stratum": ["A", "B", "C", "D"],
     "size": [7000, 8000, 9000, 10000],
@@ -73,7 +75,6 @@ def ask(process, job, body, **parameters):
     return json.loads(process.stdout.read(head)), process.stdout.read(content)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
 def test_an_upload_never_reaches_a_disk(worker, tmp_path, ending):
     """So nothing of it stays when its worker is killed: no file is made, not even for a moment."""

@@ -15,6 +15,8 @@ from dpstrata.allocation.variances import mean_variances
 from extent import FULL, few
 from problems import make_problem, random_problem
 
+pytestmark = pytest.mark.slow
+
 MANY = few(12, of=150)
 
 

@@ -10,6 +10,8 @@ from dpstrata.allocation.solvers.target_problem import TargetProblem
 from extent import few
 from problems import MECHANISMS, PAPER_SDS, PAPER_SIZES, make_problem
 
+pytestmark = pytest.mark.slow
+
 
 def solve_and_certify(*arguments, **options):
     problem = make_problem(*arguments, **options)

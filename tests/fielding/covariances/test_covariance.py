@@ -20,6 +20,8 @@ from dpstrata.fielding.releases.sums import estimate_from_means
 from dpstrata.fielding.releases.tables import TablesFielding
 from extent import few
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("a", "b", "c", "d")
 DOMAINS = {"side": ["east", "east", "west", "west"], "coast": ["yes", "no", "yes", "no"]}
 STRATA = dps.Strata([90, 120, 150, 60], [0.2, 0.3, 0.25, 0.1], names=NAMES, extra=DOMAINS)
@@ -258,7 +260,6 @@ def truths_of(generator):
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("no_intervals")
 def test_figures_of_a_question_covary_as_repeated_surveys_show(row_plan):
     """On two forms, on its own table, or kept together with another question."""
@@ -326,7 +327,6 @@ def read(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
 def test_the_command_writes_them_in_the_order_of_the_estimates(tmp_path):
     plan = dps.design(STRATA, epsilon=2, total=100, answers=TENURES, domains=["side"])
     plan.save(tmp_path / "design.json")
@@ -348,7 +348,6 @@ def test_the_command_writes_them_in_the_order_of_the_estimates(tmp_path):
     assert "given for two different files" in done.stderr
 
 
-@pytest.mark.slow
 def test_the_command_leaves_unknown_covariances_blank(tmp_path, row_plan):
     generator = np.random.default_rng(9)
     row_plan.save(tmp_path / "design.json")
