@@ -73,7 +73,7 @@ class FormInputPart(_Part):
     """A form as it was chosen."""
 
     questions: list[str]
-    levels: list[Annotated[int, Field(ge=2, le=100)]]
+    levels: list[Annotated[int, Field(ge=2, le=1000)]]
     share: Annotated[float, Field(gt=0, le=1)]
     tables: list[TablePart]
 

@@ -22,7 +22,7 @@ from dpstrata.survey.goals import (
 from dpstrata.survey.options import Options
 from dpstrata.survey.priors import Distribution, read_prior
 from dpstrata.survey.questionnaires.in_design import Told, take_questionnaire, told_spreads
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire, question_of
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import release_of
 from dpstrata.survey.releases.base import Release
@@ -43,6 +43,8 @@ class Inputs(Options):
 
     Attributes
     ----------
+    questions : Questionnaire
+        What is asked: one question or many.
     promise : Promise
         What is promised to everyone.
     release_form : Release
@@ -58,6 +60,7 @@ class Inputs(Options):
     forms: Forms = AUTO
     default_answers: bool = False
 
+    questions: Questionnaire = field(init=False, repr=False, compare=False)
     promise: Promise = field(init=False, repr=False, compare=False)
     release_form: Release = field(init=False, repr=False, compare=False)
     targets: Targets = field(init=False, repr=False, compare=False)
@@ -74,6 +77,7 @@ class Inputs(Options):
                 object.__setattr__(self, "default_answers", True)
         Options.__post_init__(self)
         put = object.__setattr__
+        put(self, "questions", self.questionnaire or Questionnaire([question_of(self.answers)]))
         put(self, "promise", promise_of(self))
         put(self, "release_form", release_of(self))
         self.promise.check(mechanism=self.mechanism, delta=self.delta, cap=self.local_epsilon_cap)

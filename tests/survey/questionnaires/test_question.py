@@ -65,17 +65,17 @@ def test_kinds_are_read_as_people_write_them():
         ),
         (
             {"kind": "category"},
-            "a category question must have from 2 to 50 categories, got 0.",
+            "a category question must have from 2 to 1,000 categories, got 0.",
         ),
         (
-            {"kind": "category", "categories": list(map(str, range(51)))},
-            "a category question must have from 2 to 50 categories, got 51.",
+            {"kind": "category", "categories": list(map(str, range(1001)))},
+            "a category question must have from 2 to 1,000 categories, got 1,001.",
         ),
         ({"kind": "category", "categories": "ab"}, "categories must be a list of names, got 'ab'."),
         ({"kind": "category", "categories": [1, 2]}, "categories must be a list of names, got [1, 2]."),
         (
-            {"kind": "category", "categories": ["a", "b", "a "]},
-            "names of categories must differ, got 'a' twice.",
+            {"kind": "category", "categories": ["a", "b", "A "]},
+            "names of categories must differ in more than case, got 'A' again.",
         ),
         (
             {"kind": "category", "categories": ["a", "b|c"]},
@@ -97,7 +97,10 @@ def test_kinds_are_read_as_people_write_them():
             {**SCALE, "step": 9},
             "a scale must have a whole number of steps from lower to upper, got 0.444444.",
         ),
-        ({**SCALE, "upper": 101}, "a scale must have at most 100 points (use a number for more), got 101."),
+        (
+            {**SCALE, "upper": 1e10},
+            "a scale must have at most 1,000,000,000 steps (use a number for more), got 9,999,999,999.",
+        ),
         (
             {**NUMBER, "step": 1},
             "step must be left out of a number question (use a scale for answers on a grid), got 1.",
@@ -179,6 +182,10 @@ def test_a_questionnaire_is_a_sequence():
             "names of questions must differ, and not only in case, got 'Q' again.",
         ),
         (
+            [dps.Question("q", "yes_no"), dps.Question("p", "scale", lower=0, upper=100)],
+            "a scale beside other questions must have at most 100 points (else use a number), got 101.",
+        ),
+        (
             [dps.Question("q", "yes_no", together="a"), dps.Question("p", "yes_no", together="b")],
             "2 mistakes.",
         ),
@@ -192,6 +199,10 @@ def test_questions_that_do_not_go_together(questions, sentence):
     with pytest.raises(dps.QuestionnaireError) as caught:
         dps.Questionnaire(questions)
     assert f"the questionnaire: {sentence}" in str(caught.value)
+
+
+def test_a_scale_alone_may_have_many_points():
+    assert dps.Questionnaire([dps.Question("q", "scale", lower=0, upper=10**9)])[0].levels == 10**9 + 1
 
 
 def test_it_shows_itself():

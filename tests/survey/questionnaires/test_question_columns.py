@@ -126,7 +126,7 @@ def test_every_mistake_with_its_line_and_column(tmp_path):
             "line 4, column 'question': the name of a question must not be empty.",
             "line 4, column 'importance': importance must lie between 1e-06 and 1e+06, got -1.",
             "line 4, column 'everyone': everyone must be yes or no, got 'maybe'.",
-            "line 5, column 'categories': names of categories must differ, got 'a' twice.",
+            "line 5, column 'categories': names of categories must differ in more than case, got 'a' again.",
             "line 5, column 'categories': names of categories must be a line of text without '|', got ''.",
             "line 5, column 'together': together must be shared by at least two questions, got 'alone' once.",
             "line 6, column 'lower': lower must be a number for a number question, got nothing.",

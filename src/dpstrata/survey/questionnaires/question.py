@@ -28,9 +28,10 @@ class Question:
     lower, upper : float, optional
         Smallest and largest answer of a scale or number, lower < upper.
     step : float, optional
-        Distance between neighbouring points of a scale, 1 by default; it has at most 100 points.
+        Distance between neighbouring points of a scale, 1 by default; at most 100 points beside other
+        questions.
     categories : sequence of str
-        From 2 to 50 different names.
+        From 2 to 1,000 names that differ in more than case.
     importance : float
         Weight of the squared standard error, in units of the range, against those of other questions, from
         1e-6 to 1e6.

@@ -17,6 +17,7 @@ from dpstrata.survey.questionnaires.kinds.base import (
     read_kind,
 )
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
+from dpstrata.survey.questionnaires.kinds.scale import MOST_POINTS
 from dpstrata.survey.questionnaires.translation import find_translated, lines, read_labels
 
 NUMBERS = ("lower", "upper", "step", "importance", "target_se", "target_margin")
@@ -65,10 +66,24 @@ def find_among(questions: Sequence[Mapping[str, Any]]) -> list[Finding]:
             rule = "names of questions must differ, and not only in case"
             found.append(Finding(row, "question", rule, f"{name!r} again"))
         seen.add(name.casefold())
+        if len(questions) > 1 and (points := _points_of_scale(question)) > MOST_POINTS:
+            rule = (
+                f"a scale beside other questions must have at most {MOST_POINTS} points (else use a number)"
+            )
+            found.append(Finding(row, "step", rule, f"{points:,}"))
         if group is not None and groups[group] == 1:
             rule = "together must be shared by at least two questions"
             found.append(Finding(row, "together", rule, f"{group!r} once"))
     return found
+
+
+def _points_of_scale(question: Mapping[str, Any]) -> int:
+    """Count the points of a scale that can be read; none of what is no scale."""
+    lower, upper, step = (question[name] for name in ("lower", "upper", "step"))
+    if question["kind"] != "scale" or None in (lower, upper, step) or not (step > 0 and lower < upper):
+        return 0
+    steps: float = (upper - lower) / step
+    return round(steps) + 1
 
 
 def _must(name: str, requirement: str, got: str) -> Finding:

@@ -373,7 +373,7 @@ def test_mistakes_in_choices(tmp_path, choice, sentence):
         ),
         (
             {"survey": [HEADER, GOOD], "choices": YES_NO[:2]},
-            "sheet 'survey', row 2, column 'type': a category question must have from 2 to 50 categories, got 1.",
+            "sheet 'survey', row 2, column 'type': a category question must have from 2 to 1,000 categories, got 1.",
         ),
         (
             {

@@ -25,31 +25,34 @@ from dpstrata.survey.strata_columns import spread_of_proportions
 if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
 
-MOST_CATEGORIES = 50
+MOST_CATEGORIES = 1000
 SEPARATOR = "|"  # between names, in files of questions and in published tables
 _ROUNDING = 0.02  # by which shares that were rounded may miss 1 together
 _LISTED = 5
 
 
 class Category(QuestionKind):
-    """One of 2 to 50 named answers; the shares of all of them are estimated."""
+    """One of 2 to 1,000 named answers; the shares of all of them are estimated."""
 
     title: ClassVar[str] = "category"
     fields: ClassVar[tuple[str, ...]] = ("categories",)
     told_by: ClassVar[tuple[str, ...]] = ("proportion",)
 
     def find(self, given: dict[str, Any]) -> Iterator[Finding]:
-        """Require from two to fifty different names."""
+        """Require names that differ in more than case."""
         names = given["categories"]
         if not 2 <= len(names) <= MOST_CATEGORIES:
-            rule = f"a category question must have from 2 to {MOST_CATEGORIES} categories"
-            yield Finding(None, "categories", rule, str(len(names)))
-        for place, name in enumerate(names):
+            rule = f"a category question must have from 2 to {MOST_CATEGORIES:,} categories"
+            yield Finding(None, "categories", rule, f"{len(names):,}")
+        seen = set[str]()
+        for name in names:
             if not name or SEPARATOR in name or not is_plain(name):
                 rule = f"names of categories must be a line of text without {SEPARATOR!r}"
                 yield Finding(None, "categories", rule, repr(name))
-            elif name in names[:place]:
-                yield Finding(None, "categories", "names of categories must differ", f"{name!r} twice")
+            elif name.casefold() in seen:
+                rule = "names of categories must differ in more than case"
+                yield Finding(None, "categories", rule, f"{name!r} again")
+            seen.add(name.casefold())
         if given["blank"] is True and BLANK in {name.casefold() for name in names}:
             rule = (
                 f"a question that may be left blank must have no category {BLANK!r}, which is a blank (leave "

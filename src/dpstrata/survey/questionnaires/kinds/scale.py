@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
     from dpstrata.survey.questionnaires.question import Question
 
-MOST_POINTS = 100
+MOST_STEPS = 10**9
+MOST_POINTS = 100  # beside other questions
 
 
 class Scale(Number):
-    """Numbers from ``lower`` to ``upper`` in steps, at most 100 points; the mean is estimated."""
+    """Numbers from ``lower`` to ``upper`` in steps; the mean is estimated."""
 
     title: ClassVar[str] = "scale"
     fields: ClassVar[tuple[str, ...]] = ("lower", "upper", "step")
@@ -40,9 +41,9 @@ class Scale(Number):
         if not (steps > 0.5 and abs(steps - round(steps)) <= 1e-9 * steps):
             rule = "a scale must have a whole number of steps from lower to upper"
             yield Finding(None, "step", rule, f"{steps:g}")
-        elif round(steps) >= MOST_POINTS:
-            rule = f"a scale must have at most {MOST_POINTS} points (use a number for more)"
-            yield Finding(None, "step", rule, figure(round(steps) + 1, 10))
+        elif steps > MOST_STEPS:
+            rule = f"a scale must have at most {MOST_STEPS:,} steps (use a number for more)"
+            yield Finding(None, "step", rule, figure(steps, 10))
 
     def candidates(self, question: Question) -> tuple[int, ...]:
         """Count the points."""
