@@ -32,6 +32,7 @@ from dpstrata.collect.invitations import invite
 from dpstrata.collect.sealing import Opener
 from dpstrata.collect.store import Invitation
 from dpstrata.fielding.keys import read_key
+from dpstrata.fielding.sample import ReportKey
 from dpstrata.privacy.device import places_of
 from dpstrata.servers.running import address_of, open_socket
 from extent import FULL
@@ -203,10 +204,11 @@ def opened(made, tables):
 
 
 def sent(made, cells):
-    """What should be counted: how often each cell of each stratum and form was sent."""
+    """What should be counted: how often each cell of each key was sent."""
     names, people = made.folder.plan.strata.names, made.people
     who = {token: people[person] for person, token in made.links.items()}
-    return Counter((names.index(who[token][0]), who[token][1] - 1, cell) for token, cell in cells)
+    keys = {token: ReportKey(names.index(stratum), 0, form - 1) for token, (stratum, form) in who.items()}
+    return Counter((keys[token], cell) for token, cell in cells)
 
 
 # Collectors in processes of their own, and respondents who speak to them over the network

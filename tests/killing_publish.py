@@ -63,7 +63,7 @@ def check(folder, reports, noise, table, place):
     if (folder / "survey").exists():
         with closing(sqlite3.connect(folder / "survey" / "collected.sqlite")) as tables:
             assert not tables.execute(
-                "SELECT * FROM counters UNION ALL SELECT id, 0, 0, 0 FROM sealed"
+                "SELECT * FROM counters UNION ALL SELECT id, 0, 0, 0, 0 FROM sealed"
             ).fetchall()
         assert {path.suffix for path in (folder / "survey").iterdir()} <= SUFFIXES, place
     if noise is not None and reports:  # raw answers are put on the grid, or replaced, at random

@@ -21,6 +21,7 @@ from dpstrata.collect.postgresql_store import PostgresqlTables
 from dpstrata.collect.sqlite_store import SqliteTables
 from dpstrata.collect.tables import _ZERO, LostError
 from dpstrata.fielding.keys import read_key
+from dpstrata.fielding.sample import ReportKey
 from engines import tuples
 
 pytestmark = pytest.mark.slow
@@ -32,8 +33,8 @@ def read(path):
     """What a thief reads in a copy: the hashes that were used, and the counters."""
     connection = sqlite3.connect(path)
     used = {row[0] for row in connection.execute("SELECT hash FROM tokens WHERE used = 1")}
-    rows = connection.execute("SELECT stratum, form, cell, count FROM counters").fetchall()
-    counted = Counter({row[:3]: row[3] - _ZERO for row in rows if row[3] > _ZERO})
+    rows = connection.execute("SELECT stratum, part, form, cell, count FROM counters").fetchall()
+    counted = Counter({row[:4]: row[4] - _ZERO for row in rows if row[4] > _ZERO})
     connection.close()
     return used, counted
 
@@ -43,8 +44,8 @@ def linked(copies):
     found = 0
     for (used, counted), (used_next, counted_next) in pairwise(copies):
         groups = Counter()
-        for (stratum, form, _), number in (counted_next - counted).items():
-            groups[stratum, form] += number
+        for (*key, _), number in (counted_next - counted).items():
+            groups[tuple(key)] += number
         beside = used_next - used
         found += sum(number for number in groups.values() if beside or number < BATCH)
     return found
@@ -102,10 +103,10 @@ def test_no_copy_of_the_file_and_its_journal_links_a_token_to_a_cell(tmp_path, c
 def test_the_attack_finds_what_counts_at_once(tmp_path, copies):
     made = invited(tmp_path)
     with made.folder.connected() as tables:
-        for hashed, (stratum, form) in list(tables.invited().items())[:10]:
+        for hashed, key in list(tables.invited().items())[:10]:
             with tables.transaction():
                 tables.use([hashed], {os.urandom(16): b"sealed"})
-                tables.count([(stratum, form, 0)])
+                tables.count([(key, 0)])
     assert linked(copies) == 10
 
 
@@ -114,7 +115,7 @@ def test_the_attack_finds_what_is_counted_in_small_groups_at_closing(tmp_path, c
     with collecting(made) as collector:
         send_all(collector, list(random_cells(made).items())[:15])
     with made.folder.connected() as tables, tables.transaction():
-        tables.count([(0, 0, 0)] * 15)
+        tables.count([(ReportKey(0, 0, 0), 0)] * 15)
     assert linked(copies) == 15
 
 
@@ -182,10 +183,10 @@ def test_the_attacks_find_what_counts_at_once(postgres):
     made, connection = postgres
     created = {each.xmin for each in tuples(connection, "tokens")}
     with made.folder.connected() as tables:
-        for hashed, (stratum, form) in list(tables.invited().items())[:10]:
+        for hashed, key in list(tables.invited().items())[:10]:
             with tables.transaction():
                 tables.use([hashed], {os.urandom(16): b"sealed"})
-                tables.count([(stratum, form, 0)])
+                tables.count([(key, 0)])
     assert joined(connection) > 0
     assert joined_in_files(connection, created) == 10
 
@@ -305,7 +306,7 @@ def test_the_order_of_batches_is_seen_where_counters_are_made_as_they_come(tmp_p
             for pairs in order:
                 for _, cell in pairs:
                     tables.execute(
-                        "INSERT INTO counters VALUES (0, 0, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
+                        "INSERT INTO counters VALUES (0, 0, 0, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
                         (cell,),
                     )
         seen.append(pages_of_counters(made.survey / "collected.sqlite"))

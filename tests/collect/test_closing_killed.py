@@ -22,8 +22,8 @@ def test_closing_killed_at_any_moment(tmp_path):
         assert set(send_all(collector, cells)) == {"counted"}
     names = made.folder.plan.strata.names
     reports = {name: [] for name in names}
-    for stratum, form, cell in sent(made, cells).elements():
-        reports[names[stratum]].append((form + 1, cell))
+    for key, cell in sent(made, cells).elements():
+        reports[names[key.stratum]].append((key.form + 1, cell))
     (tmp_path / "reports.json").write_text(json.dumps(reports))
     given = (start, "7" if STRIDE else "293", tmp_path / "reports.json", *CLOSE)
     done = run_script("killing_publish", *given, seconds=3000)

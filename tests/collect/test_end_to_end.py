@@ -127,7 +127,7 @@ def test_over_http_nothing_is_biased_and_the_noise_is_of_its_law(tmp_path):
             for row in csv.DictReader(file):
                 place = plan.strata.names.index(row["stratum"])
                 assert int(row["answers"]) == INVITED
-                noise.append(int(row["count"]) - counted[place, 0, 1])
+                noise.append(int(row["count"]) - counted[(place, 0, 0), 1])
         estimate = next(row for row in dps.estimate(made.design, out).rows if row.group == "all")
         errors.append(estimate.estimate - 0.5)
     assert len(noise) == STRATA * repeats

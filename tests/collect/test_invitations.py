@@ -29,9 +29,9 @@ def made(tmp_path_factory):
 
 def rows(made):
     with sqlite3.connect(made.survey / "collected.sqlite") as connection:
-        found = connection.execute("SELECT hash, stratum, form, used FROM tokens").fetchall()
+        found = connection.execute("SELECT hash, stratum, part, form, used FROM tokens").fetchall()
     connection.close()
-    return {hashed: (stratum, form, used) for hashed, stratum, form, used in found}
+    return {hashed: tuple(row) for hashed, *row in found}
 
 
 def test_everyone_gets_a_link_of_their_own_in_the_fragment(made):
@@ -46,7 +46,7 @@ def test_everyone_gets_a_link_of_their_own_in_the_fragment(made):
 def test_the_collector_holds_hash_stratum_and_form_alone(made):
     names = made.folder.plan.strata.names
     expected = {
-        hashlib.sha256(made.links[person].encode()).digest(): (names.index(stratum), form - 1, 0)
+        hashlib.sha256(made.links[person].encode()).digest(): (names.index(stratum), 0, form - 1, 0)
         for person, (stratum, form) in made.people.items()
     }
     assert rows(made) == expected

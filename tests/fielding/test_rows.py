@@ -350,8 +350,8 @@ def test_the_example_runs(capsys, tmp_path, monkeypatch):
 
 
 def test_names_of_columns_of_the_field_are_no_questions():
-    for name in ("cell", "Form", " stratum "):
-        with pytest.raises(dps.QuestionnaireError, match="must be none of cell, form, stratum"):
+    for name in ("cell", "Form", "PART", " stratum "):
+        with pytest.raises(dps.QuestionnaireError, match="must be none of cell, form, part, stratum"):
             dps.Question(name, "yes_no", blank=False)
     with pytest.raises(dps.QuestionnaireError, match="must not contain"):
         dps.Question("a|b", "yes_no", blank=False)

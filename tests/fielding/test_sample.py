@@ -259,8 +259,8 @@ def test_samples_with_strata_exchanged_are_not_verified(survey):
     frame, _, folder = survey
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "k")
     header, *rows = (folder / "sample.csv").read_text().splitlines()
-    people, regions = zip(*(row.split(",") for row in rows), strict=True)
-    swapped = [f"{person},{region}" for person, region in zip(people, reversed(regions), strict=True)]
+    people, regions, *_ = zip(*(row.split(",") for row in rows), strict=True)
+    swapped = [f"{person},{region},0,1" for person, region in zip(people, reversed(regions), strict=True)]
     (folder / "sample.csv").write_text("\n".join([header, *swapped]) + "\n")
     with pytest.raises(dps.InputError, match="is not the sample"):
         verify_draw(folder / "design.json", frame, sample=folder / "sample.csv", key_file=folder / "k")
@@ -391,7 +391,7 @@ def test_a_digest_of_a_frame_is_that_of_its_people_in_any_kind_of_file(survey):
     ("change", "words"),
     [
         ({"frame_digest": "0"}, "records a different frame"),
-        ({"version": 2}, "must be the record of a draw of version 3, got version 2"),
+        ({"version": 3}, "must be the record of a draw of version 4, got version 3"),
         ({"format": "x"}, "is not the record of a draw"),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from dpstrata.collect.folder import CLOSING, SurveyFolder, open_folder
 from dpstrata.collect.invitations import Invitee, invitees, require_outside
 from dpstrata.collect.sealing import Opener, public_key, read_office_key
-from dpstrata.collect.tables import CLOSED, Place, Tables
+from dpstrata.collect.tables import CLOSED, Counted, Tables
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import ANSWER
@@ -30,6 +30,7 @@ from dpstrata.fielding.releasing import (
     require_releasable,
     with_response,
 )
+from dpstrata.fielding.sample import ReportKey
 from dpstrata.survey.releases.microdata import Microdata
 
 _PATIENCE = 30.0  # seconds in which a running collector must have stopped taking answers
@@ -132,12 +133,12 @@ def _stop(folder: SurveyFolder, tables: Tables) -> None:
         request.unlink(missing_ok=True)
 
 
-def _made_up(tables: Tables) -> Counter[Place]:
+def _made_up(tables: Tables) -> Counter[Counted]:
     """Return one cell for everyone who answered, where no more must be known than how many they are."""
-    return Counter({(*place, 0): number for place, number in tables.turnout().items()})
+    return Counter({(key, 0): number for key, number in tables.turnout().items()})
 
 
-def _counted(folder: SurveyFolder, tables: Tables, opener: Opener) -> Counter[Place]:
+def _counted(folder: SurveyFolder, tables: Tables, opener: Opener) -> Counter[Counted]:
     """Return what was counted, with what is still sealed: one cell for every token that was used.
 
     The sum is never written: the difference of two copies would show the last few cells of a stratum and
@@ -147,11 +148,11 @@ def _counted(folder: SurveyFolder, tables: Tables, opener: Opener) -> Counter[Pl
         counted, sealed, turnout = tables.counted(), tables.sealed(), tables.turnout()
         deleted = tables.fact("state") == CLOSED and not counted and not sealed
     counted += Counter(opener.open(content) for content in sealed.values())
-    found: Counter[tuple[int, int]] = Counter()
-    for (stratum, form, _), number in counted.items():
-        found[stratum, form] += number
+    found: Counter[ReportKey] = Counter()
+    for (key, _), number in counted.items():
+        found[key] += number
     cells = dict(enumerate(folder.kit.cells))
-    whole = found == turnout and all(0 <= cell < cells.get(form, 0) for _, form, cell in counted)
+    whole = found == turnout and all(0 <= cell < cells.get(key.form, 0) for key, cell in counted)
     if not whole and not deleted:
         raise InputError(
             "the database must have one answer for every link that was used, got others: something else "
@@ -161,7 +162,7 @@ def _counted(folder: SurveyFolder, tables: Tables, opener: Opener) -> Counter[Pl
 
 
 def _batch(
-    plan: Design, files: Files, people: Sequence[Invitee], tables: Tables, counted: Counter[Place]
+    plan: Design, files: Files, people: Sequence[Invitee], tables: Tables, counted: Counter[Counted]
 ) -> Batch:
     """Put together who answered and what was counted, of which nobody knows how they belong together."""
     used, names = tables.used(), plan.strata.names
@@ -171,15 +172,15 @@ def _batch(
         plan,
         files,
         ANSWER if single else ALL_QUESTIONS,
-        {each.id: names[each.stratum] for each in people},
+        {each.id: each.key for each in people},
         [each.id for each in people if each.hashed in used],
         by_stratum(
             plan,
-            [names[place[0]] for place in cells],
+            [names[key.stratum] for key, _ in cells],
             # of yes and no all strata have the device's budget, and so the same reports
-            reports_of_outputs(plan, names[0], [cell for _, _, cell in cells])
+            reports_of_outputs(plan, names[0], [cell for _, cell in cells])
             if single
-            else [Row(form + 1, cell) for _, form, cell in cells],
+            else [Row(key.form + 1, cell) for key, cell in cells],
         ),
         0,
         read_key(files.key),

@@ -1,8 +1,8 @@
 """The collector: one thread that marks tokens, seals cells, and counts them a batch at a time.
 
 A transaction marks tokens as used and keeps their cells sealed; the cells wait in memory. When a batch of one
-stratum and form is together (under load, several), another transaction moves the counters and deletes the
-sealed copies. So no transaction has a token and a counter in it, and a collector that is killed has lost
+stratum, part and form is together (under load, several), another transaction moves the counters and deletes
+the sealed copies. So no transaction has a token and a counter in it, and a collector that is killed has lost
 nothing: what is sealed is opened at closing, with the office's key.
 """
 
@@ -26,11 +26,12 @@ from dpstrata.collect.sealing import Sealer
 from dpstrata.collect.store import BusyError, Invitation
 from dpstrata.collect.tables import CLOSED, LostError, Tables, Token, UnsureError
 from dpstrata.errors import InputError
+from dpstrata.fielding.sample import ReportKey
 
 _log = logging.getLogger(__name__)
 _GROUP = 100  # requests that share a transaction
 _WAITING = 1000  # requests beyond which a server says that it is busy
-_AT_MOST = 5  # batches of one stratum and form that wait under load, where every transaction counts
+_AT_MOST = 5  # batches of one key that wait under load, where every transaction counts
 _PAUSE = 0.2  # seconds after which an idle thread looks whether the survey is to be closed
 
 
@@ -51,26 +52,26 @@ class _Request:
 
 @dataclass(slots=True, eq=False)
 class _Pool:
-    """Cells that wait for others of their stratum and form, with the ids of their sealed copies.
+    """Cells that wait for others of their key, with the ids of their sealed copies.
 
     Those that are being counted are set apart and stay the same until that is done: of a transaction of which
     only the confirmation was lost, all copies are gone, or none is.
     """
 
     batch: int
-    countable: set[tuple[int, int]]
-    waiting: dict[tuple[int, int], dict[bytes, int]] = field(default_factory=dict)
-    moving: dict[tuple[int, int], dict[bytes, int]] = field(default_factory=dict)
+    countable: set[ReportKey]
+    waiting: dict[ReportKey, dict[bytes, int]] = field(default_factory=dict)
+    moving: dict[ReportKey, dict[bytes, int]] = field(default_factory=dict)
 
-    def add(self, key: bytes, stratum: int, form: int, cell: int) -> None:
-        if (stratum, form) in self.countable:
-            self.waiting.setdefault((stratum, form), {})[key] = cell
+    def add(self, id: bytes, key: ReportKey, cell: int) -> None:
+        if key in self.countable:
+            self.waiting.setdefault(key, {})[id] = cell
 
     def take(self, batches: int) -> None:
         """Set apart what is together in so many batches, in the order in which counters are locked."""
         if not self.moving:
-            full = [place for place, cells in self.waiting.items() if len(cells) >= batches * self.batch]
-            self.moving = {place: self.waiting.pop(place) for place in sorted(full)}
+            full = [key for key, cells in self.waiting.items() if len(cells) >= batches * self.batch]
+            self.moving = {key: self.waiting.pop(key) for key in sorted(full)}
 
 
 class Collector:
@@ -96,7 +97,7 @@ class Collector:
 
     def __init__(self, folder: SurveyFolder, *, limit: int = _WAITING) -> None:
         self._connect: Callable[[], Tables] = folder.tables
-        self._cells, self._odds = folder.kit.cells, folder.kit.odds
+        self._kit = folder.kit
         self._sealer = Sealer(folder.public_key, folder.plan.digest)
         self._closing: Path = folder.path / CLOSING
         self._requests: queue.Queue[_Request | None] = queue.Queue(limit)
@@ -232,21 +233,21 @@ class Collector:
             return Invitation("used")
         if self.closed:
             return Invitation("closed")
-        return Invitation("open", token.form, self._odds[token.stratum])
+        return Invitation("open", token.key.form, self._kit.odds_of(token.key))
 
     def _answer_sends(self, sends: Sequence[_Request]) -> None:
         """Mark tokens and keep their cells sealed; of two requests with one token the first wins."""
-        counted: dict[bytes, tuple[bytes, Token, int]] = {}
+        counted: dict[bytes, tuple[bytes, ReportKey, int]] = {}
         try:
             self._use(sends, counted)
         except UnsureError:
             self._tables.reconnect()
-            if not self._tables.has_sealed(key for key, _, _ in counted.values()):
+            if not self._tables.has_sealed(id for id, _, _ in counted.values()):
                 raise
-        for key, token, cell in counted.values():
-            self._pool.add(key, token.stratum, token.form, cell)
+        for id, key, cell in counted.values():
+            self._pool.add(id, key, cell)
 
-    def _use(self, sends: Sequence[_Request], counted: dict[bytes, tuple[bytes, Token, int]]) -> None:
+    def _use(self, sends: Sequence[_Request], counted: dict[bytes, tuple[bytes, ReportKey, int]]) -> None:
         with self._tables.transaction():
             self.closed = self._tables.fact("state") == CLOSED
             found = self._tables.find((each.hashed for each in sends), to_use=True)
@@ -257,15 +258,12 @@ class Collector:
                     each.reply = state
                 elif each.hashed in counted:
                     each.reply = "used"
-                elif not 0 <= each.cell < self._cells[token.form]:
+                elif not 0 <= each.cell < self._kit.cells[token.key.form]:
                     each.reply = ValueError("a cell must be in the range of its form.")
                 else:
-                    counted[each.hashed] = secrets.token_bytes(16), token, each.cell
+                    counted[each.hashed] = secrets.token_bytes(16), token.key, each.cell
                     each.reply = "counted"
-            sealed = {
-                key: self._sealer.seal(token.stratum, token.form, cell)
-                for key, token, cell in counted.values()
-            }
+            sealed = {id: self._sealer.seal(key, cell) for id, key, cell in counted.values()}
             if counted:
                 self._tables.use(counted, sealed)
 
@@ -279,10 +277,10 @@ class Collector:
         with suppress(_ChangedError), self._tables.transaction():
             # After closing, and after a commit of which only the confirmation was lost, it is done.
             if self._tables.fact("state") != CLOSED:
-                for place, cells in self._pool.moving.items():
+                for key, cells in self._pool.moving.items():
                     unsealed = self._tables.unseal(cells)
                     if unsealed == len(cells):
-                        self._tables.count((*place, cell) for cell in cells.values())
+                        self._tables.count((key, cell) for cell in cells.values())
                     elif unsealed:
                         raise _ChangedError
 

@@ -35,11 +35,9 @@ from dpstrata.collect.tables import CLOSED, Tables, writing_to
 from dpstrata.designs.consent import asks_everyone
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataWarning, InputError, option, without_passwords
-from dpstrata.fielding.answer_files import open_answers, read_people
-from dpstrata.fielding.draw import check_record, drawn_columns
-from dpstrata.fielding.frames.base import stratum_column
+from dpstrata.fielding.draw import check_record, drawn_columns, read_sample
 from dpstrata.fielding.keys import new_key, read_key, survey_key, write_key
-from dpstrata.fielding.questionnaires.files import read_forms
+from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.overwriting import require_same_kind
 from dpstrata.files.writing import (
     make_private_folder,
@@ -65,15 +63,14 @@ class Invitee:
     ----------
     id : str
         As the sample has it.
-    stratum, form : int
-        Positions in the design.
+    key : ReportKey
+        What their report is filed under.
     token : str
         What their link ends in.
     """
 
     id: str
-    stratum: int
-    form: int
+    key: ReportKey
     token: str
 
     @property
@@ -114,15 +111,9 @@ def invitees(plan: Design, *, sample: Path, key_file: Path, id: str, stratum: Se
     _require_counters(plan)
     secret = read_key(key_file)
     check_record(plan, sample=sample, key=secret, record=sample.with_name("draw.json"))
-    drawn = open_answers(sample)
-    people, strata = read_people(drawn, id, (stratum_column(stratum),))
-    key = survey_key(survey_key(secret, plan.digest), "invitations")
-    place = {name: i for i, name in enumerate(plan.strata.names)}
-    forms = [1] * len(people) if plan.inputs.questionnaire is None else read_forms(drawn, plan)
-    return [
-        Invitee(person, place[name], form - 1, _token(key, person))
-        for person, name, form in zip(people, strata, forms, strict=True)
-    ]
+    links = survey_key(survey_key(secret, plan.digest), "invitations")
+    drawn = read_sample(sample, plan, id=id, stratum=stratum)
+    return [Invitee(person, key, _token(links, person)) for person, key in drawn.items()]
 
 
 def _require_counters(plan: Design) -> None:
@@ -249,7 +240,7 @@ def invite(
     private = read_office_key(office_key) if office_key.exists() else new_key()
     filling = _Filling(
         folder, database, plan.digest, batch, kit.digest, public_key(private),
-        {each.hashed: (each.stratum, each.form) for each in people}, kit.cells,
+        {each.hashed: each.key for each in people}, kit.cells,
     )  # fmt: skip
     filling.check()
     _make_folder(folder, design, kit, office_key, private)
@@ -260,7 +251,7 @@ def invite(
         draw_codes(Path(codes), listed, code_format, progress=progress)
     if writer:
         writer.write(listed, progress=progress)
-    places = Counter((each.stratum, each.form) for each in people)
+    places = Counter(each.key for each in people)
     return Invited(len(people), kit.digest, max(places.values()), sum(filling.counters.values()))
 
 
@@ -396,13 +387,13 @@ class _Filling:
     batch: int
     kit: str
     public_key: bytes
-    tokens: dict[bytes, tuple[int, int]]
+    tokens: dict[bytes, ReportKey]
     cells: tuple[int, ...]
 
     @property
-    def counters(self) -> dict[tuple[int, int], int]:
-        """How many cells there are in each stratum and form to which somebody is invited."""
-        return {(stratum, form): self.cells[form] for stratum, form in set(self.tokens.values())}
+    def counters(self) -> dict[ReportKey, int]:
+        """How many cells each key has to which somebody is invited."""
+        return {key: self.cells[key.form] for key in set(self.tokens.values())}
 
     def check(self) -> None:
         """Require that a database outside the folder is of this survey, before anything is written."""

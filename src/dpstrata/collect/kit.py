@@ -13,6 +13,7 @@ from dpstrata.collect.languages import tag_of
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.questionnaires.rows import odds_in
+from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.writing import write_atomically
 from dpstrata.privacy.device import DENOMINATOR
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
@@ -35,8 +36,8 @@ class Kit:
         The JSON document, always the same bytes for the same design and words.
     cells : tuple of int
         For each form, how many different rows there are.
-    odds : tuple of int
-        For each stratum, the position of its odds in the kit.
+    odds : tuple of tuple of int
+        For each stratum and each part of it, the position of its odds in the kit.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class Kit:
 
     content: bytes = field(repr=False)
     cells: tuple[int, ...]
-    odds: tuple[int, ...]
+    odds: tuple[tuple[int, ...], ...]
 
     @property
     def title(self) -> str:
@@ -64,6 +65,10 @@ class Kit:
     def digest(self) -> str:
         """SHA-256 of the content: publish it, so that everyone can check that they got the same kit."""
         return hashlib.sha256(self.content).hexdigest()
+
+    def odds_of(self, key: ReportKey) -> int:
+        """Return the position of the odds with which a device keeps a row."""
+        return self.odds[key.stratum][key.part]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document."""
@@ -107,7 +112,7 @@ def read_kit(path: Path, plan: Design) -> Kit:
         data = json.loads(content)
         right = (data["kit"], data["design"]) == (VERSION, plan.digest)
         odds = [int(each) for each in data["odds"]]
-        kit = replace(kit_from_content(content), odds=tuple(odds.index(each) for each in _odds_of(plan)))
+        kit = replace(kit_from_content(content), odds=_positions(odds, plan))
     except (OSError, ValueError, KeyError, TypeError):
         right = False
     if not right:
@@ -120,9 +125,13 @@ def kit_from_content(content: bytes) -> Kit:
     return Kit(content, tuple(int(form["cells"]) for form in json.loads(content)["forms"]), ())
 
 
-def _odds_of(plan: Design) -> list[int]:
-    """Return P of every stratum: rows are kept in P of P + KQ cases."""
-    return [int(odds_in(plan, row) * DENOMINATOR) for row in range(len(plan.strata))]
+def _odds_of(plan: Design) -> list[list[int]]:
+    """Return P of every stratum and part: rows are kept in P of P + KQ cases."""
+    return [[int(odds_in(plan, row) * DENOMINATOR)] for row in range(len(plan.strata))]
+
+
+def _positions(odds: Sequence[int], plan: Design) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(odds.index(each) for each in parts) for parts in _odds_of(plan))
 
 
 def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) -> Kit:
@@ -178,8 +187,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
         rule = f"be a line of at most {LONGEST_TITLE} characters"
         raise InputError.must("title", rule, title if isinstance(title, str) else type(title).__name__)
     questions, forms = _asked(plan, text)
-    in_strata = _odds_of(plan)
-    odds = sorted(set(in_strata))
+    odds = sorted({each for parts in _odds_of(plan) for each in parts})
     cells = tuple(_cells(levels) for _, levels in forms)
     told = {language: _told(plan, language) for language in languages()}
     data = {
@@ -203,7 +211,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
         "consent": told,
     }
     content = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
-    return Kit(content, cells, tuple(odds.index(each) for each in in_strata))
+    return Kit(content, cells, _positions(odds, plan))
 
 
 def _told(plan: Design, language: str, form: int | None = None) -> str:

@@ -77,8 +77,8 @@ def survey_status(survey: str | Path, *, database: str | None = None) -> Progres
     with folder.connected() as tables:
         state, batch, turnout = tables.fact("state"), int(tables.fact("batch")), tables.turnout()
     answered: Counter[int] = Counter()
-    for (stratum, _), number in turnout.items():
-        answered[stratum] += number
+    for key, number in turnout.items():
+        answered[key.stratum] += number
     plan = folder.plan
     invited = plan.sample_sizes.tolist()
     shown = _shown([answered[i] for i in range(len(invited))], invited, batch)

@@ -8,8 +8,9 @@ from typing import Any
 
 from dpstrata.errors import InputError, MissingExtraError
 from dpstrata.fielding.keys import LENGTH, read_key
+from dpstrata.fielding.sample import ReportKey
 
-_FIELDS = struct.Struct(">IIQ")  # stratum, form, cell: one length for all of them
+_FIELDS = struct.Struct(">IIIQ")  # stratum, part, form, cell: one length for all of them
 
 
 def read_office_key(path: Path) -> bytes:
@@ -49,9 +50,9 @@ class Sealer:
         self._suite, self._info = _suite(), design.encode()
         self._key = _x25519().X25519PublicKey.from_public_bytes(public)
 
-    def seal(self, stratum: int, form: int, cell: int) -> bytes:
-        """Seal a cell with its place; every result has one length, and no two are alike."""
-        sealed: bytes = self._suite.encrypt(_FIELDS.pack(stratum, form, cell), self._key, self._info)
+    def seal(self, key: ReportKey, cell: int) -> bytes:
+        """Seal a cell with its key; every result has one length, and no two are alike."""
+        sealed: bytes = self._suite.encrypt(_FIELDS.pack(*key, cell), self._key, self._info)
         return sealed
 
 
@@ -62,8 +63,8 @@ class Opener:
         self._suite, self._info = _suite(), design.encode()
         self._key = _x25519().X25519PrivateKey.from_private_bytes(private)
 
-    def open(self, sealed: bytes) -> tuple[int, int, int]:
-        """Return stratum, form and cell.
+    def open(self, sealed: bytes) -> tuple[ReportKey, int]:
+        """Return the key and the cell.
 
         Raises
         ------
@@ -73,13 +74,13 @@ class Opener:
         from cryptography.exceptions import InvalidTag
 
         try:
-            stratum, form, cell = _FIELDS.unpack(self._suite.decrypt(sealed, self._key, self._info))
+            *key, cell = _FIELDS.unpack(self._suite.decrypt(sealed, self._key, self._info))
         except (InvalidTag, ValueError, struct.error):
             raise InputError(
                 "every sealed answer must open with the office's key, got one that does not: it was changed, "
                 "or sealed to another key."
             ) from None
-        return stratum, form, cell
+        return ReportKey(*key), cell
 
 
 def _suite() -> Any:

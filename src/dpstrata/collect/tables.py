@@ -1,7 +1,7 @@
 """The tables of a collector, in SQL that SQLite and PostgreSQL both understand.
 
-``tokens`` has the hash of every token with its stratum, its form and whether it was used; ``sealed`` has
-cells under random ids, which the office's key alone opens; ``counters`` has how often each cell came. No
+``tokens`` has the hash of every token with its stratum, part and form, and whether it was used; ``sealed``
+has cells under random ids, which the office's key alone opens; ``counters`` has how often each cell came. No
 table has a column, or an order of its rows, that would put a token and a cell together.
 """
 
@@ -14,28 +14,29 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from dpstrata.errors import InputError
+from dpstrata.fielding.sample import ReportKey
 
 OPEN, CLOSED = "open", "closed"
-VERSION = "2"  # of these tables
-Place = tuple[int, int, int]  # stratum, form, cell
+VERSION = "3"  # of these tables
+Counted = tuple[ReportKey, int]  # a cell
 KEYS = {
     "survey": "name",
     "tokens": "hash",
     "sealed": "id",
-    "counters": "stratum, form, cell",
+    "counters": "stratum, part, form, cell",
 }
 """The tables, each with the columns of its key."""
 # Counters begin here and not at 0. SQLite writes every number from 2^31 to 2^47 in six bytes and smaller ones
 # in fewer; a row that outgrows its place moves, and where it then lies would show when that was.
 _ZERO = 2**40
 _MOST = 500  # parameters of one statement
+_KEY = ", ".join(ReportKey._fields)
 
 
 class Token(NamedTuple):
     """What is known of an invitation."""
 
-    stratum: int
-    form: int
+    key: ReportKey
     used: bool
 
 
@@ -135,8 +136,8 @@ class Tables(ABC):
     def create(
         self,
         facts: Mapping[str, str],
-        tokens: Mapping[bytes, tuple[int, int]],
-        counters: Mapping[tuple[int, int], int],
+        tokens: Mapping[bytes, ReportKey],
+        counters: Mapping[ReportKey, int],
     ) -> None:
         """Make and fill the tables of a survey; inside a transaction.
 
@@ -145,32 +146,32 @@ class Tables(ABC):
         facts : mapping
             What the survey's own table says.
         tokens : mapping
-            Stratum and form of every hash.
+            The key of every hash.
         counters : mapping
-            How many cells each stratum and form has. All counters are made now: rows that were made when a
+            How many cells each key has. All counters are made now: rows that were made when a
             cell first came would lie in the order of the batches.
         """
         self.create_empty()
         known = {**facts, "state": OPEN, "version": VERSION}
         self.many("INSERT INTO survey VALUES (?, ?)", sorted(known.items()))
         rows = [(hashed, *tokens[hashed], 0) for hashed in sorted(tokens)]
-        self.many("INSERT INTO tokens VALUES (?, ?, ?, ?)", rows)
-        for (stratum, form), cells in sorted(counters.items()):
+        self.many("INSERT INTO tokens VALUES (?, ?, ?, ?, ?)", rows)
+        for (stratum, part, form), cells in sorted(counters.items()):
             self.execute(
                 "WITH RECURSIVE cells (cell) AS (SELECT 0 UNION ALL "
                 f"SELECT cell + 1 FROM cells WHERE cell + 1 < {cells:d}) INSERT INTO counters "
-                f"SELECT {stratum:d}, {form:d}, cell, {_ZERO} FROM cells"
+                f"SELECT {stratum:d}, {part:d}, {form:d}, cell, {_ZERO} FROM cells"
             )
 
     def create_empty(self) -> None:
         """Make the tables without any row; inside a transaction."""
         for table in (
             "survey (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-            f"tokens (hash {self.blob} PRIMARY KEY, stratum INTEGER NOT NULL, form INTEGER NOT NULL, "
-            "used INTEGER NOT NULL)",
+            f"tokens (hash {self.blob} PRIMARY KEY, stratum INTEGER NOT NULL, part INTEGER NOT NULL, "
+            "form INTEGER NOT NULL, used INTEGER NOT NULL)",
             f"sealed (id {self.blob} PRIMARY KEY, content {self.blob} NOT NULL)",
-            "counters (stratum INTEGER, form INTEGER, cell BIGINT, count BIGINT NOT NULL, "
-            "PRIMARY KEY (stratum, form, cell))",
+            "counters (stratum INTEGER, part INTEGER, form INTEGER, cell BIGINT, count BIGINT NOT NULL, "
+            "PRIMARY KEY (stratum, part, form, cell))",
         ):
             self.execute(f"CREATE TABLE {table}{self.suffix}")
 
@@ -191,32 +192,30 @@ class Tables(ABC):
             )
         return str(found[name])
 
-    def invited(self) -> dict[bytes, tuple[int, int]]:
-        """Return all hashes with stratum and form."""
-        rows = self.execute("SELECT hash, stratum, form FROM tokens")
-        return {bytes(hashed): (stratum, form) for hashed, stratum, form in rows}
+    def invited(self) -> dict[bytes, ReportKey]:
+        """Return all hashes with their keys."""
+        rows = self.execute(f"SELECT hash, {_KEY} FROM tokens")
+        return {bytes(hashed): ReportKey(*key) for hashed, *key in rows}
 
     def used(self) -> set[bytes]:
         """Return the hashes of the tokens that were used."""
         return {bytes(row[0]) for row in self.execute("SELECT hash FROM tokens WHERE used = 1")}
 
-    def turnout(self) -> Counter[tuple[int, int]]:
-        """Return how many tokens of each stratum and form were used."""
-        rows = self.execute(
-            "SELECT stratum, form, COUNT(*) FROM tokens WHERE used = 1 GROUP BY stratum, form"
-        )
-        return Counter({(stratum, form): int(number) for stratum, form, number in rows})
+    def turnout(self) -> Counter[ReportKey]:
+        """Return how many tokens of each key were used."""
+        rows = self.execute(f"SELECT {_KEY}, COUNT(*) FROM tokens WHERE used = 1 GROUP BY {_KEY}")
+        return Counter({ReportKey(*key): int(number) for *key, number in rows})
 
     def find(self, hashes: Iterable[bytes], *, to_use: bool = False) -> dict[bytes, Token]:
         """Return what is known of these tokens, and keep other writers from them if they are to be used."""
         found: dict[bytes, Token] = {}
         for some in _parts(sorted(set(hashes))):
             rows = self.execute(
-                f"SELECT hash, stratum, form, used FROM tokens WHERE hash IN ({_marks(some)}) ORDER BY hash"
+                f"SELECT hash, used, {_KEY} FROM tokens WHERE hash IN ({_marks(some)}) ORDER BY hash"
                 + (self.for_update if to_use else ""),
                 some,
             )
-            found |= {bytes(hashed): Token(stratum, form, bool(used)) for hashed, stratum, form, used in rows}
+            found |= {bytes(hashed): Token(ReportKey(*key), bool(used)) for hashed, used, *key in rows}
         return found
 
     def use(self, hashes: Iterable[bytes], sealed: Mapping[bytes, bytes]) -> None:
@@ -232,16 +231,16 @@ class Tables(ABC):
             for some in _parts(sorted(ids))
         )
 
-    def countable(self) -> set[tuple[int, int]]:
-        """Return the strata and forms that have counters; the answers of others stay sealed until closing."""
-        return set(self.execute("SELECT DISTINCT stratum, form FROM counters"))
+    def countable(self) -> set[ReportKey]:
+        """Return the keys that have counters; the answers of others stay sealed until closing."""
+        return {ReportKey(*key) for key in self.execute(f"SELECT DISTINCT {_KEY} FROM counters")}
 
-    def count(self, cells: Iterable[Place]) -> None:
+    def count(self, cells: Iterable[Counted]) -> None:
         """Move counters."""
         moved = sorted(Counter(cells).items())
         self.many(
-            "UPDATE counters SET count = count + ? WHERE stratum = ? AND form = ? AND cell = ?",
-            [(number, *place) for place, number in moved],
+            "UPDATE counters SET count = count + ? WHERE stratum = ? AND part = ? AND form = ? AND cell = ?",
+            [(number, *key, cell) for (key, cell), number in moved],
         )
 
     def unseal(self, ids: Iterable[bytes]) -> int:
@@ -255,12 +254,10 @@ class Tables(ABC):
         """Return what is still sealed."""
         return {bytes(key): bytes(content) for key, content in self.execute("SELECT id, content FROM sealed")}
 
-    def counted(self) -> Counter[Place]:
+    def counted(self) -> Counter[Counted]:
         """Return all counters that have moved."""
-        rows = self.execute(
-            f"SELECT stratum, form, cell, count - {_ZERO} FROM counters WHERE count > {_ZERO}"
-        )
-        return Counter({(stratum, form, int(cell)): int(number) for stratum, form, cell, number in rows})
+        rows = self.execute(f"SELECT {_KEY}, cell, count - {_ZERO} FROM counters WHERE count > {_ZERO}")
+        return Counter({(ReportKey(*key), int(cell)): int(number) for *key, cell, number in rows})
 
     def mark_closed(self) -> None:
         """Take no more answers, ever; no other server is inside a transaction meanwhile."""

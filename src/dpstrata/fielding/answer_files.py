@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
 STRATUM, ANSWER = "stratum", "answer"
+_DIGITS = 15
 
 
 def open_answers(answers: str | Path | IntoFrame, *, sheet: str | None = None) -> Table:
@@ -51,6 +52,22 @@ def read_numbers(table: Table, name: str) -> list[float]:
     """Read a column of numbers; a message says where there is none, and never what is there."""
     values = _read_cells(table, name, read_number, "not a number")
     return [value for value in values if value is not None]
+
+
+def read_positions(table: Table, name: str, least: int, most: int, what: str) -> list[int]:
+    """Read a column of whole numbers from ``least`` to ``most``."""
+    _require(table, name)
+    numbers = [read_position(text_of(cell)) for cell in table.columns[name]]
+    wrong = [row for row, number in enumerate(numbers) if number is None or not least <= number <= most]
+    if wrong:
+        raise InputError(f"{table.source}: column {name!r}, {table.places(wrong)}: not {what}.")
+    return [number for number in numbers if number is not None]
+
+
+def read_position(text: str) -> int | None:
+    """Read a whole number of moderate length, which a program may have written with '.0'."""
+    digits = text.removesuffix(".0")
+    return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) <= _DIGITS else None
 
 
 def read_present_numbers(table: Table, name: str) -> list[float | None]:

@@ -12,10 +12,12 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
+from dpstrata.fielding.answer_files import open_answers, read_people, read_positions
 from dpstrata.fielding.frames.base import Frame, stratum_column
 from dpstrata.fielding.frames.files import file_digest
+from dpstrata.fielding.grid_noise import rows_by_name
 from dpstrata.fielding.keys import commitment, new_key, read_key, survey_key, write_key
-from dpstrata.fielding.sample import Sample, draw_sample, require_sizes
+from dpstrata.fielding.sample import ReportKey, Sample, draw_sample, require_sizes
 from dpstrata.files.cells import text_of
 from dpstrata.files.tables import read_table
 from dpstrata.files.writing import (
@@ -29,8 +31,8 @@ from dpstrata.files.writing import (
 from dpstrata.version import __version__
 
 FORMAT = "dpstrata.draw"
-VERSION = 3
-FORM = "form"  # the column that says which form of a questionnaire someone gets
+VERSION = 4
+PART, FORM = "part", "form"  # columns of a sample: which part of a stratum, and which form, someone gets
 
 
 def draw(
@@ -50,7 +52,8 @@ def draw(
     frame : Frame
         Everyone, each once.
     out : path
-        The sample: ``.csv``, ``.parquet`` or ``.xlsx``, with the columns of the frame that were named.
+        The sample: ``.csv``, ``.parquet`` or ``.xlsx``, with the columns of the frame that were named, and
+        which ``part`` of the stratum and which ``form`` everyone gets.
     key_file : path
         File with the key; created if missing, readable by its owner only. The same key gives the
         same sample, so a draw that was interrupted can be repeated.
@@ -158,6 +161,20 @@ def drawn_columns(
     return str(id), (stratum,) if isinstance(stratum, str) else tuple(stratum)
 
 
+def read_sample(sample: Path, plan: Design, *, id: str, stratum: Sequence[str]) -> dict[str, ReportKey]:
+    """Read everyone in a sample, with what their report is filed under."""
+    table = open_answers(sample)
+    people, names = read_people(table, id, (stratum_column(stratum),))
+    strata = rows_by_name(plan.strata)
+    parts = read_positions(table, PART, 0, 0, "the number of a part")
+    forms = read_positions(table, FORM, 1, max(len(plan.forms), 1), "the number of a form")
+    keys = zip(names, parts, forms, strict=True)
+    return {
+        person: ReportKey(strata[name], part, form - 1)
+        for person, (name, part, form) in zip(people, keys, strict=True)
+    }
+
+
 def _digests(record: Path) -> list[Any]:
     """Read what a record says of design, key, sample and frame."""
     return _read_record(record, "design_digest", "key_commitment", "sample_digest", "frame_digest")
@@ -211,10 +228,11 @@ def _draw(plan: Design, frame: Frame, key: bytes) -> Sample:
 
 
 def _columns(sample: Sample, frame: Frame) -> dict[str, list[Any]]:
-    """Return the sample as columns: the ids, the stratum as one column, and the forms that were dealt."""
+    """Return the sample as columns: the ids, the stratum as one column, and what was dealt."""
     stratum = stratum_column(frame.stratum)
-    if sample.forms is None:
-        return {frame.id: sample.ids, stratum: sample.strata}
-    if FORM in (frame.id, stratum):
-        raise InputError(f"the sample gets a column {FORM!r}, so no column of the frame may have that name.")
-    return {frame.id: sample.ids, stratum: sample.strata, FORM: sample.forms}
+    for name in (PART, FORM):
+        if name in (frame.id, stratum):
+            raise InputError(
+                f"the sample gets a column {name!r}, so no column of the frame may have that name."
+            )
+    return {frame.id: sample.ids, stratum: sample.strata, PART: sample.parts, FORM: sample.forms}

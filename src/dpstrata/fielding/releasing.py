@@ -18,14 +18,14 @@ import numpy as np
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import open_answers, read_answers, read_people, read_present_numbers
-from dpstrata.fielding.draw import check_record, drawn_columns
-from dpstrata.fielding.frames.base import stratum_column
+from dpstrata.fielding.draw import check_record, drawn_columns, read_sample
 from dpstrata.fielding.grid_noise import as_answers, require_invited, require_stated_answers
 from dpstrata.fielding.joint import joint_shares
 from dpstrata.fielding.keys import commitment, new_key, read_key, read_or_make_key
 from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
-from dpstrata.fielding.questionnaires.files import Row, read_forms, read_rows, require_every_question
+from dpstrata.fielding.questionnaires.files import Row, read_rows, require_every_question
 from dpstrata.fielding.response import Response, check_response
+from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.writing import (
     as_path,
     recover_unfinished,
@@ -148,7 +148,7 @@ class Batch:
     question : str
         The column they were in.
     drawn : dict
-        Everyone in the sample, with their stratum.
+        Everyone in the sample, with what their report is filed under.
     people : list of str
         Those who answered.
     answers : dict
@@ -166,7 +166,7 @@ class Batch:
     plan: Design
     files: Files
     question: str
-    drawn: dict[str, str] = field(repr=False)
+    drawn: dict[str, ReportKey] = field(repr=False)
     people: list[str] = field(repr=False)
     answers: dict[str, list[Any]] = field(repr=False)
     blank: int
@@ -192,7 +192,8 @@ class Batch:
         """
         of_stratum: dict[str, list[str]] = {}
         for person in self.people:
-            of_stratum.setdefault(self.drawn[person], []).append(person)
+            name = self.plan.strata.name(self.drawn[person].stratum)
+            of_stratum.setdefault(name, []).append(person)
         sent = [
             (name, person, report)
             for name, people in of_stratum.items()
@@ -262,19 +263,20 @@ def read_batch(
     require_stated_answers(plan)
     secret = read_key(files.key)
     check_record(plan, sample=files.sample, key=secret, record=files.record)
-    sample, given = open_answers(files.sample), open_answers(answers, sheet=sheet)
-    drawn = dict(zip(*read_people(sample, id, (stratum_column(columns),)), strict=True))
+    drawn = read_sample(files.sample, plan, id=id, stratum=columns)
+    given = open_answers(answers, sheet=sheet)
     people, strata = read_people(given, id, columns)
     values: Sequence[Any]
     if several:
-        forms = dict(zip(drawn, read_forms(sample, plan), strict=True))
-        values = read_rows(given, plan, [forms.get(person) for person in people])
+        keys = [drawn.get(person) for person in people]
+        values = read_rows(given, plan, [None if key is None else key.form + 1 for key in keys])
         answer = ALL_QUESTIONS
     elif plan.inputs.release_form.device is None:
         values = read_answers(given, answer, plan.inputs.answers, clip=plan.inputs.clip)
     else:
         values = read_present_numbers(given, answer)
-    _require_drawn(drawn, people, strata)
+    names = plan.strata.names
+    _require_drawn({person: names[key.stratum] for person, key in drawn.items()}, people, strata)
     # From here on, who left the answer blank is somebody who did not answer.
     answered = [row for row, value in enumerate(values) if value is not None]
     people, strata = ([column[row] for row in answered] for column in (people, strata))
@@ -415,7 +417,7 @@ def _joint(batch: Batch, ledger: Ledger, entry: Entry, key: bytes) -> Any:
         batch.response.shares,
         ledger.of_sample(entry),
         sampled=Recognition(list(batch.drawn), key),
-        strata=list(batch.drawn.values()),
+        strata=[batch.plan.strata.name(key.stratum) for key in batch.drawn.values()],
         answered=frozenset(batch.people),
     )
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,20 @@ _FAILURE = 1e-9
 _SHOWN = 5
 
 
+class ReportKey(NamedTuple):
+    """What someone's report is filed under wherever it is randomised, counted or published.
+
+    Attributes
+    ----------
+    stratum, part, form : int
+        Positions in the design, from 0. Every stratum has a single part, 0.
+    """
+
+    stratum: int
+    part: int
+    form: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """Who was drawn.
@@ -41,10 +55,12 @@ class Sample:
         In no telling order: that of their pseudo-random numbers within each stratum.
     strata : list of str
         The stratum of each.
+    parts : list of int
+        The part of the stratum that each one is in, from 0 on.
+    forms : list of int
+        The number of the form that each one gets, from 1 on; as secret as the sample.
     method : {"aes-256", "blake2b"}
         How ids became numbers: by encrypting whole numbers, or by a keyed hash of text.
-    forms : list of int or None
-        With a questionnaire, the number of the form that each one gets, from 1 on; as secret as the sample.
     frame_digest : str
         Keyed digest of the id and the stratum of everyone in the frame, in any order and on any engine. It
         tells nothing without the key.
@@ -52,9 +68,10 @@ class Sample:
 
     ids: list[Any]
     strata: list[str]
+    parts: list[int]
+    forms: list[int]
     method: Ranking
     frame_digest: str
-    forms: list[int] | None = None
 
 
 def draw_sample(plan: Design, frame: Frame, key: bytes) -> Sample:
@@ -100,27 +117,25 @@ def draw_sample(plan: Design, frame: Frame, key: bytes) -> Sample:
         raise InputError("the frame lists someone more than once, who would lose more than promised.")
     strata = [names[i] for i in kept.column("place").to_numpy()[rows].tolist()]
     method: Ranking = "aes-256" if is_whole(kept.schema.field("id").type) else "blake2b"
-    forms = None
-    if plan.forms:
-        own_key = hashlib.blake2b(b"dpstrata forms", key=key, digest_size=LENGTH).digest()
-        forms = _dealt(kept.column("id").take(rows), plan, own_key)
-    return Sample(ids, strata, method, _digest(counted, names, key), forms)
+    parts, forms = _deal(kept.column("id").take(rows), plan, key)
+    return Sample(ids, strata, parts, forms, method, _digest(counted, names, key))
 
 
-def _dealt(ids: Any, plan: Design, key: bytes) -> list[int]:
-    """Deal the forms of every stratum to the people drawn there, by keyed numbers of their own.
+def _deal(ids: Any, plan: Design, key: bytes) -> tuple[list[int], list[int]]:
+    """Deal the parts and forms of every stratum to the people drawn there, by keyed numbers of their own.
 
     They are ranked by these: the first get form 1, the next form 2, as many as the design says. So every way
     to deal is equally likely, and the same on every engine.
     """
-    high, low = numbers_of(ids.combine_chunks(), key)
-    dealt = np.stack([form.sample_sizes for form in plan.forms])
+    own_key = hashlib.blake2b(b"dpstrata parts and forms", key=key, digest_size=LENGTH).digest()
+    high, low = numbers_of(ids.combine_chunks(), own_key)
+    dealt = np.stack([form.sample_sizes for form in plan.forms] or [plan.sample_sizes])
     starts = np.concatenate([[0], np.cumsum(plan.sample_sizes)])
     forms = np.empty(len(ids), dtype=np.int64)
     for i, (start, end) in enumerate(pairwise(starts.tolist())):
         order = start + np.lexsort((low[start:end], high[start:end]))
         forms[order] = np.repeat(np.arange(1, len(dealt) + 1), dealt[:, i])
-    return forms.tolist()
+    return [0] * len(ids), forms.tolist()
 
 
 def _gather(batches: Iterable[Any]) -> tuple[Any, Any]:

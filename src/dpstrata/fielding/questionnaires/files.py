@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
+from dpstrata.fielding.answer_files import read_position
 from dpstrata.fielding.draw import FORM
 from dpstrata.fielding.questionnaires.rows import form_of
 from dpstrata.files.cells import text_of
@@ -16,7 +17,6 @@ from dpstrata.files.tables import Table
 from dpstrata.survey.questionnaires.question import Question
 
 CELL = "cell"
-_DIGITS = 15
 
 
 class Row(NamedTuple):
@@ -31,12 +31,6 @@ class RawRow(NamedTuple):
 
     form: int
     shares: tuple[Fraction, ...]
-
-
-def read_forms(sample: Table, plan: Design) -> list[int]:
-    """Read which form everyone in a sample was dealt."""
-    require_columns(sample.source, sample.columns, FORM, about_people=True)
-    return _numbers(sample, FORM, len(plan.forms), "the number of a form")
 
 
 def read_rows(table: Table, plan: Design, forms: Sequence[int | None]) -> Sequence[Row | RawRow | None]:
@@ -80,7 +74,7 @@ def _require_dealt(table: Table, forms: Sequence[int | None]) -> None:
     wrong = [
         row
         for row, (cell, form) in enumerate(zip(table.columns.get(FORM, ()), forms, strict=False))
-        if form is not None and text_of(cell) != "" and _whole(text_of(cell)) != form
+        if form is not None and text_of(cell) != "" and read_position(text_of(cell)) != form
     ]
     if wrong:
         raise InputError(
@@ -100,7 +94,7 @@ def _cells(table: Table, plan: Design, forms: Sequence[int | None]) -> Sequence[
         if form is None or text == "":
             rows.append(None)
             continue
-        cell = _whole(text)
+        cell = read_position(text)
         if cell is None or cell >= designed[form - 1].cells:
             wrong.append(row)
             continue
@@ -111,12 +105,6 @@ def _cells(table: Table, plan: Design, forms: Sequence[int | None]) -> Sequence[
             "person was given."
         )
     return rows
-
-
-def _whole(text: str) -> int | None:
-    """Read a number of moderate length, which a program may have written with '.0'."""
-    digits = text.removesuffix(".0")
-    return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) <= _DIGITS else None
 
 
 def _raw_row(
@@ -134,16 +122,6 @@ def _raw_row(
         else:
             shares.append(share)
     return RawRow(form, tuple(shares))
-
-
-def _numbers(table: Table, column: str, most: int, what: str) -> list[int]:
-    """Read whole numbers from 1 to ``most``."""
-    texts = [text_of(cell) for cell in table.columns[column]]
-    numbers = [_whole(text) or 0 for text in texts]
-    wrong = [row for row, number in enumerate(numbers) if not 1 <= number <= most]
-    if wrong:
-        raise InputError(f"{table.source}: column {column!r}, {table.places(wrong)}: not {what}.")
-    return numbers
 
 
 def require_every_question(plan: Design, by_stratum: Mapping[str, Sequence[Row | RawRow]]) -> None:

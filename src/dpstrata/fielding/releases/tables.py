@@ -20,6 +20,7 @@ from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation, 
 from dpstrata.fielding.questionnaires.files import RawRow, Row
 from dpstrata.fielding.releases.rows import RowsFielding, randomized
 from dpstrata.fielding.releases.sums import COUNT, STRATUM, require_noise_for
+from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import Table
@@ -51,7 +52,9 @@ class TablesFielding(RowsFielding):
                         moved = sensitivity(plan, t, table.questions)
                         layer = DiscreteLaplaceNoise(budget * table.budget, moved)
                         noise = layer.noise(len(entries)).tolist()
-                    drawn |= {_label(i, t, place, entry): number for entry, number in enumerate(noise)}
+                    drawn |= {
+                        _label(ReportKey(i, 0, t), place, entry): number for entry, number in enumerate(noise)
+                    }
         return drawn
 
     def published(
@@ -73,7 +76,7 @@ class TablesFielding(RowsFielding):
                     entries = table_entries(plan, t, table.questions)
                     counts = counts_of_cells(plan, t, cells, table.questions)
                     for number, (entry, count) in enumerate(zip(entries, counts, strict=True)):
-                        value = count + noise[_label(i, t, place, number)]
+                        value = count + noise[_label(ReportKey(i, 0, t), place, number)]
                         for name, cell in (
                             (STRATUM, stratum),
                             (FORM, t + 1),
@@ -89,7 +92,7 @@ class TablesFielding(RowsFielding):
     def _labels(self, plan: Design) -> list[str]:
         """Name every number that is published."""
         return [
-            _label(i, t, place, number)
+            _label(ReportKey(i, 0, t), place, number)
             for i in range(len(plan.strata))
             for t, form in enumerate(plan.forms)
             for place, table in enumerate(form.tables)
@@ -128,6 +131,6 @@ class TablesFielding(RowsFielding):
             raise InputError("published tables must be those of this design, got others.") from None
 
 
-def _label(stratum: int, form: int, table: int, entry: int) -> str:
+def _label(key: ReportKey, table: int, entry: int) -> str:
     """Name a published number by its places, which are never the same for two of them."""
-    return f"{stratum}/{form}/{table}/{entry}"
+    return f"{key.stratum}/{key.part}/{key.form}/{table}/{entry}"

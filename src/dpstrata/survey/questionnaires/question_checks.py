@@ -21,7 +21,7 @@ from dpstrata.survey.questionnaires.kinds.scale import MOST_POINTS
 from dpstrata.survey.questionnaires.translation import find_translated, lines, read_labels
 
 NUMBERS = ("lower", "upper", "step", "importance", "target_se", "target_margin")
-RESERVED = ("cell", "form", "stratum")
+RESERVED = ("cell", "form", "part", "stratum")
 LEAST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-6, 1e6
 
 
