@@ -37,7 +37,7 @@ demo: $(VENV)/.installed ## Design the paper's survey of four strata, then carry
 test: $(VENV)/.spark system check ## Install everything, check the code and run all tests
 	$(PYTEST) $(PARALLEL)
 
-quick: $(VENV)/.installed ## Run the tests that need no browser, server, Spark or patience (under two minutes)
+quick: $(VENV)/.installed system ## Run the tests that need no browser, server, Spark or patience (under two minutes)
 	$(PYTEST) $(PARALLEL) -m "not slow and not browser and not spark and not postgresql"
 
 check: $(VENV)/.installed ## Check formatting, lint, types and the direction of imports

@@ -11,7 +11,7 @@ has_browser() {
 }
 
 has_pango() { # what WeasyPrint cannot do without; it may not be installed yet itself
-  for name in libpango-1.0.so.0 libpangoft2-1.0.so.0; do
+  for name in libpango-1.0.so.0 libpangoft2-1.0.so.0 libharfbuzz-subset.so.0; do
     .venv/bin/python -c "import ctypes; ctypes.CDLL('$name')" >/dev/null 2>&1 || return 1
   done
 }
