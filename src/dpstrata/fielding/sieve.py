@@ -19,6 +19,7 @@ import numpy.typing as npt
 from dpstrata.errors import InputError, MissingExtraError
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
+_ALL_BITS = np.uint64(2**64 - 1)
 NO_STRATUM, NO_ID = -1, -2  # places of people whom the design does not have, and of those without an id
 
 
@@ -50,21 +51,23 @@ class Sieve:
         counts = np.zeros(len(self.names), dtype=np.int64)
         sums = np.zeros((2, len(self.names)), dtype=np.uint64)
         unknown: dict[str | None, int] = {}
+        kept = self.limits > 0.0
+        below = np.clip(self.limits, 0.0, 1.0 - 2.0**-53) * 2.0**64
+        largest = np.where(self.limits >= 1.0, _ALL_BITS, below.astype(np.uint64))
         nobody, kind = 0, None
         for batch in batches:
             ids, strata = batch.column("id"), batch.column("stratum")
             kind = ids.type
             nobody += ids.null_count
             codes = _places(strata, place, unknown)
-            known = codes >= 0
-            counts += np.bincount(codes[known], minlength=len(counts))
+            if (codes < 0).any():
+                known = codes >= 0
+                codes, ids = codes[known], ids.filter(known)
+            counts += np.bincount(codes, minlength=len(counts))
             high, low = numbers_of(ids, self.key)
             for total, half in zip(sums, (high, low), strict=True):
-                np.add.at(total, codes[known], half[known])
-            limit = np.where(known, self.limits[codes], 0.0)
-            everyone = limit >= 1.0
-            bar = (np.where(everyone, 0.0, limit) * 2.0**64).astype(np.uint64)
-            rows = np.flatnonzero(everyone | (high < bar))
+                np.add.at(total, codes, half)
+            rows = np.flatnonzero((high <= largest[codes]) & kept[codes])
             if rows.size:
                 yield _kept(codes[rows], high[rows], low[rows], ids.take(rows))
         if kind is not None:

@@ -149,6 +149,8 @@ class DuckFrame(Frame):
 
     def _stratum(self) -> str:
         texts = [_text(column) for column in self.stratum]
+        if len(texts) == 1:  # one expression, which DuckDB works out once for each different name
+            return f"nullif({texts[0]}, '')"
         missing = " OR ".join(map(_is_empty, self.stratum))
         joined = f" || '{BETWEEN}' || ".join(texts)
         return f"CASE WHEN {missing} THEN NULL ELSE {joined} END"
