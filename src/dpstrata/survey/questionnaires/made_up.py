@@ -1,12 +1,14 @@
-"""Made-up answers on a grid that have a given mean and variance, for simulations."""
+"""Made-up answers that have a given mean and variance, or a standard deviation, for simulations."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.answer_space import AnswerSpace
 
 _MOVES = 10_000
 
@@ -79,3 +81,29 @@ def _nearer(counts: IntArray, grid: FloatArray, size: int, mean: float, variance
     moved[chosen[0]] -= 1
     moved[chosen[0] + chosen[1]] += 1
     return moved
+
+
+def two_groups(
+    space: AnswerSpace, size: int, above: int, low: float, distance: float
+) -> npt.NDArray[np.float64]:
+    """Let some people answer ``low``, and the others that much more."""
+    values = np.full(size, low)
+    values[size - above :] += distance
+    return np.asarray(np.clip(values, space.lower, space.upper))
+
+
+def two_groups_on_grid(size: int, sd: float, most_steps: int) -> tuple[int, int]:
+    """Distance in steps, and size of the upper group, whose deviation is nearest to ``sd`` steps."""
+    best, choice = abs(sd), (0, 0)
+    for steps in range(max(1, int(sd)), most_steps + 1):
+        share = 4 * sd**2 * (size - 1) / (size * steps**2)
+        if share > 1.05:
+            continue
+        exact = size / 2 * (1 - np.sqrt(max(1 - share, 0.0)))
+        for above in {each for each in (int(exact), int(exact) + 1) if each < size}:
+            miss = abs(steps * np.sqrt(above * (size - above) / (size * max(size - 1, 1))) - sd)
+            if miss < best:
+                best, choice = miss, (steps, above)
+        if best <= 1e-9 * sd:
+            break
+    return choice

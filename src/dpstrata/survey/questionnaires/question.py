@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Literal
 
 from dpstrata.errors import QuestionnaireError
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.survey.questionnaires.kinds.base import QuestionKind, kind_named
 from dpstrata.survey.questionnaires.question_checks import read_question
 from dpstrata.survey.questionnaires.translation import Translation
@@ -106,6 +107,16 @@ class Question:
     def of_kind(self) -> QuestionKind:
         """What questions of this kind have in common."""
         return kind_named(self.kind, blank=bool(self.blank))
+
+    @property
+    def space(self) -> AnswerSpace:
+        """What privacy needs to know of its answers."""
+        return self.of_kind.space(self)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The answers that are names, a blank among them; none of numbers, and yes and no are 1 and 0."""
+        return self.of_kind.cases(self)
 
     @property
     def range(self) -> float:

@@ -11,10 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from dpstrata.errors import InputError
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.rows import Quadratic
+from dpstrata.words.numbers import read_number
 
 if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
@@ -88,6 +92,14 @@ class QuestionKind:
     """Whether answers are numbers, whose mean is estimated."""
     rounded: ClassVar[bool] = False
     """Whether answers can lie between levels, and are moved to one of the two next to them at random."""
+    figure: ClassVar[str] = "mean"
+    """What is estimated of the answers."""
+    estimated: ClassVar[str] = "the population mean"
+    """What a standard error of a design belongs to, in words."""
+    counts_people: ClassVar[bool] = False
+    """Whether the total of all answers is a number of people."""
+    can_clip: ClassVar[bool] = False
+    """Whether an answer outside the range may count as the nearer end of it."""
 
     def find(self, given: dict[str, Any]) -> Iterator[Finding]:
         """Find what is wrong with the fields of a question of this kind, each of which can be read.
@@ -99,6 +111,10 @@ class QuestionKind:
     def range(self, question: Question) -> float:
         """Distance between the largest and the smallest answer; 1 for shares."""
         return 1.0
+
+    def space(self, question: Question) -> AnswerSpace:
+        """Return what privacy needs to know of the answers."""
+        raise NotImplementedError
 
     def candidates(self, question: Question) -> tuple[int, ...]:
         """Return the numbers of levels that answers can be put on; only one unless the design chooses."""
@@ -162,12 +178,82 @@ class QuestionKind:
         """Return the answer that a level stands for."""
         raise NotImplementedError
 
+    def from_cell(self, question: Question, cell: Any) -> float | str | None:
+        """Read an answer as someone wrote it, in a cell of a table or on a line.
+
+        Returns
+        -------
+        float, str or None
+            The number or name that :meth:`checked` takes; ``None`` for what cannot be read.
+        """
+        return read_number(cell)
+
+    def checked(
+        self, question: Question, given: npt.ArrayLike, *, clip: bool = False, where: str | None = None
+    ) -> FloatArray:
+        """Return people's answers as numbers: in the units of the question, and of names their places.
+
+        Parameters
+        ----------
+        question : Question
+            What was asked.
+        given : array
+            One answer of each.
+        clip : bool
+            Whether an answer outside the range counts as the nearer end of it.
+        where : str, optional
+            Where they are written, for messages.
+
+        Raises
+        ------
+        InputError
+            If one of them is not allowed; no message shows it.
+        """
+        raise NotImplementedError
+
     def in_shares(self, question: Question, answers: Any) -> FloatArray | None:
         """Return answers of many people as simulations take them; ``None`` if one of them cannot be given.
 
         Numbers lie between 0 and 1, the ends of their range; names are counted from 0.
         """
+        try:
+            values = self.checked(question, answers)
+        except InputError:
+            return None
+        space = self.space(question)
+        return np.clip(space.shares(values), 0.0, 1.0) if space.numbers else values
+
+    def largest_sd(self, question: Question, sizes: IntArray) -> FloatArray:
+        """Largest standard deviation (divisor N - 1) that answers of ``sizes`` people can have."""
+        return np.asarray(self.range(question) * np.sqrt(self.largest(question, sizes)))
+
+    def proportions_of(self, question: Question, sds: FloatArray, sizes: IntArray) -> FloatArray | None:
+        """Shares of the upper end, the smaller of p and 1 − p, that follow from standard deviations.
+
+        They follow from S² = p(1 − p)N/(N − 1), in squared ranges, where there are two numbers to answer;
+        otherwise ``None``.
+        """
+        space = self.space(question)
+        if space.values != 2 or not space.numbers:
+            return None
+        spread = (sds / space.range) ** 2 * (sizes - 1) / sizes
+        return np.asarray((1 - np.sqrt(np.maximum(1 - 4 * spread, 0.0))) / 2)
+
+    def sd_of(self, question: Question, given: npt.ArrayLike) -> float:
+        """Return the standard deviation (divisor N - 1) of answers of at least two people."""
+        return float(self.checked(question, given).std(ddof=1))
+
+    def made_up_with_sd(self, question: Question, size: int, sd: float) -> npt.NDArray[Any]:
+        """Make up answers of ``size`` people whose standard deviation comes as near to ``sd`` as any."""
         raise NotImplementedError
+
+    def shorthand(self, question: Question) -> str:
+        """Write what can be answered as the command line does."""
+        raise NotImplementedError
+
+    def shown(self, estimate: float) -> str:
+        """Write an estimate as people read it."""
+        return f"{estimate:,.3g}" if abs(estimate) < 1000 else f"{estimate:,.0f}"
 
     def made_up(self, question: Question, given: Given, stratum: int, size: int) -> Any:
         """Make up answers of so many people that are as nearly as can be what is known of a stratum."""
@@ -202,13 +288,15 @@ def read_kind(given: object) -> str | None:
     return plain if plain in KINDS else None
 
 
-def as_numbers(answers: Any) -> FloatArray | None:
+def as_numbers(answers: npt.ArrayLike) -> FloatArray | None:
     """Take answers of many people as numbers; ``None`` for what are none."""
     try:
+        if np.ma.is_masked(answers) or np.iscomplexobj(answers):
+            return None
         values = np.asarray(answers, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # as a cause it would show an answer
         return None
-    return values if values.ndim == 1 else None
+    return values if values.ndim == 1 and np.all(np.isfinite(values)) else None
 
 
 def is_plain(text: str, *, but: str = "") -> bool:

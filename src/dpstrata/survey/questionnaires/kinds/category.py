@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from dpstrata.errors import InputError
 from dpstrata.files.cells import text_of
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.rows import Quadratic, shares_in_row
 from dpstrata.survey.questionnaires.kinds.base import (
     BLANK,
@@ -21,6 +25,7 @@ from dpstrata.survey.questionnaires.kinds.base import (
     is_plain,
 )
 from dpstrata.survey.strata_columns import spread_of_proportions
+from dpstrata.words.numbers import read_number, share_in_percent
 
 if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
@@ -37,6 +42,9 @@ class Category(QuestionKind):
     title: ClassVar[str] = "category"
     fields: ClassVar[tuple[str, ...]] = ("categories",)
     told_by: ClassVar[tuple[str, ...]] = ("proportion",)
+    figure: ClassVar[str] = "share"
+    estimated: ClassVar[str] = "the share of any category"
+    counts_people: ClassVar[bool] = True
 
     def find(self, given: dict[str, Any]) -> Iterator[Finding]:
         """Require names that differ in more than case."""
@@ -59,6 +67,10 @@ class Category(QuestionKind):
                 "it out, or forbid blanks)"
             )
             yield Finding(None, "categories", rule, repr(BLANK))
+
+    def space(self, question: Question) -> AnswerSpace:
+        """Return the number of names."""
+        return AnswerSpace(names=len(self.cases(question)))
 
     def candidates(self, question: Question) -> tuple[int, ...]:
         """Count the categories."""
@@ -125,11 +137,61 @@ class Category(QuestionKind):
         """Return the category."""
         return self.cases(question)[place]
 
-    def in_shares(self, question: Question, answers: Any) -> FloatArray | None:
-        """Count the categories from 0."""
-        place = {name: float(i) for i, name in enumerate(self.cases(question))}
-        found = [place.get(answer) for answer in np.asarray(answers).tolist()]
-        return None if None in found else np.array(found, dtype=float)
+    def from_cell(self, question: Question, cell: Any) -> float | str | None:
+        """Read a name in any case; a code that a program has turned into 2.0 is the category 2."""
+        names = _by_plain_name(self.cases(question))
+        found = names.get(text_of(cell).casefold())
+        if found is None and (number := read_number(cell)) is not None and number.is_integer():
+            return names.get(str(int(number)))
+        return found
+
+    def checked(
+        self, question: Question, given: npt.ArrayLike, *, clip: bool = False, where: str | None = None
+    ) -> FloatArray:
+        """Require names of categories, and return the place of each."""
+        cells = given.tolist() if isinstance(given, np.ndarray) else given
+        place = {name: i for i, name in enumerate(self.cases(question))}
+        found: list[int | None] = [None]
+        if isinstance(cells, Sequence) and not isinstance(cells, str):
+            names = [self.from_cell(question, cell) for cell in cells]
+            found = [None if name is None else place[str(name)] for name in names]
+        if None in found:
+            in_place = f" in {where}" if where else ""
+            raise InputError(
+                f"every answer must be {self.written(question)}, got something else{in_place}.", where=where
+            )
+        return np.array(found, dtype=float)
+
+    def sd_of(self, question: Question, given: npt.ArrayLike) -> float:
+        """Root of half the sum of the variances of the indicators."""
+        values = self.space(question).names
+        counts = np.bincount(self.checked(question, given).astype(np.int64), minlength=values).tolist()
+        size = sum(counts)
+        pairs = (size**2 - sum(count**2 for count in counts)) / 2  # half the sum of p(1 − p), times N²
+        return float(np.sqrt(pairs / (size * max(size - 1, 1))))
+
+    def made_up_with_sd(self, question: Question, size: int, sd: float) -> npt.NDArray[Any]:
+        """Make up people: so many outside the first category, evenly over the others, that the spread fits.
+
+        Pairs of people in different categories are S²·N(N − 1), and their number rises with those outside.
+        """
+        names = self.cases(question)
+        wanted = sd**2 * size * (size - 1)
+        low, high = 0, size - -(-size // len(names))
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if _pairs(size, middle, len(names)) <= wanted else (low, middle)
+        outside = min((low, high), key=lambda each: abs(_pairs(size, each, len(names)) - wanted))
+        counts = [size - outside, *_evenly(outside, len(names) - 1)]
+        return np.repeat(np.array(names, dtype=object), counts)
+
+    def shorthand(self, question: Question) -> str:
+        """Write the names, as in rent|own|other."""
+        return SEPARATOR.join(question.categories)
+
+    def shown(self, estimate: float) -> str:
+        """Write a share in percent."""
+        return share_in_percent(estimate)
 
     def made_up(self, question: Question, given: Given, stratum: int, size: int) -> Any:
         """Divide people as the shares say, each category in whole numbers."""
@@ -141,12 +203,33 @@ class Category(QuestionKind):
         return listed(question.categories)
 
 
+@lru_cache(maxsize=64)
+def _by_plain_name(names: tuple[str, ...]) -> dict[str, str]:
+    """Look names up without regard to case: there may be many answers."""
+    return {name.casefold(): name for name in names}
+
+
+def _evenly(people: int, places: int) -> list[int]:
+    few, more = divmod(people, places)
+    return [few + (i < more) for i in range(places)]
+
+
+def _pairs(size: int, outside: int, names: int) -> int:
+    """Count pairs of people in different categories, with so many people outside the first one."""
+    others = sum(count**2 for count in _evenly(outside, names - 1))
+    return outside * (size - outside) + (outside**2 - others) // 2
+
+
 class CategoryOrBlank(Category):
     """One of several named answers or none, which is one more answer."""
 
     def cases(self, question: Question) -> tuple[str, ...]:
         """Return the categories, and a blank."""
         return (*Category.cases(self, question), BLANK)
+
+    def from_cell(self, question: Question, cell: Any) -> float | str | None:
+        """Read a name; nothing is a blank."""
+        return Category.from_cell(self, question, text_of(cell) or BLANK)
 
     def share_of(self, question: Question, answer: object) -> Fraction | None:
         """Find the category; nothing is a blank."""

@@ -8,14 +8,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from dpstrata.errors import InputError, option
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.rows import Quadratic, largest_rounding, number_in_row
 from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, QuestionKind, as_numbers
 from dpstrata.survey.questionnaires.kinds.category import largest_spread
-from dpstrata.survey.questionnaires.made_up import counts_with_moments
-from dpstrata.words.numbers import figure, read_number
+from dpstrata.survey.questionnaires.made_up import counts_with_moments, two_groups
+from dpstrata.words.numbers import figure, plain_number, read_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +44,7 @@ class Number(QuestionKind):
     told_by: ClassVar[tuple[str, ...]] = ("sd", "mean")
     averaged: ClassVar[bool] = True
     rounded: ClassVar[bool] = True
+    can_clip: ClassVar[bool] = True
 
     def find(self, given: dict[str, Any]) -> Iterator[Finding]:
         """Require lower < upper."""
@@ -66,6 +70,10 @@ class Number(QuestionKind):
         """Return upper − lower."""
         lower, upper = _ends(question)
         return upper - lower
+
+    def space(self, question: Question) -> AnswerSpace:
+        """Return the ends, and the step of a scale."""
+        return AnswerSpace(*_ends(question), question.step)
 
     def candidates(self, question: Question) -> tuple[int, ...]:
         """Return every number of levels that may be the best."""
@@ -162,17 +170,43 @@ class Number(QuestionKind):
         lower, upper = (Fraction(repr(end)) for end in _ends(question))
         return float(lower + (upper - lower) * place / (levels - 1))
 
-    def in_shares(self, question: Question, answers: Any) -> FloatArray | None:
-        """Return where answers lie between the ends of the range."""
-        values = as_numbers(answers)
+    def checked(
+        self, question: Question, given: npt.ArrayLike, *, clip: bool = False, where: str | None = None
+    ) -> FloatArray:
+        """Require numbers, and clip those outside if asked to."""
+        place = f" in {where}" if where else ""
+        values, space = as_numbers(given), self.space(question)
         if values is None:
-            return None
-        shares = (values - _ends(question)[0]) / self.range(question)
-        inside = bool(np.all((shares >= -_TOLERANCE) & (shares <= 1 + _TOLERANCE)))  # False for NaN
-        return np.clip(shares, 0.0, 1.0) if inside and self._on_grid(question, shares) else None
+            raise InputError(f"every answer must be a number, got something else{place}.", where=where)
+        if not self._is_allowed(space, values):
+            raise InputError(
+                f"answers must lie on the grid {space}, got one that does not{place}.", where=where
+            )
+        inside = np.asarray(np.clip(values, space.lower, space.upper))
+        outside = int(np.sum(np.abs(values - inside) > _TOLERANCE * space.range))
+        if outside and not clip:
+            remedy = f", or design again with {option('clip', True)}" if self.can_clip else " or the design"
+            raise InputError(
+                f"answers must lie in {space}, got {outside:,} of {values.size:,} outside{place}. "
+                f"Correct them{remedy}.",
+                argument="answers",
+                where=where,
+            )
+        return inside
 
-    def _on_grid(self, question: Question, shares: FloatArray) -> bool:
+    def _is_allowed(self, space: AnswerSpace, values: FloatArray) -> bool:
+        """Whether all numbers are of the allowed kind, inside the range or not."""
         return True
+
+    def made_up_with_sd(self, question: Question, size: int, sd: float) -> npt.NDArray[Any]:
+        """Make up two halves of people who answer alike, around the middle of the range."""
+        above = size // 2
+        distance = sd * np.sqrt(size * (size - 1) / (above * (size - above))) if above else 0.0
+        return two_groups(self.space(question), size, above, _middle(question) - distance / 2, distance)
+
+    def shorthand(self, question: Question) -> str:
+        """Write the ends, as in 0:8000."""
+        return ":".join(map(plain_number, _ends(question)))
 
     def _points(self, question: Question) -> int:
         """Of the grid that made-up answers lie on."""

@@ -7,18 +7,21 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import FloatArray
+from dpstrata.privacy.answer_space import MOST_STEPS, AnswerSpace
 from dpstrata.survey.questionnaires.kinds.number import Number
-from dpstrata.words.numbers import figure
+from dpstrata.survey.questionnaires.made_up import two_groups, two_groups_on_grid
+from dpstrata.words.numbers import figure, plain_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpstrata.survey.questionnaires.question import Question
 
-MOST_STEPS = 10**9
+_TOLERANCE = 1e-9  # of the distance from the lower end, by which a number may miss the grid
 MOST_POINTS = 100  # beside other questions
 
 
@@ -29,6 +32,7 @@ class Scale(Number):
     fields: ClassVar[tuple[str, ...]] = ("lower", "upper", "step")
     instead: ClassVar[Mapping[str, str]] = {}
     rounded: ClassVar[bool] = False
+    can_clip: ClassVar[bool] = False
 
     def _find_off_grid(self, given: dict[str, Any]) -> Iterator[Finding]:
         """Require a whole number of steps; one step is 1 unless it is given."""
@@ -58,9 +62,25 @@ class Scale(Number):
             return None
         return Fraction(round(share * steps), steps)
 
-    def _on_grid(self, question: Question, shares: FloatArray) -> bool:
-        steps = shares * (self._points(question) - 1)
-        return bool(np.all(np.abs(steps - np.rint(steps)) <= 1e-6))
+    def _is_allowed(self, space: AnswerSpace, values: FloatArray) -> bool:
+        """Whether all numbers are on the grid."""
+        assert space.step is not None
+        steps = (values - space.lower) / space.step
+        return bool(np.all(np.abs(steps - np.rint(steps)) <= _TOLERANCE * np.maximum(np.abs(steps), 1.0)))
+
+    def made_up_with_sd(self, question: Question, size: int, sd: float) -> npt.NDArray[Any]:
+        """Make up two groups of people who answer alike, around the middle of the range."""
+        space = self.space(question)
+        assert space.steps is not None
+        unit = space.range / space.steps
+        steps, above = two_groups_on_grid(size, sd / unit, space.steps)
+        low = space.lower + unit * ((space.steps - steps) // 2)
+        return two_groups(space, size, above, low, unit * steps)
+
+    def shorthand(self, question: Question) -> str:
+        """Write the ends and the step, as in 1:5:1."""
+        assert question.step is not None
+        return f"{Number.shorthand(self, question)}:{plain_number(question.step)}"
 
     def _points(self, question: Question) -> int:
         return self.candidates(question)[0]

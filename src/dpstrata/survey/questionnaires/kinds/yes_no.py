@@ -7,10 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from dpstrata.errors import InputError
 from dpstrata.files.cells import text_of
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.survey.questionnaires.kinds.base import BLANK, Given, Impossible, Known, as_numbers
 from dpstrata.survey.questionnaires.kinds.category import (
     Category,
@@ -18,12 +21,14 @@ from dpstrata.survey.questionnaires.kinds.category import (
     out_of_bounds,
     whole_numbers,
 )
+from dpstrata.survey.questionnaires.made_up import two_groups_on_grid
 
 if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
 
 
-_WORDS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0, "1.0": 1, "0.0": 0}
+_WORDS = {"yes": 1, "y": 1, "true": 1, "1": 1, "1.0": 1, "no": 0, "n": 0, "false": 0, "0": 0, "0.0": 0}
+_NAME = "yes_no"
 
 
 class YesNo(Category):
@@ -31,10 +36,15 @@ class YesNo(Category):
 
     title: ClassVar[str] = "yes/no"
     fields: ClassVar[tuple[str, ...]] = ()
+    estimated: ClassVar[str] = "the population mean"
 
     def find(self, given: dict[str, Any]) -> Iterator[Finding]:
         """Find nothing: such a question has no fields of its own."""
         return iter(())
+
+    def space(self, question: Question) -> AnswerSpace:
+        """Code no as 0 and yes as 1, so that a mean is a share."""
+        return AnswerSpace(0, 1, 1)
 
     def candidates(self, question: Question) -> tuple[int, ...]:
         """Two."""
@@ -59,10 +69,34 @@ class YesNo(Category):
         yes = given["proportion"]
         return Category.known(self, question, {"proportion": np.stack([1 - yes, yes], axis=1)}, sizes)
 
-    def in_shares(self, question: Question, answers: Any) -> FloatArray | None:
-        """Take 0 for no and 1 for yes."""
-        values = as_numbers(answers)
-        return None if values is None or not np.isin(values, (0.0, 1.0)).all() else values
+    def from_cell(self, question: Question, cell: Any) -> float | str | None:
+        """Read yes, no, true, false, y, n, 1 and 0 in any case."""
+        value = _WORDS.get(text_of(cell).casefold())
+        return None if value is None else float(value)
+
+    def checked(
+        self, question: Question, given: npt.ArrayLike, *, clip: bool = False, where: str | None = None
+    ) -> FloatArray:
+        """Take 0 for no and 1 for yes, or the words."""
+        values, place = as_numbers(given), f" in {where}" if where else ""
+        if values is None and isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+            values = as_numbers([np.nan if (v := self.from_cell(question, c)) is None else v for c in given])
+        if values is None or not np.isin(values, (0.0, 1.0)).all():
+            raise InputError(f"every answer must be yes or no{place}, got something else.", where=where)
+        return values
+
+    def sd_of(self, question: Question, given: npt.ArrayLike) -> float:
+        """Return that of 0 and 1."""
+        return float(self.checked(question, given).std(ddof=1))
+
+    def made_up_with_sd(self, question: Question, size: int, sd: float) -> npt.NDArray[Any]:
+        """Let as many say yes as comes nearest."""
+        _, yes = two_groups_on_grid(size, sd, 1)
+        return np.repeat([0.0, 1.0], [size - yes, yes])
+
+    def shorthand(self, question: Question) -> str:
+        """Write the kind."""
+        return _NAME
 
     def made_up(self, question: Question, given: Given, stratum: int, size: int) -> Any:
         """Let as many say yes as the share says; half of them where nothing does."""
@@ -109,11 +143,20 @@ class YesNoOrBlank(CategoryOrBlank):
         """No and yes."""
         return 2
 
+    def from_cell(self, question: Question, cell: Any) -> float | str | None:
+        """Read yes and no as people write them; nothing is a blank."""
+        value = _WORDS.get(text_of(cell).casefold())
+        return CategoryOrBlank.from_cell(self, question, cell if value is None else ("no", "yes")[value])
+
     def share_of(self, question: Question, answer: object) -> Fraction | None:
         """Read yes and no as people write them; nothing is a blank."""
         value = _WORDS.get(text_of(answer).casefold())
         plain = text_of(answer) if value is None else ("no", "yes")[value]
         return CategoryOrBlank.share_of(self, question, plain)
+
+    def shorthand(self, question: Question) -> str:
+        """Write the kind."""
+        return _NAME
 
     def answers(self, question: Question) -> str:
         """Say it."""
