@@ -22,7 +22,7 @@ from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
 
 if TYPE_CHECKING:
-    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+    from dpstrata.fielding.results.questions import QuestionnaireEstimation
 
 
 def plot(plan: Design | QuestionnaireEstimation) -> Chart:
