@@ -185,7 +185,7 @@ def test_files_of_another_kind_are_not_replaced(tmp_path, monkeypatch):
         assert said.startswith(f"{file} exists and holds something else"), (name, option, file, said)
         assert said.endswith("Choose another name."), said
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    assert "(a table of 2 columns)." in refused([*DESIGN, "--out", "sample.csv"])
+    assert "(a table of 4 columns)." in refused([*DESIGN, "--out", "sample.csv"])
     assert "(dpstrata.ledger)." in refused([*DESIGN, "--out", "ledger.json"])
     with pytest.raises(dps.InputError, match="something else"):
         dps.plot(plan).save("ledger.json")
