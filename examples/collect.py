@@ -98,7 +98,7 @@ def collected(plan: dps.Design, folder: Path) -> None:
             def answer(row: dict[str, str]) -> None:
                 form, given = int(row["form"]), answers[row["person"]]
                 asked = {name: given[name] for name in plan.forms[form - 1].questions}
-                cell = dps.noise_row(plan, row["occupation"], form, asked).cell
+                cell = dps.randomize(plan, row["occupation"], asked, form).value
                 respond(port, links[row["person"]], cell)
 
             with ThreadPoolExecutor(32) as devices:

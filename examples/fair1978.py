@@ -26,7 +26,7 @@ def main() -> None:
         answers = {row["person"]: float(row["had_affair"]) for row in csv.DictReader(rows)}
     noised = defaultdict(list)
     for person, stratum in zip(sample.ids, sample.strata, strict=True):
-        noised[stratum].append(dps.noise_answer(plan, stratum, answers[person]))
+        noised[stratum].append(dps.randomize(plan, stratum, answers[person]).value)
     names = [name for name, values in noised.items() for _ in values]
     result = dps.estimate_means(plan, names, [value for values in noised.values() for value in values]).whole
     truth = sum(answers.values()) / len(answers)

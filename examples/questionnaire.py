@@ -64,8 +64,8 @@ def carry_out(
         for drawn in csv.DictReader(file):
             form = int(drawn["form"])
             answers = {each: people[drawn["id"]][each] for each in plan.forms[form - 1].questions}
-            sent = dps.noise_row(plan, drawn["district"], form, answers)  # on the respondent's device
-            rows.append([drawn["id"], drawn["district"], sent.cell])
+            sent = dps.randomize(plan, drawn["district"], answers, form)  # on the respondent's device
+            rows.append([drawn["id"], drawn["district"], sent.value])
     write(folder / "rows.csv", ["id", "district", "cell"], rows)
     dps.publish(
         folder / "design.json",

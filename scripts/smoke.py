@@ -59,7 +59,7 @@ FULL = [
     f"frame people.csv {COLUMNS} --out counted.csv",
     f"draw design.json people.csv {COLUMNS} --out sample.csv",
     f"draw design.json people.csv {COLUMNS} --out sample.csv --verify",
-    f"privatize design.json answers.csv --sample sample.csv {COLUMNS} --answer yes --out noised.csv",
+    f"privatize design.json answers.csv --sample sample.csv {COLUMNS} --out noised.csv",
     "estimate design.json noised.csv --plot estimates.svg",
     "report design.json --out report.html",
     "design strata.csv --epsilon 1 --total 60 --out design.parquet",
@@ -69,7 +69,7 @@ FULL = [
 SUMS = [
     "design strata.csv --epsilon 1 --total 60 --questions yes_no --release sums --out design.json",
     f"draw design.json people.csv {COLUMNS} --out sample.csv",
-    f"publish design.json answers.csv --sample sample.csv {COLUMNS} --answer yes --out published.csv",
+    f"publish design.json answers.csv --sample sample.csv {COLUMNS} --out published.csv",
     "estimate design.json published.csv --report results.html",
 ]
 QUESTIONS = """question,kind,text,categories
@@ -103,7 +103,7 @@ with open("sample.csv") as sample, open("invitations.csv") as invitations:
     for row in csv.DictReader(sample):
         form = int(row["form"])
         said = {name: {"smoker": "yes", "home": "rent"}[name] for name in plan.forms[form - 1].questions}
-        cell = dps.noise_row(plan, row["region"], form, said).cell
+        cell = dps.randomize(plan, row["region"], said, form).value
         body = json.dumps({"token": links[row["person"]][2], "cell": cell}).ljust(128).encode()
         request = urllib.request.Request("ADDRESS/send", body, {"content-type": "application/json"})
         assert json.load(urllib.request.urlopen(request, timeout=30))["state"] == "counted"
@@ -176,7 +176,7 @@ def answer_for_everyone(work: Path) -> None:
     answers = dict(line.rsplit(",", 1) for line in PEOPLE.splitlines()[1:])
     drawn = (work / "sample.csv").read_text().splitlines()[1:]
     (work / "answers.csv").write_text(
-        "person,region,yes\n" + "".join(f"{row},{answers[row]}\n" for row in drawn)
+        "person,region,answer\n" + "".join(f"{row},{answers[row]}\n" for row in drawn)
     )
 
 

@@ -22,10 +22,10 @@ import scipy.stats  # noqa: F401
 
 import dpstrata.cli
 import dpstrata.fielding.estimate
-import dpstrata.fielding.privatize
+import dpstrata.fielding.publish
 import dpstrata.fielding.sample
 
-WATCHED = tuple(f"{name}.py" for name in ("writing", "overwriting", "keys", "ledger", "draw", "privatize"))
+WATCHED = tuple(f"{name}.py" for name in ("writing", "overwriting", "keys", "ledger", "draw", "publish"))
 
 TIMES = 2
 

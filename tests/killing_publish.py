@@ -21,9 +21,9 @@ import cryptography.hazmat.primitives.hpke  # noqa: F401 - loaded once, before t
 import dpstrata.cli.cmd_collect
 import dpstrata.collect.closing  # noqa: F401
 import killing
-from dpstrata.fielding.questionnaires.files import Row
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.planning.load import load_design
+from surveys import collected_of
 
 WATCHED = tuple(
     f"{name}.py"
@@ -68,7 +68,8 @@ def check(folder, reports, noise, table, place):
         assert {path.suffix for path in (folder / "survey").iterdir()} <= SUFFIXES, place
     if noise is not None and reports:  # raw answers are put on the grid, or replaced, at random
         plan = load_design(folder / "design.json")
-        made = fielding_of(plan).published(plan, reports, noise, lambda number: None)
+        collected = collected_of(plan, reports, from_devices=True)
+        made = fielding_of(plan).published(plan, collected, noise, lambda number: None)
         assert written == as_written(made), f"other noise, {place}"
 
 
@@ -93,7 +94,7 @@ def _value(cell):
 def read_reports(path):
     """What devices sent, by stratum: numbers, or rows of a form."""
     return {
-        name: [Row(*each) if isinstance(each, list) else each for each in given]
+        name: [tuple(each) if isinstance(each, list) else each for each in given]
         for name, given in json.loads(path.read_text()).items()
     }
 

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 import dpstrata as dps
+from dpstrata.fielding.collected import Collected
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
-from dpstrata.fielding.privatize import privatize
-from dpstrata.fielding.releases.rows import RowsFielding
-from dpstrata.fielding.releases.tables import TablesFielding
+from dpstrata.fielding.publish import privatize
+from dpstrata.fielding.randomizers import randomizers_of
+from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.sample import ReportKey
 from extent import FULL
 from questionnaires import form, question
 
@@ -54,7 +56,7 @@ class Listed:
 # Steps of a fielded survey that tests share; the survey is the fixture ``fielded``
 
 
-COLUMNS = {"id": "person", "stratum": "region", "answer": "income"}
+COLUMNS = {"id": "person", "stratum": "region"}
 
 
 def release(folder, *, answers="answers.csv", out="noised.csv", step=privatize, **more):
@@ -91,7 +93,7 @@ def field_reports(folder, frame, plan):
         rows = [[row["person"], row["region"]] for row in csv.DictReader(file)]
     given = [i % 2 if plan.inputs.space.values == 2 else 43210 + i for i in range(len(rows))]
     if plan.inputs.device_epsilon is not None:
-        given = [dps.noise_answer(plan, region, a) for (_, region), a in zip(rows, given, strict=True)]
+        given = [dps.randomize(plan, region, a).value for (_, region), a in zip(rows, given, strict=True)]
     write_reports(folder, [[*row, repr(a)] for row, a in zip(rows, given, strict=True)])
 
 
@@ -112,7 +114,7 @@ def loss_inside(plan, times=1, *, e=None, shares=None):
 def write_reports(folder, rows):
     """Write what people send."""
     with open(folder / "reports.csv", "w", newline="") as file:
-        csv.writer(file).writerows([["person", "region", "income"], *rows])
+        csv.writer(file).writerows([["person", "region", "answer"], *rows])
 
 
 def read_rows(path):
@@ -222,7 +224,7 @@ def field(folder, step, *, devices, answers=answered, questions=QUESTIONS, epsil
         given, number = answers(row["person"]), int(row["form"])
         if devices:
             asked = {name: given[name] for name in plan.forms[number - 1].questions}
-            cell = dps.noise_row(plan, row["region"], number, asked).cell
+            cell = dps.randomize(plan, row["region"], asked, number).value
             sent[row["region"]].append((number, cell))
             given = {"cell": cell}
         rows.append({"person": row["person"], "region": row["region"], **given})
@@ -246,18 +248,35 @@ def command(step, out):
     ]
 
 
-def published_by(plan, rows):
+def reports_of(plan, stratum, answers):
+    """What the devices of people of one stratum send who have one question."""
+    (randomizer,) = randomizers_of(plan)
+    return np.array(randomizer.randomized(plan.strata.names.index(stratum), answers))
+
+
+def collected_of(plan, by_stratum, *, from_devices=False):
+    """Answers to one question, or to a form with its number, as the office has them."""
+    answers = {}
+    for name, given in by_stratum.items():
+        for each in given:
+            form, answer = each if isinstance(each, tuple) else (1, each)
+            key = ReportKey(plan.strata.names.index(name), 0, form - 1)
+            answers.setdefault(key, []).append(answer)
+    return Collected(answers, from_devices)
+
+
+def published_by(plan, rows, *, from_devices=False):
     """Randomise and publish as the field does, without files."""
+    fielding, collected = fielding_of(plan), collected_of(plan, rows, from_devices=from_devices)
     if plan.inputs.release == "microdata":
-        return RowsFielding().noised(plan, rows, lambda number: None)
-    fielding = TablesFielding()
-    noise = fielding.draw_office_noise(plan, np.zeros(0, dtype=np.int64))
-    return fielding.published(plan, rows, noise, lambda number: None)
+        return fielding.published(plan, collected, lambda number: None)
+    noise = fielding.draw_office_noise(plan, collected.counts(plan))
+    return fielding.published(plan, collected, noise, lambda number: None)
 
 
-def estimate_once(plan, rows):
+def estimate_once(plan, rows, **more):
     """The same with estimates."""
-    columns = published_by(plan, rows)
+    columns = published_by(plan, rows, **more)
     if plan.inputs.release == "sums":
         return reader_of(plan).estimate(plan, *columns.values())
     names = ("stratum", "form", "cell")

@@ -90,8 +90,8 @@ def test_so_few_answers_that_the_promise_breaks_are_refused(tmp_path):
     numbers[0] += 153 - sum(numbers)
     answered = [person for unit, number in zip(by_unit, numbers, strict=True) for person in unit[:number]]
     rows = [f"{person},{unit},{i % 12 == 0:d}\n" for i, (person, unit) in enumerate(answered)]
-    (tmp_path / "answers.csv").write_text("person,unit,yes\n" + "".join(rows))
-    batch = {"sample": tmp_path / "sample.csv", "id": "person", "stratum": "unit", "answer": "yes"}
+    (tmp_path / "answers.csv").write_text("person,unit,answer\n" + "".join(rows))
+    batch = {"sample": tmp_path / "sample.csv", "id": "person", "stratum": "unit"}
     batch |= files | {"out": tmp_path / "noised.csv"}
     with pytest.raises(dps.InputError, match=r"in 12 of 12 strata\. Up to epsilon = 1\.\d+ may be lost"):
         dps.privatize(tmp_path / "design.json", tmp_path / "answers.csv", **batch)

@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from dpstrata.fielding.estimate import estimate
     from dpstrata.fielding.frames import frame_strata, open_frame
     from dpstrata.fielding.frames.base import Frame
-    from dpstrata.fielding.noise import noise_answer, noise_answers
-    from dpstrata.fielding.privatize import privatize
-    from dpstrata.fielding.publish import publish
-    from dpstrata.fielding.questionnaires.rows import noise_row
+    from dpstrata.fielding.publish import privatize, publish
+    from dpstrata.fielding.randomize import randomize
     from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
     from dpstrata.fielding.results.noised_numbers import estimate_means
     from dpstrata.fielding.results.questions import QuestionnaireEstimation
@@ -116,14 +114,12 @@ _HOMES = {
     "load_design": "planning.load",
     "local_epsilon": "privacy.amplification",
     "main_design": "pilots.pilot",
-    "noise_answer": "fielding.noise",
-    "noise_answers": "fielding.noise",
-    "noise_row": "fielding.questionnaires.rows",
     "open_frame": "fielding.frames",
     "pilot": "pilots.pilot",
     "plot": "present.charts.plot",
-    "privatize": "fielding.privatize",
+    "privatize": "fielding.publish",
     "publish": "fielding.publish",
+    "randomize": "fielding.randomize",
     "remind": "collect.overseeing",
     "report_html": "present.report.report",
     "respondent_kit": "collect.kit",
@@ -192,14 +188,12 @@ __all__ = [
     "load_design",
     "local_epsilon",
     "main_design",
-    "noise_answer",
-    "noise_answers",
-    "noise_row",
     "open_frame",
     "pilot",
     "plot",
     "privatize",
     "publish",
+    "randomize",
     "remind",
     "report_html",
     "respondent_kit",

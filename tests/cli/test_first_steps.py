@@ -61,7 +61,7 @@ def test_the_five_steps_are_a_survey(tmp_path):
     sent = {}
     for person, row in drawn.items():
         form = int(row["form"])
-        sent[links[person]] = dps.noise_row(plan, row["region"], form, answers_of(plan, form)).cell
+        sent[links[person]] = dps.randomize(plan, row["region"], answers_of(plan, form), form).value
     words = ["-m", *shlex.split(collecting), "--port", "0"]
     server = Server(None, [sys.executable, *words], folder=tmp_path)
     try:

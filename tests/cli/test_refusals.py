@@ -20,7 +20,7 @@ from dpstrata.fielding.response import Response
 EXAMPLES = Path(dps.__file__).parent / "examples"
 DESIGN = "design strata.csv --epsilon 1"
 FRAME = "--id person --stratum occupation"
-BATCH = f"--sample sample.csv {FRAME} --answer affairs"
+BATCH = f"--sample sample.csv {FRAME}"
 # Arguments of functions that no command calls with what someone typed.
 PYTHON_ALONE = {
     *("method", "stratum_size", "library", "upper"),
@@ -135,7 +135,7 @@ def folder(tmp_path_factory):
             "--pilot-total must be at least 1, got --pilot-total 0.",
         ),
         (
-            "main-design design.json answers.csv --answer sd",
+            "main-design design.json means.csv",
             "a main wave must follow the design of a pilot, got another design.",
         ),
         ("sensitivity design.json --factor 0.5", "--factor must be a number above 1, got 0.5."),
@@ -151,7 +151,7 @@ def folder(tmp_path_factory):
             "--sd-column and --sd-source (public or prior) must be given together",
         ),
         ("frame answers.csv --id a --stratum b --out s.csv", "answers.csv has no column 'a'"),
-        ("estimate design.json answers.csv --answer nope", "answers.csv has no column"),
+        ("estimate design.json strata.csv", "strata.csv has no column"),
         (
             "privatize design.json --stratum-value nowhere",
             "the design has no stratum 'nowhere'; it has 'A', 'B'",
@@ -285,7 +285,7 @@ def test_a_problem_is_one_line_in_the_words_of_the_command_line(folder, command,
 def test_an_answer_that_is_no_number_is_not_repeated(folder):
     result = commands.run(folder, "privatize", "design.json", "--stratum-value", "A", input="canary\n")
     assert result.returncode == 2
-    assert result.stderr == "Error: every answer must be 0 to 1, got something else.\n"
+    assert result.stderr == "Error: question 'answer': the answer must be 0 to 1.\n"
 
 
 @pytest.mark.slow
@@ -339,8 +339,10 @@ def test_a_release_that_needs_consent_says_how_to_give_it(folder, tmp_path):
     done(f"frame fair1978.csv {FRAME} --out strata.csv")
     done("design strata.csv --epsilon 1 --total 6366 --questions 0:60 --out design.json")
     done(f"draw design.json fair1978.csv {FRAME} --out sample.csv")
-    done(f"privatize design.json fair1978.csv {BATCH} --out one.csv")
-    said = done(f"privatize design.json fair1978.csv {BATCH} --out two.csv", code=2)
+    people = (tmp_path / "fair1978.csv").read_text().partition("\n")
+    (tmp_path / "answers.csv").write_text(people[0].replace("affairs", "answer", 1) + "\n" + people[2])
+    done(f"privatize design.json answers.csv {BATCH} --out one.csv")
+    said = done(f"privatize design.json answers.csv {BATCH} --out two.csv", code=2)
     assert said.endswith("Pass --again to release anyway.")
 
 

@@ -33,7 +33,7 @@ from dpstrata.collect.tables import Tables
 from dpstrata.fielding.ledger import Ledger
 from dpstrata.fielding.office_noise import NoiseKept
 from dpstrata.fielding.questionnaires.counts import counts_of_cells
-from dpstrata.fielding.releases.tables import TablesFielding
+from dpstrata.fielding.releases.sums import SumsFielding
 from extent import FULL
 
 STEPS = [
@@ -57,9 +57,8 @@ def close(made, **more):
 
 
 def test_what_is_published_is_what_was_counted_with_the_noise_of_the_office(made, monkeypatch):
-    monkeypatch.setattr(
-        TablesFielding, "draw_office_noise", lambda self, plan, counts: dict.fromkeys(self._labels(plan), 7)
-    )
+    draw = SumsFielding.draw_office_noise
+    monkeypatch.setattr(SumsFielding, "draw_office_noise", lambda *given: dict.fromkeys(draw(*given), 7))
     cells = random_cells(made).items()
     collected(made, cells)
     released = close(made)
@@ -83,11 +82,8 @@ def test_the_ledger_has_the_release_and_those_who_answered(made):
     collected(made, cells[:-5])
     released = close(made, accept_response=True)
     entry = json.loads((made.base / "ledger.json").read_text())["entries"][0]
-    assert (entry["status"], len(entry["people"]), entry["question"]) == (
-        "released",
-        len(cells) - 5,
-        "questionnaire",
-    )
+    assert (entry["status"], len(entry["people"])) == ("released", len(cells) - 5)
+    assert entry["questions"] == list(made.folder.plan.inputs.questions.names)
     assert released.from_devices
     assert not (made.survey / "ledger.json").exists()
     for out in ("results.csv", "more.csv"):
@@ -226,9 +222,9 @@ def test_closing_goes_on_after_every_step_and_draws_noise_once(made, monkeypatch
     """In both databases; test_closing_killed.py kills the command itself."""
     cells, drawn = list(random_cells(made).items()), []
     collected(made, cells)
-    draw = TablesFielding.draw_office_noise
+    draw = SumsFielding.draw_office_noise
     monkeypatch.setattr(
-        TablesFielding, "draw_office_noise", lambda *given: drawn.append(draw(*given)) or drawn[-1]
+        SumsFielding, "draw_office_noise", lambda *given: drawn.append(draw(*given)) or drawn[-1]
     )
     if step == "unwritten":  # all is deleted, and not yet written anew
         owner, step = (PostgresqlTables if made.database else SqliteTables), "compact"

@@ -42,7 +42,7 @@ def test_estimates_have_no_bias_and_the_ledger_adds_up(tmp_path):
         cells = []
         for person, (stratum, form) in people.items():
             asked = {name: given[person][name] for name in plan.forms[form - 1].questions}
-            cells.append((links[person], dps.noise_row(plan, stratum, form, asked).cell))
+            cells.append((links[person], dps.randomize(plan, stratum, asked, form).value))
         with collecting(made) as collector:
             assert set(send_all(collector, cells, at_once=100)) == {"counted"}
         out = tmp_path / f"results-{turn}.csv"
@@ -102,7 +102,7 @@ def test_over_http_nothing_is_biased_and_the_noise_is_of_its_law(tmp_path):
     """Small surveys, one after the other: requests, counters, ledger, noise and estimates."""
     plan = dps.design(
         dps.Strata([SIZE] * STRATA), questions=ONE, epsilon=EPSILON, device_epsilon=DEVICE, release="sums",
-        total=STRATA * INVITED,
+        total=STRATA * INVITED, forms="one",
     )  # fmt: skip
     made, repeats = invited(tmp_path, plan), few(3, of=40)
     people, links = made.people, made.links
@@ -112,7 +112,7 @@ def test_over_http_nothing_is_biased_and_the_noise_is_of_its_law(tmp_path):
     for turn in range(repeats):
         (made.survey / "collected.sqlite").write_bytes(start)
         cells = [
-            (links[person], dps.noise_row(plan, stratum, form, {"smokes": ("no", "yes")[place % 2]}).cell)
+            (links[person], dps.randomize(plan, stratum, {"smokes": ("no", "yes")[place % 2]}, form).value)
             for place, (person, (stratum, form)) in enumerate(people.items())
         ]
         collected_over_http(made, cells)

@@ -10,6 +10,7 @@ from scipy.stats import chi2
 
 import dpstrata as dps
 from dpstrata.collect.kit import respondent_kit
+from dpstrata.fielding.randomizers.row import RowRandomizer
 from dpstrata.privacy.device import cell_of
 from extent import few
 from questionnaires import small_plan
@@ -95,9 +96,10 @@ def make_vectors(plans, kits, number):
             used += size
             return given[used - size : used]
 
-        row = dps.noise_row(plan, plan.strata.names[stratum], form + 1, answers, source=source)
+        randomizer = RowRandomizer(plan, form)
+        (cell,) = randomizer.randomized(stratum, [randomizer.raw(answers)], source)
         vectors.append([which, form, kits[which].odds[stratum][0], answers, given[: used + 8].hex()])
-        expected.append([row.cell, used])
+        expected.append([cell, used])
     return vectors, expected
 
 

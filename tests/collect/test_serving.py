@@ -49,7 +49,7 @@ def run(*words):
 def cell_of(plan, stratum, form):
     """What the device of someone sends whose answers are all the same as everyone's."""
     answers = {name: ANSWERS[name] for name in plan.forms[form - 1].questions}
-    return dps.noise_row(plan, stratum, form, answers).cell
+    return dps.randomize(plan, stratum, answers, form).value
 
 
 def office(made):

@@ -34,7 +34,8 @@ def test_what_is_closed_is_what_publish_makes_of_the_same_reports(tmp_path, monk
     made = invited(tmp_path, plan, database=database, text="Do you smoke?")
     people = {row["id"]: row["stratum"] for row in read(tmp_path / "sample.csv")}
     reports = {
-        person: dps.noise_answer(plan, stratum, i % 2) for i, (person, stratum) in enumerate(people.items())
+        person: dps.randomize(plan, stratum, i % 2).value
+        for i, (person, stratum) in enumerate(people.items())
     }
     low, high = sorted(set(reports.values()))
     with collecting(made) as collector:
@@ -49,11 +50,11 @@ def test_what_is_closed_is_what_publish_makes_of_the_same_reports(tmp_path, monk
         file.write("id,stratum,answer\n")
         file.writelines(f"{person},{people[person]},{report!r}\n" for person, report in reports.items())
     dps.publish(
-        made.design, tmp_path / "reports.csv", **made.office, answer="answer", out=tmp_path / "published.csv", again=True,
+        made.design, tmp_path / "reports.csv", **made.office, out=tmp_path / "published.csv", again=True,
     )  # fmt: skip
     assert read(tmp_path / "closed.csv") == read(tmp_path / "published.csv")
-    questions = {each["question"] for each in json.loads((tmp_path / "ledger.json").read_text())["entries"]}
-    assert questions == {"answer"}
+    questions = [each["questions"] for each in json.loads((tmp_path / "ledger.json").read_text())["entries"]]
+    assert questions == [["answer"]] * 2
     assert dps.estimate(made.design, tmp_path / "closed.csv").rows
 
 

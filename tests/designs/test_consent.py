@@ -9,6 +9,7 @@ import pytest
 
 import commands
 import dpstrata as dps
+from dpstrata.fielding.randomizers.row import RowRandomizer
 from questionnaires import small_plan
 
 SIZES = [7000, 8000, 9000, 10000]
@@ -303,7 +304,8 @@ def test_shares_of_changed_rows_are_what_devices_do():
     )
     generator = np.random.default_rng(4)
     given = {"smokes": 1, "trust": 4}
-    drawn = [dps.noise_row(plan, "1", 1, given, source=generator.bytes).cell for _ in range(4000)]
+    randomizer = RowRandomizer(plan, 0)
+    drawn = randomizer.randomized(0, [randomizer.raw(given)] * 4000, generator.bytes)
     share = 1 - np.bincount(drawn).max() / 4000  # the true row is the most frequent one
     (least, most) = plan.consent().figures.changed
     assert least == most == pytest.approx(9 / (math.expm1(1.0) + 10))

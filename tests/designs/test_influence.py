@@ -6,7 +6,7 @@ import pytest
 import dpstrata as dps
 from collecting import QUESTIONS
 from dpstrata.designs.influence import largest_influence
-from dpstrata.fielding.questionnaires.rows import odds_in
+from dpstrata.fielding.randomizers.row import odds_in
 from dpstrata.present.report.words import influence_in_words
 
 STRATA = dps.Strata([300, 700], names=["north", "south"])

@@ -48,8 +48,8 @@ def test_a_design_that_was_released_is_not_replaced_and_only_its_answers_are_est
     plan = drawn(tmp_path)
     with open(tmp_path / "sample.csv", newline="") as file:
         rows = [f"{row['person']},{row['region']},1" for row in csv.DictReader(file)]
-    (tmp_path / "answers.csv").write_text("person,region,yes\n" + "\n".join(rows) + "\n")
-    batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region", "--answer", "yes"]
+    (tmp_path / "answers.csv").write_text("person,region,answer\n" + "\n".join(rows) + "\n")
+    batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region"]
     done = run(tmp_path, "privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv")
     assert done.returncode == 0, done.stderr
     (tmp_path / "draw.json").unlink()
@@ -131,7 +131,7 @@ def fielded(folder):
     with open(folder / "sample.csv", newline="") as file:
         rows = [(row["person"], row["region"], i % 2) for i, row in enumerate(csv.DictReader(file))]
     lines = [",".join(map(str, row)) for row in rows]
-    (folder / "answers.csv").write_text("person,region,yes\n" + "\n".join(lines) + "\n")
+    (folder / "answers.csv").write_text("person,region,answer\n" + "\n".join(lines) + "\n")
     noised = [f"{region},{yes}" for _, region, yes in rows]
     (folder / "noised.csv").write_text("stratum,answer\n" + "\n".join(noised) + "\n")
     (folder / "strata.csv").write_text("stratum,size,sd\nnorth,60,0.3\nsouth,30,0.2\n")

@@ -27,6 +27,6 @@ def field(folder):
         rows = list(csv.DictReader(file))
     with open(folder / "answers.csv", "w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["person", "region", "income"])
+        writer.writerow(["person", "region", "answer"])
         writer.writerows([row["person"], row["region"], 43210 + i] for i, row in enumerate(rows))
     return plan

@@ -78,7 +78,7 @@ def test_a_promise_that_still_holds_is_said_and_counts_as_promised(fielded):
     counted = frame_strata(frame)
     strata = dps.Strata(counted.sizes, names=counted.names, response_rates=[0.7, 0.7])
     plan = dps.design(strata, epsilon=1, total=450, questions=(0, 100_000))
-    field_instead(folder, frame, plan, {"income": 43210})
+    field_instead(folder, frame, plan, {"answer": 43210})
     header, *rows = (folder / "answers.csv").read_text().splitlines()
     some = [row for name in plan.strata.names for row in [r for r in rows if f",{name}," in r][:80]]
     (folder / "some.csv").write_text("\n".join([header, *some]) + "\n")
@@ -108,7 +108,7 @@ def test_a_stratum_without_an_answer_takes_the_result_of_its_neighbour(fielded):
 
 def test_no_answer_at_all_is_found_before_anything_is_spent(fielded):
     folder, _ = fielded
-    (folder / "none.csv").write_text("person,region,income\n")
+    (folder / "none.csv").write_text("person,region,answer\n")
     with pytest.raises(dps.InputError, match="there must be at least one answer, got none"):
         release(folder, answers="none.csv", accept_response=True)
     assert not (folder / "ledger.json").exists()

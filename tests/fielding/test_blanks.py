@@ -7,8 +7,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.estimate import estimate
-from dpstrata.fielding.privatize import privatize
-from dpstrata.fielding.publish import publish
+from dpstrata.fielding.publish import privatize, publish
 from surveys import QUESTIONS, answered, survey, write
 
 STEPS = {"publish": publish, "privatize": privatize}
@@ -94,9 +93,9 @@ def test_devices_take_a_missing_answer_for_a_blank():
         strata, questions=questions, epsilon=1, device_epsilon=30, release="sums", total=200, forms="one"
     )
     for given in ({"drinks": "yes"}, {"drinks": "yes", "ill": None}, {"drinks": "yes", "ill": ""}):
-        assert dps.noise_row(plan, "a", 1, given).answers == {"ill": "no answer", "drinks": "yes"}
+        assert dps.randomize(plan, "a", given).answers == {"ill": "no answer", "drinks": "yes"}
     with pytest.raises(dps.InputError, match="question 'drinks': the answer must be yes or no"):
-        dps.noise_row(plan, "a", 1, {"ill": "no"})
+        dps.randomize(plan, "a", {"ill": "no"})
 
 
 def test_what_is_known_of_blanks_makes_a_design_more_precise():

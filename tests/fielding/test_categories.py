@@ -12,15 +12,17 @@ from scipy import stats
 
 import dpstrata as dps
 from commands import run
+from dpstrata.fielding.answer_files import open_answers
+from dpstrata.fielding.collected import read_collected
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import open_frame
 from dpstrata.fielding.results import reader_of
 from dpstrata.fielding.results.estimators import ShareEstimation
 from dpstrata.fielding.results.noised_names import estimate_shares
 from dpstrata.fielding.results.noised_numbers import estimate_means
-from dpstrata.fielding.sample import draw_sample
+from dpstrata.fielding.sample import ReportKey, draw_sample
 from extent import few, may_cover, mean_limit, variance_limits
-from surveys import Listed
+from surveys import Listed, reports_of
 
 FALSE_ALARM = 1e-8
 TENURES = ["rent", "own", "other"]
@@ -31,7 +33,7 @@ PLAN = dps.design(STRATA, questions=TENURES, epsilon=1, total=200)
 def test_names_are_kept_or_replaced_as_often_as_they_should_be():
     """Real draws against the chances of the textbook; a budget 10% too large is caught."""
     plan = dps.design(dps.Strata([10**7], names=["a"]), questions=TENURES, epsilon=0.02, total=30_000)
-    drawn = Counter(dps.noise_answers(plan, "a", ["own"] * 30_000).tolist())
+    drawn = Counter(reports_of(plan, "a", ["own"] * 30_000).tolist())
     assert set(drawn) == set(TENURES)
 
     def p_value(e):
@@ -44,12 +46,10 @@ def test_names_are_kept_or_replaced_as_often_as_they_should_be():
 
 
 def test_one_name_at_a_time():
-    assert dps.noise_answer(PLAN, "north", "Rent ") in TENURES
+    assert dps.randomize(PLAN, "north", "Rent ").value in TENURES
     for wrong in ("castle-4321", 4321, None):
-        with pytest.raises(
-            dps.InputError, match="must be one of rent, own, other, got something else"
-        ) as caught:
-            dps.noise_answer(PLAN, "north", wrong)
+        with pytest.raises(dps.InputError, match="must be one of rent, own, other") as caught:
+            dps.randomize(PLAN, "north", wrong)
         assert "4321" not in str(caught.value)
 
 
@@ -72,7 +72,7 @@ def survey(tmp_path):
 
 def write_answers(folder, rows):
     with open(folder / "answers.csv", "w", newline="") as file:
-        csv.writer(file).writerows([["person", "region", "tenure"], *rows])
+        csv.writer(file).writerows([["person", "region", "answer"], *rows])
 
 
 def privatize(folder):
@@ -82,7 +82,6 @@ def privatize(folder):
         sample=folder / "sample.csv",
         id="person",
         stratum="region",
-        answer="tenure",
         out=folder / "noised.csv",
         key_file=folder / "draw.key",
     )
@@ -109,8 +108,8 @@ def test_a_batch_of_names_becomes_shares(survey):
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("castle-4321", "column 'tenure', line 4: must be one of rent, own, other; correct that"),
-        ("1,234", "column 'tenure', line 4: must be one of rent, own, other; correct that"),
+        ("castle-4321", "column 'answer', line 4: must be one of rent, own, other; correct that"),
+        ("1,234", "column 'answer', line 4: must be one of rent, own, other; correct that"),
     ],
 )
 def test_an_unknown_category_is_placed_and_not_shown(survey, cell, words):
@@ -125,15 +124,12 @@ def test_an_unknown_category_is_placed_and_not_shown(survey, cell, words):
 
 
 def test_names_with_commas_and_points_are_no_numbers(tmp_path):
-    from dpstrata.fielding.answer_files import open_answers, read_answers
-    from dpstrata.survey.questionnaires.shorthand import read_shorthand
-
-    (tmp_path / "answers.csv").write_text('tenure\n"rent, private"\nSt. Moritz\n\n')
-    allowed = read_shorthand(["rent, private", "St. Moritz"])[0]
-    assert read_answers(open_answers(tmp_path / "answers.csv"), "tenure", allowed)[:2] == [
-        "rent, private",
-        "St. Moritz",
-    ]
+    (tmp_path / "answers.csv").write_text('answer\n"rent, private"\nSt. Moritz\n\n')
+    names = ["rent, private", "St. Moritz"]
+    plan = dps.design(dps.Strata([900]), questions=names, epsilon=1, total=40)
+    table, key = open_answers(tmp_path / "answers.csv"), ReportKey(0, 0, 0)
+    _, collected = read_collected(table, plan, [key] * len(table.columns["answer"]))
+    assert collected.of(key) == names
 
 
 @pytest.mark.slow
@@ -220,7 +216,7 @@ def test_estimates_are_unbiased_intervals_cover_and_the_design_bounds_every_erro
             by_stratum[stratum].append(tenure[person])
         counts = []
         for name in ("north", "south"):
-            reports = dps.noise_answers(PLAN, name, by_stratum[name]).tolist()
+            reports = reports_of(PLAN, name, by_stratum[name]).tolist()
             counts.append([reports.count(each) for each in TENURES])
         whole = estimate_shares(PLAN, np.array(counts)).rows[:3]
         errors.append([row.estimate for row in whole] - truth)

@@ -48,8 +48,8 @@ def carry_out(people, folder, **options):
     cells = [cell for _, cell in drawn]
     assert [cells.count(name) for name in plan.strata.names] == plan.sample_sizes.tolist()
     rows = [f"{person},{cell},{i % 2}\n" for i, (person, cell) in enumerate(drawn)]
-    (folder / "answers.csv").write_text("person,stratum,yes\n" + "".join(rows))
-    batch = {"sample": folder / "sample.csv", "id": "person", "stratum": "stratum", "answer": "yes"}
+    (folder / "answers.csv").write_text("person,stratum,answer\n" + "".join(rows))
+    batch = {"sample": folder / "sample.csv", "id": "person", "stratum": "stratum"}
     dps.privatize(folder / "design.json", folder / "answers.csv", **batch, **files, out=folder / "noised.csv")
     return plan, folder / "design.json", folder / "noised.csv"
 

@@ -47,9 +47,9 @@ def test_blanks_and_commas_in_data_frames_are_those_of_files(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, questions="yes_no", release="sums")
-    field_instead(folder, frame, plan, {"income": "yes"})
+    field_instead(folder, frame, plan, {"answer": "yes"})
     answers = pd.read_csv(folder / "answers.csv")
-    answers.loc[0, "income"] = None
+    answers.loc[0, "answer"] = None
     released = release(folder, answers, "out.csv", accept_response=True)
     assert (released.answers, released.blank) == (39, 1)
 
@@ -111,12 +111,12 @@ def test_missing_columns_and_sheets_are_refused_without_showing_a_cell(fielded):
     answers = pd.read_csv(folder / "answers.csv")
     with pytest.raises(dps.InputError, match="sheet requires an Excel file, got a data frame"):
         release(folder, answers, "out.csv", sheet="answers")
-    with pytest.raises(dps.InputError, match="the data frame has no column 'income'"):
-        release(folder, answers.drop(columns="income"), "out.csv")
-    answers["income"] = [*answers["income"][:-1].astype(object), "canary"]
+    with pytest.raises(dps.InputError, match="the data frame has no column 'answer'"):
+        release(folder, answers.drop(columns="answer"), "out.csv")
+    answers["answer"] = [*answers["answer"][:-1].astype(object), "canary"]
     with pytest.raises(
         dps.InputError,
-        match="column 'income', row 40: must be 0 to 100,000, written without thousands separators; correct",
+        match="column 'answer', row 40: must be 0 to 100,000, written without thousands separators; correct",
     ) as caught:
         release(folder, answers, "out.csv")
     assert "canary" not in str(caught.value)

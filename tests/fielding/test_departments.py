@@ -46,7 +46,7 @@ def carried_out(folder, plan, staff, away):
     with open(files["sample"], newline="") as file:
         came = [row for row in csv.DictReader(file) if willing[row["person"]] and row["department"] != away]
     given = [
-        dps.noise_answer(plan, row["department"], float(yes[row["person"]]))
+        dps.randomize(plan, row["department"], float(yes[row["person"]])).value
         if plan.inputs.release == "sums"
         else int(yes[row["person"]])
         for row in came

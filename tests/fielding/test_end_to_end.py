@@ -17,7 +17,7 @@ from dpstrata.fielding.results.noised_numbers import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, mechanism_class
 from extent import may_cover, mean_limit, variance_limits
-from surveys import Listed
+from surveys import Listed, reports_of
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
 REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "40"))  # ten thousand in `make slow`
@@ -56,7 +56,7 @@ def test_estimates_are_unbiased_and_intervals_cover(mechanism):
             by_stratum[stratum].append(answers[person])
         names, noised = [], []
         for name, values in by_stratum.items():
-            noised += dps.noise_answers(plan, name, values).tolist()
+            noised += reports_of(plan, name, values).tolist()
             names += [name] * len(values)
         result = estimate_means(plan, names, noised)
         errors.append(result.whole.estimate - truth)
@@ -81,7 +81,9 @@ def test_schools_with_domains():
         with_domains, epsilon=2, total=900, questions=(200, 1000), mechanism="staircase", domains=["level"]
     )
     sample = draw_sample(plan, Listed(ids, strata), bytes(range(32)))
-    noised = [dps.noise_answer(plan, s, answers[p]) for p, s in zip(sample.ids, sample.strata, strict=True)]
+    noised = [
+        dps.randomize(plan, s, answers[p]).value for p, s in zip(sample.ids, sample.strata, strict=True)
+    ]
     result = estimate_means(plan, sample.strata, noised)
     truth = float(np.mean(list(answers.values())))
     assert abs(result.whole.estimate - truth) < 7 * result.whole.standard_error

@@ -329,8 +329,9 @@ def test_estimates_are_the_same_on_every_engine(estimator, people, tmp_path):
         with pytest.raises(dps.InputError, match=words) as caught:
             estimate(plan, tmp_path / "wrong.parquet", engine=estimator)
         assert "canary" not in str(caught.value)
-    with pytest.raises(dps.InputError, match="no column 'income'"):
-        estimate(plan, tmp_path / "noised.parquet", answer="income", engine=estimator)
+    pq.write_table(noised.rename_columns(["stratum", "income"]), tmp_path / "wrong.parquet")
+    with pytest.raises(dps.InputError, match="no column 'answer'"):
+        estimate(plan, tmp_path / "wrong.parquet", engine=estimator)
 
 
 def test_sums_on_every_engine(estimator, people, tmp_path):

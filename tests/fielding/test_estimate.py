@@ -1,13 +1,16 @@
 """Columns of numbers and of answers, read without showing any."""
 
 import math
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.answer_files import open_answers, read_answers, read_numbers
+from dpstrata.fielding.answer_files import open_answers, read_numbers
+from dpstrata.fielding.collected import read_collected
+from dpstrata.fielding.sample import ReportKey
 from dpstrata.survey.questionnaires.shorthand import read_shorthand
 
 UNCLEAR = (
@@ -21,6 +24,15 @@ def written(folder, *cells, name="answers.csv"):
     path = folder / name
     path.write_text("person;yes\n" + "".join(f"{i};{cell}\n" for i, cell in enumerate(cells)))
     return path
+
+
+def read_answers(table, name, question, *, clip=False):
+    """The answers to the only question, one for each row; nothing where someone did not answer."""
+    asked = replace(question, name=name)
+    plan = dps.design(dps.Strata([900]), epsilon=1, total=40, questions=asked, clip=clip)
+    rows, collected = read_collected(table, plan, [ReportKey(0, 0, 0)] * len(table.columns[name]))
+    given = dict(zip(rows, collected.of(ReportKey(0, 0, 0)), strict=True))
+    return [given.get(row) for row in range(len(table.columns[name]))]
 
 
 def refused(read, *arguments):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every line in the slow suite
 COLUMNS = ["--id", "person", "--stratum", "region"]
-BATCH = ["--sample", "sample.csv", *COLUMNS, "--answer", "income", "--out", "noised.csv"]
+BATCH = ["--sample", "sample.csv", *COLUMNS, "--out", "noised.csv"]
 STEPS = {
     "frame": ["frame", "people.csv", *COLUMNS, "--out", "strata.csv"],
     "draw": ["draw", "design.json", "people.csv", *COLUMNS, "--out", "sample.csv"],
@@ -53,7 +53,7 @@ def stages(tmp_path_factory):
                 drawn = [
                     f"{row['person']},{row['region']},4321{i}" for i, row in enumerate(csv.DictReader(file))
                 ]
-            (now / "answers.csv").write_text("person,region,income\n" + "\n".join(drawn) + "\n")
+            (now / "answers.csv").write_text("person,region,answer\n" + "\n".join(drawn) + "\n")
         subprocess.run(["cp", "-a", now, folder / step], check=True)
         done = run(now, *arguments)
         assert done.returncode == 0, done.stderr

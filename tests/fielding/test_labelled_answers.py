@@ -34,8 +34,8 @@ def fielded(folder, ending, said, labels=None, *, epsilon=1, **options):
     codes = {name: code for code, name in REGIONS.items()}
     with open(folder / "sample.csv", newline="", encoding="utf-8") as file:
         drawn = [(int(row["person"]), codes[row["region"]]) for row in csv.DictReader(file)]
-    given = {"person": [p for p, _ in drawn], "region": [r for _, r in drawn], "said": said(len(drawn))}
-    write(folder / f"answers{ending}", given, {"region": REGIONS} | ({"said": labels} if labels else {}))
+    given = {"person": [p for p, _ in drawn], "region": [r for _, r in drawn], "answer": said(len(drawn))}
+    write(folder / f"answers{ending}", given, {"region": REGIONS} | ({"answer": labels} if labels else {}))
     return plan
 
 
@@ -57,7 +57,7 @@ def test_categories_are_noised_by_their_labels(tmp_path, ending):
     fielded(
         tmp_path, ending, lambda n: [1 + i % 3 for i in range(n)], TENURES, questions=list(TENURES.values())
     )
-    assert released(dps.privatize, tmp_path, ending, answer="said").answers == 40
+    assert released(dps.privatize, tmp_path, ending).answers == 40
     noised = read_rows(tmp_path / "out.csv")
     assert {stratum for stratum, _ in noised} == set(REGIONS.values())
     assert {answer for _, answer in noised} <= set(TENURES.values())
@@ -70,7 +70,7 @@ def test_yes_and_no_are_published_whatever_their_codes(tmp_path, ending, labels)
     """Everyone says yes, and the budget is so large that noise is next to impossible."""
     options = {"questions": "yes_no", "release": "sums", "epsilon": 40}
     plan = fielded(tmp_path, ending, lambda n: [1] * n, labels, **options)
-    assert released(dps.publish, tmp_path, ending, answer="said").answers == 40
+    assert released(dps.publish, tmp_path, ending).answers == 40
     sums = [(float(total), int(count)) for _, total, count in read_rows(tmp_path / "out.csv")]
     assert sums == [(count, count) for count in plan.sample_sizes.tolist()]
 
@@ -81,7 +81,7 @@ def test_numbers_stay_numbers_if_some_have_no_label(tmp_path, ending, step):
     release = {"release": "microdata" if step is dps.privatize else "sums"}
     ends = {1: "very bad", 10: "very good"}
     fielded(tmp_path, ending, lambda n: [1 + i % 10 for i in range(n)], ends, questions=(1, 10), **release)
-    assert released(step, tmp_path, ending, answer="said").answers == 40
+    assert released(step, tmp_path, ending).answers == 40
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -89,7 +89,7 @@ def test_numbers_that_all_have_labels_are_refused(tmp_path, ending):
     ends = {1: "canary bad", 10: "canary good"}
     fielded(tmp_path, ending, lambda n: [(1, 10)[i % 2] for i in range(n)], ends, questions=(1, 10))
     with pytest.raises(dps.InputError, match="number") as caught:
-        released(dps.privatize, tmp_path, ending, answer="said")
+        released(dps.privatize, tmp_path, ending)
     assert "canary" not in str(caught.value)
     assert not (tmp_path / "out.csv").exists()
 

@@ -18,7 +18,7 @@ from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.keys import read_key
 from dpstrata.fielding.ledger import Spent, loss_of_repeats
-from dpstrata.fielding.privatize import privatize
+from dpstrata.fielding.publish import privatize
 from dpstrata.files import writing as output
 from surveys import COLUMNS, field_instead, release
 
@@ -65,28 +65,6 @@ def test_nobody_is_noised_twice_without_saying_so(fielded, monkeypatch):
             release(folder, out=out)
 
 
-def test_another_column_of_the_same_people_is_another_release(fielded):
-    folder, plan = fielded
-    frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    field_instead(folder, frame, plan, {"income": 4, "rent": 5})
-
-    def noised(answer, **more):
-        return privatize(
-            folder / "design.json",
-            folder / "answers.csv",
-            sample=folder / "sample.csv",
-            out=folder / f"{answer}.csv",
-            key_file=folder / "draw.key",
-            **(COLUMNS | {"answer": answer}),
-            **more,
-        )
-
-    assert noised("income").spent.epsilon == 1.0
-    with pytest.raises(dps.InputError, match=r"was released before, as income\.csv"):
-        noised("rent")
-    assert noised("rent", again=True).spent.epsilon == pytest.approx(loss_of_repeats(plan, 2))
-
-
 def test_a_ledger_that_is_gone_is_not_begun_again(fielded):
     folder, _ = fielded
     release(folder)
@@ -111,9 +89,9 @@ def test_a_refused_further_sample_says_all_that_was_spent(fielded):
     release(folder, again=True, out="second.csv")
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     other = dps.design(plan.strata, epsilon=0.5, total=40, questions=(0, 100_000))
-    field_instead(folder, frame, other, {"income": 1})
+    field_instead(folder, frame, other, {"answer": 1})
     release(folder, again=True, out="third.csv")
-    field_instead(folder, frame, plan, {"income": 1})
+    field_instead(folder, frame, plan, {"answer": 1})
     spent = ledgers.Ledger(folder / "ledger.json").spent().epsilon
     assert spent == pytest.approx(loss_of_repeats(plan, 2) + 0.5)
     with pytest.raises(dps.InputError, match=rf"already spent epsilon = {math.floor(spent * 100) / 100}"):
@@ -147,7 +125,7 @@ def second_survey(folder, name, **options):
     draw(folder / f"{name}.json", frame, out=folder / name / "sample.csv", key_file=key)
     with open(folder / name / "sample.csv", newline="") as file:
         rows = [f"{row['person']},{row['region']},7" for row in csv.DictReader(file)]
-    (folder / name / "answers.csv").write_text("person,region,income\n" + "\n".join(rows) + "\n")
+    (folder / name / "answers.csv").write_text("person,region,answer\n" + "\n".join(rows) + "\n")
 
     def noised(**more):
         return privatize(
@@ -221,7 +199,7 @@ def test_the_same_sample_again_costs_as_much_again_where_it_hides_nobody(fielded
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), total=40, questions=(0, 100_000), mechanism="gaussian", **promise)
-    field_instead(folder, frame, plan, {"income": 43210})
+    field_instead(folder, frame, plan, {"answer": 43210})
     release(folder)
     with pytest.raises(dps.InputError, match="costs everyone more, and"):
         release(folder, out="again.csv")
@@ -241,7 +219,7 @@ def test_where_a_cap_binds_a_second_release_does_not_count_less_than_the_first(f
     assert losses[0] == 0
     assert losses[1] == pytest.approx(plan.central_epsilons.max(), rel=1e-9)
     assert losses[1] < 0.2 < 1 < losses[-1]
-    field_instead(folder, frame, plan, {"income": 43210})
+    field_instead(folder, frame, plan, {"answer": 43210})
     spent = [release(folder, out=f"{i}.csv", again=i > 0).spent.epsilon for i in range(3)]
     assert spent == pytest.approx(losses[1:4], rel=1e-9)
 
@@ -423,12 +401,12 @@ def test_tables_published_again_are_counted_in_full(tmp_path):
 
     def send():
         answers = {question.name: "yes" for question in asked}
-        rows = [[row["person"], "all", dps.noise_row(plan, "all", 1, answers).cell] for row in drawn]
+        rows = [[row["person"], "all", dps.randomize(plan, "all", answers, 1).value] for row in drawn]
         with open(tmp_path / "answers.csv", "w", newline="") as file:
             csv.writer(file).writerows([["person", "region", "cell"], *rows])
 
     def published(out, **more):
-        return release(tmp_path, out=out, step=dps.publish, answer="cell", **more).spent.epsilon
+        return release(tmp_path, out=out, step=dps.publish, **more).spent.epsilon
 
     send()
     assert published("1.csv") == 0.5
@@ -452,13 +430,13 @@ def test_reports_that_count_the_same_are_not_the_same_reports(tmp_path):
     draw(tmp_path / "design.json", frame, out=tmp_path / "sample.csv", key_file=tmp_path / "draw.key")
     with open(tmp_path / "sample.csv", newline="") as file:
         drawn = [row["person"] for row in csv.DictReader(file)]
-    zero, one = sorted({dps.noise_answer(plan, "all", 1) for _ in range(60)})
+    zero, one = sorted({dps.randomize(plan, "all", 1).value for _ in range(60)})
 
     def published(reports, out, **more):
         rows = [[person, "all", repr(report)] for person, report in zip(drawn, reports, strict=True)]
         with open(tmp_path / "answers.csv", "w", newline="") as file:
-            csv.writer(file).writerows([["person", "region", "ill"], *rows])
-        return release(tmp_path, out=out, step=dps.publish, answer="ill", **more).spent.epsilon
+            csv.writer(file).writerows([["person", "region", "answer"], *rows])
+        return release(tmp_path, out=out, step=dps.publish, **more).spent.epsilon
 
     reports = [zero, one] * 5
     once = math.log1p(0.1 * math.expm1(1))

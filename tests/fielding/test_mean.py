@@ -16,7 +16,7 @@ from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.mean import MeanFielding
 from dpstrata.fielding.results import reader_of
 from extent import crossed, may_cover
-from surveys import field_reports, loss_inside, read_rows, release, write_reports
+from surveys import collected_of, field_reports, loss_inside, read_rows, release, reports_of, write_reports
 
 SURVEYS = int(os.environ.get("DPSTRATA_REPEATS", "300"))  # ten thousand in `make slow`
 REGIONS = ("north", "south", "east")
@@ -230,9 +230,10 @@ def test_real_draws_are_unbiased_and_intervals_cover(options):
             asked = rng.choice(people, n, replace=False)
             reports[name] = asked.tolist()
             if plan.inputs.device_epsilon is not None:
-                reports[name] = fielding.noise_answers(plan, name, asked).tolist()
+                reports[name] = reports_of(plan, name, asked).tolist()
         noise = fielding.draw_office_noise(plan, plan.sample_sizes)
-        table = fielding.published(plan, reports, noise, lambda number: None)
+        collected = collected_of(plan, reports, from_devices=plan.inputs.device_epsilon is not None)
+        table = fielding.published(plan, collected, noise, lambda number: None)
         whole = reader_of(plan).estimate(plan, *table.values()).whole
         errors.append(whole.estimate - truth)
         covered += whole.lower <= truth <= whole.upper

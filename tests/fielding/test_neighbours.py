@@ -15,6 +15,7 @@ from dpstrata.fielding.results.noised_names import estimate_shares
 from dpstrata.fielding.results.noised_numbers import Moments, estimate_from_moments
 from dpstrata.fielding.results.questions import estimate_questions
 from extent import few
+from surveys import collected_of
 
 SIZES = [980, 710, 660, 350, 330, 320, 270, 200, 140, 110, 110, 50]
 
@@ -47,9 +48,9 @@ def test_staff_of_departments_in_which_nobody_answers():
 
 def test_sums_of_a_stratum_without_an_answer_are_noise_alone():
     plan = dps.design(dps.Strata([400, 600, 500]), epsilon=1, total=90, questions="yes_no", release="sums")
-    fielding, noise = SumsFielding(), {"1": 3, "2": -2, "3": 1}
+    fielding, noise = SumsFielding(), {"0/0/0/0": 3, "1/0/0/0": -2, "2/0/0/0": 1}
     reports = {"1": [1.0, 0.0, 1.0], "2": [], "3": [0.0, 0.0]}
-    columns = fielding.published(plan, reports, noise, lambda number: None)
+    columns = fielding.published(plan, collected_of(plan, reports), noise, lambda number: None)
     assert columns == {"stratum": ["1", "2", "3"], "sum": [5.0, -2.0, 1.0], "answers": [3, 0, 2]}
     result = reader_of(plan).estimate(plan, columns["stratum"], [5 / 3, 0.0, 0.5], columns["answers"])
     assert [row.taken_from for row in result.strata] == ["", "1", ""]
@@ -110,7 +111,7 @@ def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
     assert plan.budgets_given(m) == pytest.approx(spent, rel=1e-4)
     fielding = MeanFielding()
     noise = {f"{grid.column}={grid.group}": 0 for grid in grids}
-    columns = fielding.published(plan, reports, noise, lambda number: None)
+    columns = fielding.published(plan, collected_of(plan, reports), noise, lambda number: None)
     means = dict(zip(columns["group"], columns["mean"], strict=True))
     expected = {"all": 1300 / 1800} if not domains else {"a": 1.0, "b": 3 / 8}
     for group, mean in expected.items():
@@ -128,7 +129,7 @@ def figures_published(plan, m, seed):
         for name, count in zip(plan.strata.names, m, strict=True)
     }
     noise = {f"{grid.column}={grid.group}": 0 for grid in figure_grids(plan, m)}
-    columns = MeanFielding().published(plan, reports, noise, lambda number: None)
+    columns = MeanFielding().published(plan, collected_of(plan, reports), noise, lambda number: None)
     return columns, {name: np.mean(values or [0]) for name, values in reports.items()}
 
 
@@ -237,7 +238,7 @@ def test_a_domain_without_an_answer_says_whose_result_it_has(release):
         result = reader_of(plan).estimate(plan, list("abc"), [3.0, 4.0, 0.0], [5, 6, 0])
     else:
         names = list("aaaabbbb")
-        result = dps.estimate_means(plan, names, [dps.noise_answer(plan, name, 5) for name in names])
+        result = dps.estimate_means(plan, names, [dps.randomize(plan, name, 5).value for name in names])
     assert [(row.group, row.taken_from) for row in result.domains] == [("x", ""), ("y", "x")]
     assert [row.taken_from for row in result.strata] == ["", "", "b"]
     assert result.whole.taken_from == ""

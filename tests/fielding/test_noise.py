@@ -9,6 +9,7 @@ import dpstrata as dps
 from dpstrata.fielding.grid_noise import noise_at
 from dpstrata.privacy.mechanisms.registry import MECHANISMS
 from problems import CASES
+from surveys import reports_of
 
 STRATA = dps.Strata([10_000_000, 3_000_000], [0.2, 0.3], names=["a", "b"])
 
@@ -31,7 +32,7 @@ def test_noised_answers_have_the_right_mean_and_variance(mechanism, answers, del
     """10,000 answers at the upper end, where every mechanism has its full variance; 6.2 Monte Carlo errors."""
     plan = design(mechanism, answers, delta)
     sd = plan.noise_sds[plan.strata.names.index(stratum)]
-    draws = dps.noise_answers(plan, stratum, np.ones(10_000))
+    draws = reports_of(plan, stratum, np.ones(10_000))
     assert abs(draws.mean() - 1) < 6.2 * sd / math.sqrt(10_000)
     spread = math.sqrt(np.mean((draws - 1) ** 4) - sd**4) / math.sqrt(10_000)
     assert abs(draws.var() - sd**2) < 6.2 * spread + 1e-3 * sd**2
@@ -39,8 +40,8 @@ def test_noised_answers_have_the_right_mean_and_variance(mechanism, answers, del
 
 def test_one_answer_at_a_time():
     plan = design()
-    assert isinstance(dps.noise_answer(plan, "a", 0.5), float)
-    draws = dps.noise_answers(plan, "a", np.full(20_000, 0.5))
+    assert isinstance(dps.randomize(plan, "a", 0.5).value, float)
+    draws = reports_of(plan, "a", np.full(20_000, 0.5))
     assert draws.std() == pytest.approx(plan.noise_sds[0], rel=0.08)
 
 
@@ -48,10 +49,10 @@ def test_answers_are_clipped_if_the_design_says_so_and_other_units_scaled_back()
     strata = dps.Strata([100_000], [20.0], names=["a"])
     survey = {"epsilon": 30, "total": 100, "questions": (100, 200)}
     plan = dps.design(strata, **survey, clip=True)
-    draws = dps.noise_answers(plan, "a", [1e9, -1e9, 150.0])
+    draws = reports_of(plan, "a", [1e9, -1e9, 150.0])
     assert draws == pytest.approx([200, 100, 150], abs=60 * plan.noise_sds[0])
     with pytest.raises(dps.InputError, match=r"lie in \[100, 200\], got 2 of 3 outside.*clip=True"):
-        dps.noise_answers(dps.design(strata, **survey), "a", [1e9, -1e9, 150.0])
+        reports_of(dps.design(strata, **survey), "a", [1e9, -1e9, 150.0])
     for questions in ("yes_no", (0, 100, 1), None):
         with pytest.raises(dps.InputError, match="clip requires questions to be a range"):
             dps.design(dps.Strata([900]), epsilon=1, total=9, questions=questions, clip=True)
@@ -63,17 +64,17 @@ def test_answers_are_clipped_if_the_design_says_so_and_other_units_scaled_back()
     ("plan", "stratum", "answer", "words"),
     [
         (design(), "z", 0.4321, "has no stratum 'z'"),
-        (design(), "a", "secret-4321", "every answer must be a number"),
-        (design(), "a", float("nan"), "every answer must be a number"),
-        (design(), "a", 10**400, "every answer must be a number"),
-        (design(), "a", 4321j, "every answer must be a number"),
+        (design(), "a", "secret-4321", "the answer must be 0 to 1"),
+        (design(), "a", float("nan"), "the answer must be 0 to 1"),
+        (design(), "a", 10**400, "the answer must be 0 to 1"),
+        (design(), "a", 4321j, "the answer must be 0 to 1"),
         (design("discrete_laplace", (0, 1, 0.25)), "a", 0.4321, "must lie on the grid"),
         (design("discrete_laplace", (0, 1, 0.25)), "a", 4321, r"must lie in .* got 1 of 1 outside"),
         (
             design("randomized_response", "yes_no"),
             "a",
             -4321,
-            "every answer must be yes or no, got something else",
+            "the answer must be yes or no",
         ),
         (design(), "a", 1.4321, r"must lie in \[0, 1\], got 1 of 1 outside"),
         (design(release="sums"), "a", 0.4321, "noises what it publishes, not single answers"),
@@ -82,7 +83,7 @@ def test_answers_are_clipped_if_the_design_says_so_and_other_units_scaled_back()
 )
 def test_refusals_show_no_answer(plan, stratum, answer, words):
     with pytest.raises(dps.InputError, match=words) as caught:
-        dps.noise_answer(plan, stratum, answer)
+        dps.randomize(plan, stratum, answer)
     assert "4321" not in str(caught.value)
     assert caught.value.__cause__ is None
 
@@ -105,11 +106,11 @@ def test_the_variance_on_the_grid_is_nearly_that_of_the_design(mechanism, answer
 def test_more_answers_than_invitations_are_refused():
     plan = dps.design(dps.Strata([7000, 8000], [0.2, 0.1], names=["a", "b"]), epsilon=1, total=100)
     most = int(plan.sample_sizes[0])
-    assert len(dps.noise_answers(plan, "a", np.full(most, 0.5))) == most
+    assert len(reports_of(plan, "a", np.full(most, 0.5))) == most
     with pytest.raises(dps.InputError, match="more would break its promise"):
-        dps.noise_answers(plan, "a", np.full(most + 1, 0.5))
+        reports_of(plan, "a", np.full(most + 1, 0.5))
     with pytest.raises(dps.InputError, match="every answer must be a number"):
-        dps.noise_answers(plan, "a", np.ma.masked_array([0.4321, 0.5], mask=[True, False]))
+        reports_of(plan, "a", np.ma.masked_array([0.4321, 0.5], mask=[True, False]))
 
 
 @pytest.mark.parametrize(("promise", "sd"), [({"zcdp": 2.0}, 0.5), ({"gdp": 2.0}, 0.5)])
@@ -117,7 +118,7 @@ def test_noise_of_other_promises_has_the_spread_of_its_definition(promise, sd):
     """Answers in a range of 1: sd = 1/√(2ρ) for zCDP ρ (Bun and Steinke 2016), 1/μ for μ-GDP (Dong and others)."""
     strata = dps.Strata([9000], [0.3], ["a"])
     plan = dps.design(strata, total=6000, mechanism="gaussian", **promise)
-    noised = dps.noise_answers(plan, "a", np.full(6000, 0.25))
+    noised = reports_of(plan, "a", np.full(6000, 0.25))
     # the variance of 6,000 draws has a relative error of √(2/6,000); a scale off by 10% would be 21% off
     assert abs(np.var(noised - 0.25) / sd**2 - 1) < 5.5 * math.sqrt(2 / 6000)
     assert abs(np.mean(noised) - 0.25) < 5.5 * sd / math.sqrt(6000)
@@ -132,7 +133,7 @@ def test_strata_are_looked_up_once_a_design(monkeypatch):
     monkeypatch.setattr(dps.Strata, "names", property(lambda self: looked_at.append(1) or listed(self)))
     monkeypatch.setattr(dps.Design, "local_epsilons", property(lambda self: looked_at.append(1)))
     for name in names:
-        dps.noise_answer(plan, name, 0.5)
+        dps.randomize(plan, name, 0.5)
     assert len(looked_at) == 1
 
 

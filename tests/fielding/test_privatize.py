@@ -16,9 +16,9 @@ from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.ledger import locked
-from dpstrata.fielding.privatize import privatize
-from dpstrata.fielding.publish import publish
-from dpstrata.fielding.releases.sums import SumsFielding, noised_sum
+from dpstrata.fielding.publish import privatize, publish
+from dpstrata.fielding.randomizers.noise import noised_sum
+from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.survey.questionnaires.shorthand import read_shorthand
 from dpstrata.words.numbers import figure
 from extent import few
@@ -75,7 +75,7 @@ def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
         ),
         (
             lambda rows: [*rows[:-1], [*rows[-1][:2], "secret-43210"]],
-            r"column 'income', line \d+: must be 0 to 100,000, written without thousands separators; correct that, or leave the cell empty if the person did not",
+            r"column 'answer', line \d+: must be 0 to 100,000, written without thousands separators; correct that, or leave the cell empty if the person did not",
         ),
     ],
 )
@@ -95,7 +95,7 @@ def test_refusals_name_nobody_and_release_nothing(fielded, change, words):
 @pytest.mark.slow
 def test_the_commands_from_answers_to_estimates(fielded):
     folder, _ = fielded
-    batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region", "--answer", "income"]
+    batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region"]
     noised = run(folder, "privatize", "design.json", "answers.csv", *batch, "--out", "noised.csv")
     assert noised.returncode == 0, noised.stderr
     assert "only the central promise holds" in noised.stdout
@@ -129,7 +129,7 @@ def test_sums_of_raw_answers_are_published_in_one_step(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, questions=(0, 100_000), release="sums")
-    field_instead(folder, frame, plan, {"income": 43210})
+    field_instead(folder, frame, plan, {"answer": 43210})
     with pytest.raises(
         dps.InputError, match=r"got a design with release='sums', which publishes none\. Use publish"
     ):
@@ -146,7 +146,7 @@ def test_sums_of_raw_answers_are_published_in_one_step(fielded):
     with pytest.raises(
         dps.InputError, match="sees raw answers and noises what it publishes, not single answers"
     ):
-        dps.noise_answer(plan, "north", 1.0)
+        dps.randomize(plan, "north", 1.0)
 
 
 def test_published_answers_are_not_added_up(fielded):
@@ -174,7 +174,9 @@ def test_sums_are_unbiased_with_the_stated_variance(mechanism, answers, delta):
     )
     draws = np.array(
         [
-            noised_sum(plan, "a", [0.25] * 30, SumsFielding().draw_office_noise(plan, plan.sample_sizes)["a"])
+            noised_sum(
+                plan, "a", [0.25] * 30, *SumsFielding().draw_office_noise(plan, plan.sample_sizes).values()
+            )
             / 30
             for _ in range(repeats)
         ]
@@ -249,8 +251,6 @@ def test_frames_and_answers_in_a_sheet_under_a_title(fielded):
             *columns,
             "--sample",
             "sample.csv",
-            "--answer",
-            "income",
         ],
     ]
     steps[-1] += ["--out", "noised.csv"]
@@ -267,11 +267,11 @@ def test_the_commands_read_yes_and_no(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, questions="yes_no")
-    field_instead(folder, frame, plan, {"income": "Yes"})
+    field_instead(folder, frame, plan, {"answer": "Yes"})
     text = (folder / "answers.csv").read_text().splitlines()
     text[-1] = text[-1].rpartition(",")[0] + ","
     (folder / "answers.csv").write_text("\n".join(text) + "\n")
-    batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region", "--answer", "income"]
+    batch = ["--sample", "sample.csv", "--id", "person", "--stratum", "region"]
     accept = ["--accept-response", "--out", "noised.csv"]
     noised = run(folder, "privatize", "design.json", "answers.csv", *batch, *accept)
     assert noised.returncode == 0, noised.stderr
@@ -280,7 +280,7 @@ def test_the_commands_read_yes_and_no(fielded):
     one = run(folder, "privatize", "design.json", "--stratum-value", "north", input="yes\nFALSE\n")
     assert (one.returncode, len(one.stdout.split())) == (0, 2)
     wrong = run(folder, "privatize", "design.json", "--stratum-value", "north", input="canary\n")
-    assert wrong.stderr == "Error: every answer must be yes or no, got something else.\n"
+    assert wrong.stderr == "Error: question 'answer': the answer must be yes or no.\n"
 
 
 def test_answers_outside_the_range_are_refused_before_anything_is_spent(fielded):
@@ -293,7 +293,7 @@ def test_answers_outside_the_range_are_refused_before_anything_is_spent(fielded)
         ({}, "must state the possible answers before answers from a file are noised, got the default"),
     ):
         field_instead(
-            folder, frame, dps.design(frame_strata(frame), epsilon=1, total=40, **options), {"income": 43210}
+            folder, frame, dps.design(frame_strata(frame), epsilon=1, total=40, **options), {"answer": 43210}
         )
         with pytest.raises(dps.InputError, match=words) as caught:
             release(folder)
@@ -306,7 +306,7 @@ def test_clipped_answers_are_said_in_every_result(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(frame_strata(frame), epsilon=1, total=40, questions=(0, 8000), clip=True)
-    field_instead(folder, frame, plan, {"income": 43210})
+    field_instead(folder, frame, plan, {"answer": 43210})
     release(folder)
     words = "ean of answers clipped to 0–8,000"
     shown = run(folder, "estimate", "design.json", "noised.csv", "--out", "e.csv", "--plot", "chart.json")
@@ -357,14 +357,13 @@ def test_crossed_and_boolean_strata_go_all_the_way(tmp_path):
         answers = {
             name: [cell for i, cell in enumerate(cells) if i in drawn] for name, cells in people.items()
         }
-        pq.write_table(pa.table(answers | {"yes": [1] * len(drawn)}), folder / "answers.parquet")
+        pq.write_table(pa.table(answers | {"answer": [1] * len(drawn)}), folder / "answers.parquet")
         privatize(
             folder / "design.json",
             folder / "answers.parquet",
             sample=folder / out,
             id="p",
             stratum=columns,
-            answer="yes",
             out=folder / "noised.csv",
             key_file=folder / "key",
         )

@@ -19,9 +19,20 @@ from dpstrata.fielding import releasing
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.grid_noise import noise_at, office_noise_at
 from dpstrata.fielding.publish import publish
-from dpstrata.fielding.releases.sums import SumsFielding, noised_sum, steps_of_reports
+from dpstrata.fielding.randomizers.noise import noised_sum, steps_of_reports
+from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.results import reader_of
-from surveys import COLUMNS, copied, field_reports, loss_inside, read_rows, release, write_reports
+from surveys import (
+    COLUMNS,
+    collected_of,
+    copied,
+    field_reports,
+    loss_inside,
+    read_rows,
+    release,
+    reports_of,
+    write_reports,
+)
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every line in the slow suite
 LAYERS = {  # of noise, with what can be answered
@@ -33,7 +44,7 @@ LAYERS = {  # of noise, with what can be answered
 }
 COMMAND = [
     *("publish", "design.json", "reports.csv", "--sample", "sample.csv", "--id", "person"),
-    *("--stratum", "region", "--answer", "income", "--out"),
+    *("--stratum", "region", "--out"),
 ]
 
 
@@ -133,8 +144,8 @@ REFUSED = {
     "fewer digits": (lambda rows: shortened(rows), "keep all digits"),
     "raw answers": (lambda rows: [[*row[:2], f"43210.{i:03}1"] for i, row in enumerate(rows)], "noised"),
     "not finite": (lambda rows: change(rows, "1e308"), "got 1 others in stratum"),
-    "text": (lambda rows: change(rows, "secret-43210"), "column 'income', line 2: not a number"),
-    "no number": (lambda rows: change(rows, "x"), "column 'income', line 2: not a number"),
+    "text": (lambda rows: change(rows, "secret-43210"), "column 'answer', line 2: not a number"),
+    "no number": (lambda rows: change(rows, "x"), "column 'answer', line 2: not a number"),
     "a stranger": (
         lambda rows: [*rows, ["canary-x", "north", rows[0][2]]],
         "got 1 from people who were not and 0",
@@ -195,7 +206,7 @@ def test_reports_of_another_design_are_refused(tmp_path):
         **{**LAYERS["yes/no"], "device_epsilon": 4.9},
     )
     (name,) = other.strata.names
-    write_reports(tmp_path, [[*row[:2], repr(dps.noise_answer(other, name, 1))] for row in rows])
+    write_reports(tmp_path, [[*row[:2], repr(dps.randomize(other, name, 1).value)] for row in rows])
     with pytest.raises(
         dps.InputError, match=r"reports must be answers noised for this design, got \d+ others"
     ):
@@ -228,7 +239,7 @@ def test_every_report_is_read_back(layers, E):
     plan = dps.design(dps.Strata([10**9, 50], [0.3, 0.3]), epsilon=100, total=400, release="sums", **options)
     for name, n in zip(plan.strata.names, plan.sample_sizes.tolist(), strict=True):
         answers = np.resize([plan.inputs.space.lower, plan.inputs.space.upper], n)
-        reports = dps.noise_answers(plan, name, answers)
+        reports = reports_of(plan, name, answers)
         noise, shares = noise_at(plan, name), plan.inputs.space.shares(reports)
         expected = (shares - noise.shares(np.array([0]))) / np.diff(noise.shares(np.array([0, 1])))
         assert steps_of_reports(plan, name, reports) == pytest.approx(expected, abs=0.4)
@@ -239,7 +250,7 @@ def test_every_report_is_read_back(layers, E):
 def test_more_answers_than_invitations_are_refused(tmp_path):
     plan = survey(tmp_path, **LAYERS["staircase"])
     n = int(plan.sample_sizes[0])
-    reports = dps.noise_answers(plan, "north", [1.0] * n).tolist()
+    reports = reports_of(plan, "north", [1.0] * n).tolist()
     with pytest.raises(dps.InputError, match=f"invites {n} people in stratum 'north', got {n + 1} answers"):
         noised_sum(plan, "north", [*reports, reports[0]], 0)
 
@@ -297,7 +308,7 @@ def cut_short(folder, monkeypatch, moment, **more):
     words = set(re.findall(r"[\w.-]+", file.read_text()))  # a digest may hold an answer's digits by chance
     assert not words & {answer for _, _, answer in read(folder) if len(answer) > 4}
     (kept,) = json.loads(file.read_text())["releases"].values()
-    return kept["noise"]
+    return dict(zip(["north", "south"], kept["noise"].values(), strict=True))
 
 
 @pytest.mark.parametrize("moment", ["require_room", "write_atomically"])
@@ -391,9 +402,9 @@ def test_reports_that_doubles_cannot_tell_apart_are_refused():
         strata, epsilon=1, total=40, questions=(1e15, 1e15 + 1), release="sums", device_epsilon=3
     )
     with pytest.raises(dps.InputError, match="cannot be told apart in double precision"):
-        dps.noise_answer(far, "1", 1e15)
+        dps.randomize(far, "1", 1e15)
     near = dps.design(strata, epsilon=1, total=40, questions=(1e6, 1e6 + 1), release="sums", device_epsilon=3)
-    assert dps.noise_answer(near, "1", 1e6) != 0
+    assert dps.randomize(near, "1", 1e6).value != 0
 
 
 def test_noise_that_is_in_a_table_goes_into_no_other_one(tmp_path):
@@ -402,7 +413,7 @@ def test_noise_that_is_in_a_table_goes_into_no_other_one(tmp_path):
     from dpstrata.fielding.office_noise import NoiseKept
     from dpstrata.privacy.promises import Spent
 
-    entry = Entry("design", "key", "out", None, "pending", Spent(epsilon=1.0), (), "recognition", "answer")
+    entry = Entry("design", "key", "out", None, "pending", Spent(epsilon=1.0), (), "recognition", ("answer",))
     draws = iter([{"north": 5}, {"north": 7}])
 
     def made(noise):
@@ -429,7 +440,10 @@ def test_a_share_of_yes_from_few_answers_is_named():
         dps.Strata([60, 60], [0.4, 0.4]), epsilon=1, total=30, questions="yes_no", release="sums"
     )
     published = SumsFielding().published(
-        plan, {"1": [1.0], "2": [0.0, 1.0, 0.0]}, {"1": 0, "2": 0}, lambda number: None
+        plan,
+        collected_of(plan, {"1": [1.0], "2": [0.0, 1.0, 0.0]}),
+        {"0/0/0/0": 0, "1/0/0/0": 0},
+        lambda number: None,
     )
     estimated = reader_of(plan).estimate(plan, published["stratum"], [1.0, 1 / 3], published["answers"])
     assert (estimated.single, estimated.few) == (("1",), ("2",))

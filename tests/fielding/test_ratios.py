@@ -8,7 +8,6 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding.estimate import estimate
-from dpstrata.fielding.questionnaires.files import Row
 from dpstrata.fielding.results import reader_of
 from dpstrata.fielding.results.counts import FormCounts, TableCounts
 from dpstrata.fielding.results.ratios import estimate_ratio
@@ -255,7 +254,7 @@ def test_a_name_of_two_combinations_is_refused():
         release="sums",
         total=400,
     )
-    result = estimate_once(plan, {"all": [Row(1, i % 4) for i in range(400)]})
+    result = estimate_once(plan, {"all": [(1, i % 4) for i in range(400)]}, from_devices=True)
     with pytest.raises(dps.InputError, match="must name one combination each, got 'p and q and r', which"):
         result.ratio(("a by b", "p and q and r"), ("a", "p"))
     assert result.ratio(("a by b", "p and r"), ("a", "p")).whole

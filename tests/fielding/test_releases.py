@@ -14,6 +14,7 @@ from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.survey.questionnaires.shorthand import read_shorthand
 from dpstrata.survey.releases import OPTION, RELEASES, kind_of
 from problems import CASES
+from surveys import collected_of, reports_of
 
 FORMS = [*((name, None) for name in RELEASES), ("sums", 2.5), ("mean", 2.5)]
 
@@ -32,13 +33,14 @@ def cases():
 def publish(plan, given, done):
     """What is published of answers, from devices to the office."""
     fielding, release = fielding_of(plan), plan.inputs.release_form
-    if release.name == "microdata":
-        return fielding.noised(plan, given, done)
     if release.device is not None:
-        given = {name: fielding.noise_answers(plan, name, each).tolist() for name, each in given.items()}
-    fielding.check_reports(plan, given)
-    counts = np.array([len(given[name]) for name in plan.strata.names])
-    return fielding.published(plan, given, fielding.draw_office_noise(plan, counts), done)
+        given = {name: reports_of(plan, name, each).tolist() for name, each in given.items()}
+    collected = collected_of(plan, given, from_devices=release.device is not None)
+    collected.require_sound(plan)
+    if release.name == "microdata":
+        return fielding.published(plan, collected, done)
+    noise = fielding.draw_office_noise(plan, collected.counts(plan))
+    return fielding.published(plan, collected, noise, done)
 
 
 @pytest.mark.slow
@@ -83,7 +85,7 @@ def test_noised_sums_are_divided_by_their_numbers_of_answers(tmp_path):
 def test_single_answers_are_not_noised_where_the_office_sees_raw_ones():
     plan = dps.design(dps.Strata([300, 500], [0.3, 0.2]), epsilon=2, total=100, release="sums")
     with pytest.raises(dps.InputError, match="noises what it publishes, not single answers") as refused:
-        dps.noise_answer(plan, "1", 0.4321)
+        dps.randomize(plan, "1", 0.4321)
     assert "4321" not in str(refused.value)
     assert refused.value.argument == OPTION
     with pytest.raises(

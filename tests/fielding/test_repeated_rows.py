@@ -15,13 +15,10 @@ import dpstrata as dps
 from dpstrata.allocation.variances import question_parts
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.tilt import Limits
-from dpstrata.fielding.questionnaires.files import RawRow
-from dpstrata.fielding.questionnaires.rows import odds_in
-from dpstrata.fielding.releases.rows import RowsFielding
-from dpstrata.fielding.releases.tables import TablesFielding
+from dpstrata.fielding.randomizers.row import odds_in
 from dpstrata.fielding.results import figures, ratios, reader_of
 from dpstrata.fielding.sample import draw_sample
-from surveys import Listed
+from surveys import Listed, published_by
 
 REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "150"))
 ENOUGH = 25_000  # surveys of `make slow`: they know the variance of every question to about half a percent
@@ -154,7 +151,7 @@ def raw_rows(release):
     """What everybody would answer on each form."""
     shares, _ = people()
     return [
-        [RawRow(number, given) for given in zip(*(shares[name] for name in form.questions), strict=True)]
+        [(number, given) for given in zip(*(shares[name] for name in form.questions), strict=True)]
         for number, form in enumerate(make_plan(release).forms, start=1)
     ]
 
@@ -166,13 +163,9 @@ def survey(release, frame):
     rows = {name: [] for name in plan.strata.names}
     for person, stratum, form in zip(sample.ids, sample.strata, sample.forms, strict=True):
         rows[stratum].append(given[form - 1][person])
+    columns = published_by(plan, rows)
     if release == "sums":
-        fielding = TablesFielding()
-        noise = fielding.draw_office_noise(plan, plan.sample_sizes)
-        return reader_of(plan).estimate(
-            plan, *fielding.published(plan, rows, noise, lambda number: None).values()
-        )
-    columns = RowsFielding().noised(plan, rows, lambda number: None)
+        return reader_of(plan).estimate(plan, *columns.values())
     return reader_of(plan).estimate(plan, *(columns[name] for name in ("stratum", "form", "cell")))
 
 

@@ -10,11 +10,10 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding.intervals.shares import Reports
-from dpstrata.fielding.questionnaires.files import RawRow
-from dpstrata.fielding.releases.tables import TablesFielding
+from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.results import reader_of
 from dpstrata.fielding.results.figures import _reported_variances
-from surveys import estimate_once, published_by
+from surveys import collected_of, estimate_once, published_by
 
 RELEASES = {"sums": {"release": "sums", "device_epsilon": 4.0}, "microdata": {"total": 150}}
 
@@ -31,17 +30,18 @@ def test_every_published_number_has_noise_of_its_own():
     )
     strata = dps.Strata([3000, 3000])
     plan = dps.design(strata, questions=questions, epsilon=0.1, device_epsilon=3, release="sums", total=200)
-    fielding = TablesFielding()
+    fielding = SumsFielding()
     noise = fielding.draw_office_noise(plan, np.zeros(0, dtype=np.int64))
     rows = {
-        name: [RawRow(1, (Fraction(0), Fraction(1)))] * int(n)
+        name: [(1, (Fraction(0), Fraction(1)))] * int(n)
         for name, n in zip(strata.names, plan.sample_sizes, strict=True)
     }
-    columns = fielding.published(plan, rows, noise, lambda number: None)
+    collected = collected_of(plan, rows)
+    columns = fielding.published(plan, collected, noise, lambda number: None)
     assert len(noise) == len(columns["count"]) == 8
     assert len(set(zip(columns["stratum"], columns["entry"], strict=True))) == 8
     with pytest.raises(dps.InputError, match="the office's noise that was kept"):
-        fielding.published(plan, rows, dict(list(noise.items())[1:]), lambda number: None)
+        fielding.published(plan, collected, dict(list(noise.items())[1:]), lambda number: None)
 
 
 def test_standard_errors_know_the_noise_of_replaced_rows():
@@ -100,7 +100,7 @@ def test_a_census_has_no_sampling_error_however_many_forms_a_question_is_on():
     )
     rows = {
         name: [
-            RawRow(t, (Fraction(j % 6, 5), Fraction(j % 2)))
+            (t, (Fraction(j % 6, 5), Fraction(j % 2)))
             for t, form in enumerate(plan.forms, start=1)
             for j in range(int(form.sample_sizes[i]))
         ]
@@ -133,7 +133,7 @@ def test_what_is_written_adds_up(tmp_path, release):
     generator = np.random.default_rng(2)
     rows = {
         name: [
-            RawRow(t, tuple(Fraction(int(generator.integers(k)), k - 1) for k in form.levels))
+            (t, tuple(Fraction(int(generator.integers(k)), k - 1) for k in form.levels))
             for t, form in enumerate(plan.forms, start=1)
             for _ in range(int(form.sample_sizes[i]))
         ]

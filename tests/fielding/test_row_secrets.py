@@ -9,8 +9,7 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding import releasing
-from dpstrata.fielding.privatize import privatize
-from dpstrata.fielding.publish import publish
+from dpstrata.fielding.publish import privatize, publish
 from surveys import answered, command, survey, write
 
 STEPS = {"publish": publish, "privatize": privatize}
@@ -227,16 +226,16 @@ def test_a_form_that_was_not_dealt_is_refused_before_anything_is_spent(tmp_path,
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"income": "parrot"},
-        {"income": 43_219_000},
+        {"answer": "parrot"},
+        {"answer": 43_219_000},
         {"trust": 4321.5},
         {"trust": ["parrot"]},
-        {"income": None},
+        {"answer": None},
     ],
 )
 def test_no_answer_in_refusals_on_a_device(tmp_path, wrong):
     plan, _ = survey(tmp_path, "publish", devices=False)
     asked = {name: answered("canary-0001")[name] for name in plan.forms[1].questions}
     with pytest.raises(dps.InputError) as caught:
-        dps.noise_row(plan, "north", 2, asked | wrong)
+        dps.randomize(plan, "north", asked | wrong, 2)
     assert not CANARIES.search(said_by(caught.value))

@@ -15,10 +15,8 @@ import pytest
 import dpstrata as dps
 from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.estimate import estimate
-from dpstrata.fielding.privatize import privatize
-from dpstrata.fielding.publish import publish
-from dpstrata.fielding.questionnaires.files import RawRow
-from dpstrata.fielding.questionnaires.rows import share_in
+from dpstrata.fielding.publish import privatize, publish
+from dpstrata.fielding.randomizers.row import RowRandomizer
 from surveys import estimate_once
 
 QUESTIONS = dps.Questionnaire(
@@ -96,10 +94,7 @@ def drawn_rows(plan, generator):
     for i, name in enumerate(SIZES):
         people = iter(generator.permutation(SIZES[name]))
         rows[name] = [
-            RawRow(
-                number,
-                tuple(Fraction(float(PEOPLE[name][question][who])) for question in form.questions),
-            )
+            (number, tuple(Fraction(float(PEOPLE[name][question][who])) for question in form.questions))
             for number, form in enumerate(plan.forms, start=1)
             for who in (next(people) for _ in range(int(form.sample_sizes[i])))
         ]
@@ -167,8 +162,8 @@ def write_answers(folder, *, devices, plan, change=None):
         if devices:
             form = plan.forms[int(row["form"]) - 1]
             asked = {name: answers[name] for name in form.questions}
-            sent = dps.noise_row(plan, row["region"], int(row["form"]), asked)
-            rows.append({"person": row["person"], "region": row["region"], "cell": sent.cell})
+            sent = dps.randomize(plan, row["region"], asked, int(row["form"]))
+            rows.append({"person": row["person"], "region": row["region"], "cell": sent.value})
         else:
             rows.append({"person": row["person"], "region": row["region"], **answers})
     if change is not None:
@@ -229,7 +224,7 @@ def test_from_rows_to_estimates(survey, devices):
         if (row.question, row.answer) in truth():
             assert abs(row.estimate - truth()[row.question, row.answer]) < 6 * row.standard_error
     ledger = json.loads((folder / "ledger.json").read_text())
-    assert [entry["question"] for entry in ledger["entries"]] == ["questionnaire"]
+    assert [entry["questions"] for entry in ledger["entries"]] == [list(plan.inputs.questions.names)]
     assert [entry["raw"] for entry in ledger["entries"]] == [not devices]
     published = dps.find_published(plan, folder / "published.csv", folder / "design.json")
     page = html.unescape(dps.results_html(plan, result, published))
@@ -251,11 +246,11 @@ def _blank(rows):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("smokes", "perhaps-canary", "column 'smokes', lines .*: the answer must be yes or no"),
-        ("home", "castle-canary", "column 'home', lines .*: the answer must be one of rent, own, other"),
-        ("trust", "2.5", "column 'trust', lines .*: the answer must be 1 to 5 in whole steps"),
-        ("income", "100.5", "column 'income', lines .*: the answer must be 0 to 100"),
-        ("ill", "7331", "column 'ill', lines .*: the answer must be yes or no"),
+        ("smokes", "perhaps-canary", "column 'smokes', lines .*: must be yes or no"),
+        ("home", "castle-canary", "column 'home', lines .*: must be one of rent, own, other"),
+        ("trust", "2.5", "column 'trust', lines .*: must be 1 to 5 in whole steps"),
+        ("income", "100.5", "column 'income', lines .*: must be 0 to 100"),
+        ("ill", "7331", "column 'ill', lines .*: must be yes or no"),
     ],
 )
 @pytest.mark.parametrize("survey", ["sums"], indirect=True)
@@ -300,14 +295,16 @@ def test_rows_are_refused_where_they_do_not_belong():
     answers = dict.fromkeys(plan.forms[0].questions, "no")
     for form, words in ((0, "form must be"), (99, "form must be"), (True, "form must be")):
         with pytest.raises(dps.InputError, match=words):
-            dps.noise_row(plan, "north", form, answers)
+            dps.randomize(plan, "north", answers, form)
     with pytest.raises(dps.InputError, match="no stratum"):
-        dps.noise_row(plan, "west", 1, answers)
-    with pytest.raises(dps.InputError, match="whole rows; use noise_row"):
-        dps.noise_answer(plan, "north", 1)
+        dps.randomize(plan, "west", answers)
+    with pytest.raises(dps.InputError, match="answers must be a mapping"):
+        dps.randomize(plan, "north", 1)
     single = dps.design(dps.Strata([500], [0.5]), epsilon=1, total=50)
-    with pytest.raises(dps.InputError, match="a design with a questionnaire"):
-        dps.noise_row(single, single.strata.names[0], 1, {})
+    with pytest.raises(dps.InputError, match="question 'answer': the answer must be"):
+        dps.randomize(single, single.strata.names[0], {})
+    with pytest.raises(dps.InputError, match="form must be a whole number from 1 to 1"):
+        dps.randomize(single, single.strata.names[0], 1, 2)
 
 
 def test_the_same_bytes_make_the_same_row():
@@ -320,9 +317,11 @@ def test_the_same_bytes_make_the_same_row():
         generator = np.random.default_rng(seed)
         return generator.bytes
 
-    rows = [dps.noise_row(plan, "north", 1, answers, source=source(seed)) for seed in (1, 1, 2, 3, 4, 5)]
+    randomizer = RowRandomizer(plan, 0)
+    raw = [randomizer.raw(answers)]
+    rows = [randomizer.randomized(0, raw, source(seed)) for seed in (1, 1, 2, 3, 4, 5)]
     assert rows[0] == rows[1]
-    assert len({row.cell for row in rows}) > 1 or form.replaced < 0.2
+    assert len(set(map(tuple, rows))) > 1 or form.replaced < 0.2
 
 
 def test_the_example_runs(capsys, tmp_path, monkeypatch):
@@ -376,14 +375,14 @@ def test_a_file_has_cells_or_answers(survey):
 def test_rows_from_data_frames_and_odd_values():
     plan = make_plan("sums")
     answers = {name: raw_answers("north-7")[name] for name in plan.forms[0].questions}
-    assert dps.noise_row(plan, "north", np.int64(1), answers).form == 1
+    assert dps.randomize(plan, "north", answers, np.int64(1)).form == 1
     with pytest.raises(dps.InputError, match="answers must be a mapping"):
-        dps.noise_row(plan, "north", 1, list(answers.values()))
+        dps.randomize(plan, "north", list(answers.values()))
     with pytest.raises(dps.InputError, match=r"no stratum \['north'\]"):
-        dps.noise_row(plan, ["north"], 1, answers)
+        dps.randomize(plan, ["north"], answers)
     for odd in ([1, 2], np.array([1, 2]), {"a": 1}, 10**5000):
         with pytest.raises(dps.InputError, match="the answer must be"):
-            dps.noise_row(plan, "north", 1, dict.fromkeys(answers, odd))
+            dps.randomize(plan, "north", dict.fromkeys(answers, odd))
 
 
 @pytest.mark.parametrize(
@@ -401,9 +400,11 @@ def test_rows_from_data_frames_and_odd_values():
     ],
 )
 def test_a_refusal_says_how_an_answer_must_be_written(question, answer, words):
+    options = {"forms": "one", "release": "sums", "device_epsilon": 2}
+    plan = dps.design(dps.Strata([900]), epsilon=1, total=40, questions=question, **options)
     with pytest.raises(dps.InputError) as caught:
-        share_in(question, answer, "here")
-    assert str(caught.value) == f"here: the answer must be {words}."
+        RowRandomizer(plan, 0).raw(answer)
+    assert str(caught.value) == f"question 'q': the answer must be {words}."
 
 
 def test_options_that_would_be_ignored_are_refused():

@@ -19,16 +19,16 @@ from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.keys import survey_key
 from dpstrata.fielding.ledger import loss_of_repeats
-from dpstrata.fielding.privatize import privatize
+from dpstrata.fielding.publish import privatize
 from dpstrata.fielding.results.noised_numbers import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.pilots.pilot import pilot_weight
 from extent import few, may_cover, mean_limit, variance_limits
 from report_reader import Reader, require_closed
-from surveys import Listed
+from surveys import Listed, reports_of
 
 OPTIONS = {"epsilon": 1.0, "pilot_epsilon": 0.3, "total": 400, "pilot_total": 120}
-COLUMNS = {"id": "person", "stratum": "region", "answer": "yes"}
+COLUMNS = {"id": "person", "stratum": "region"}
 SHARES = {"north": 0.5, "south": 0.04}
 
 
@@ -53,7 +53,7 @@ def field(folder, frame, design, wave, **more):
         rows = list(csv.DictReader(file))
     with open(folder / wave / "answers.csv", "w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["person", "region", "yes"])
+        writer.writerow(["person", "region", "answer"])
         writer.writerows(
             [row["person"], row["region"], int(int(row["person"][-4:]) % 100 < 100 * SHARES[row["region"]])]
             for row in rows
@@ -293,7 +293,7 @@ def test_two_waves_are_unbiased_and_their_intervals_cover(mechanism):
         for person, name in zip(sample.ids, sample.strata, strict=True):
             by_stratum[name].append(answers[person])
         names = [name for name, values in by_stratum.items() for _ in values]
-        noised = [dps.noise_answers(plan, name, values) for name, values in by_stratum.items()]
+        noised = [reports_of(plan, name, values) for name, values in by_stratum.items()]
         return names, np.concatenate(noised)
 
     repeats, errors, variances, covered = few(60, of=400), [], [], 0

@@ -215,7 +215,7 @@ def test_only_one_answer_is_said_of_both_waves_together():
 
     def noised(plan, of_b):
         names = ["a"] * int(plan.sample_sizes[0]) + ["b"] * of_b
-        return names, [dps.noise_answer(plan, name, i % 2) for i, name in enumerate(names)]
+        return names, [dps.randomize(plan, name, i % 2).value for i, name in enumerate(names)]
 
     main = dps.main_design(first, *noised(first, int(first.sample_sizes[1])))
     for in_pilot, in_main, alone in ((1, 3, False), (1, 0, True), (0, 1, True)):

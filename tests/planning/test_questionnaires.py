@@ -376,8 +376,8 @@ def test_pilots_are_refused(strata):
 def test_single_answers_are_not_noised(release):
     """That would spend the budget of a whole row on each of them."""
     plan = dps.design(dps.Strata([400, 600]), questions=three(), epsilon=1, total=60, **release)
-    with pytest.raises(dps.InputError, match="randomises whole rows; use noise_row"):
-        dps.noise_answer(plan, "1", 1.0)
+    with pytest.raises(dps.InputError, match="answers must be a mapping"):
+        dps.randomize(plan, "1", 1.0)
 
 
 def test_every_release_of_a_questionnaire_is_compared(strata):

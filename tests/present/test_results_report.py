@@ -51,16 +51,16 @@ def fielded(folder, options):
         answers = rng.integers(0, 11, len(drawn))
     if plan.inputs.device_epsilon is not None:
         answers = [
-            dps.noise_answer(plan, row["region"], answer) for row, answer in zip(drawn, answers, strict=True)
+            dps.randomize(plan, row["region"], answer).value
+            for row, answer in zip(drawn, answers, strict=True)
         ]
     rows = [f"{row['person']},{row['region']},{answer}\n" for row, answer in zip(drawn, answers, strict=True)]
-    (folder / "answers.csv").write_text("person,region,canary\n" + "".join(rows))
+    (folder / "answers.csv").write_text("person,region,answer\n" + "".join(rows))
     release = dps.privatize if plan.inputs.release == "microdata" else dps.publish
     release(
         folder / "design.json",
         folder / "answers.csv",
         sample=folder / "sample.csv",
-        answer="canary",
         out=folder / "out.csv",
         **columns,
         **key,
@@ -146,7 +146,7 @@ def test_wide_intervals_of_groups_are_counted(tmp_path):
     counted = zip(strata.names, plan.sample_sizes, strict=True)
     rows = [f"{name},{i % 2}" for name, number in counted for i in range(number)]
     (tmp_path / "out.csv").write_text("stratum,answer\n" + "\n".join(rows) + "\n")
-    result = dps.estimate(tmp_path / "design.json", tmp_path / "out.csv", stratum="stratum", answer="answer")
+    result = dps.estimate(tmp_path / "design.json", tmp_path / "out.csv", stratum="stratum")
     page = dps.results_html(plan, result)
     assert "In 1 of 3 rows the interval covers more than half of all possible values: south." in page
 
@@ -199,7 +199,6 @@ def test_a_second_release_is_said_with_what_was_spent_in_all(tmp_path):
         tmp_path / "design.json",
         tmp_path / "answers.csv",
         sample=tmp_path / "sample.csv",
-        answer="canary",
         out=tmp_path / "second.csv",
         id="person",
         stratum="region",

@@ -12,12 +12,13 @@ from scipy.optimize import linprog
 import dpstrata as dps
 from dpstrata.errors import InputError
 from dpstrata.fielding.grid_noise import noise_at
-from dpstrata.fielding.releases.sums import steps_of_reports
+from dpstrata.fielding.randomizers.noise import steps_of_reports
 from dpstrata.fielding.results.noised_numbers import estimate_means
 from dpstrata.pilots.spreads import noised_moments
 from dpstrata.privacy.mechanisms.cells import FEWEST, MOST, CellsNoise
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import answers_of
+from surveys import reports_of
 
 pytestmark = pytest.mark.slow
 
@@ -215,7 +216,7 @@ def test_a_design_end_to_end_without_bias(more):
         name: np.resize([1, 2, 5, 5, 3], int(n))
         for name, n in zip(STRATA.names, plan.sample_sizes, strict=True)
     }
-    noised = np.concatenate([dps.noise_answers(plan, name, answers[name]) for name in STRATA.names])
+    noised = np.concatenate([reports_of(plan, name, answers[name]) for name in STRATA.names])
     truth = sum(
         size * answers[name].mean() for size, name in zip(STRATA.sizes, STRATA.names, strict=True)
     ) / sum(STRATA.sizes)
@@ -254,7 +255,7 @@ def test_readings_of_another_machine_are_recognised(mechanism, answers):
         mechanism=mechanism,
     )
     noise = noise_at(plan, "all")
-    reports = dps.noise_answers(plan, "all", [answers[0]] * 20)
+    reports = reports_of(plan, "all", [answers[0]] * 20)
     known = steps_of_reports(plan, "all", reports)
     moved = reports + 0.9 * noise.slack * plan.inputs.space.range
     # of two cells that are read almost alike the other one may be found
@@ -292,9 +293,7 @@ def test_pilots_learn_spreads_from_cells():
     found = []
     for _ in range(40):
         answers = rng.choice([2.0, 3.0, 4.0], size=int(first.sample_sizes[0]), p=[0.1, 0.8, 0.1])
-        moments = noised_moments(
-            first, np.zeros(len(answers), dtype=int), dps.noise_answers(first, "all", answers)
-        )
+        moments = noised_moments(first, np.zeros(len(answers), dtype=int), reports_of(first, "all", answers))
         found.append(16 * float(moments.variances[0] - moments.noise[0]))
     error = np.std(found) / math.sqrt(len(found))
     assert np.mean(found) == pytest.approx(0.2, abs=5 * error)

@@ -140,7 +140,7 @@ def test_constant_noise_keeps_zcdp():
         divergence = float(np.logaddexp.reduce(terms)) / (alpha - 1)
         assert divergence <= rho * alpha
         assert divergence >= 0.99 * rho * alpha or alpha > 5
-    assert isinstance(dps.noise_answer(plan, "1", 0.5), float)
+    assert isinstance(dps.randomize(plan, "1", 0.5).value, float)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.releases.tables import TablesFielding
+from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.present.report.questionnaire import forms
 from dpstrata.words.designs import comparison_table, result_in_words, tables
 from dpstrata.words.forms import forms_table, precision_table, sizes_by_form
@@ -216,7 +216,7 @@ def test_a_mean_is_expected_only_where_every_stratum_has_one(plan):
 def test_the_office_is_said_to_add_noise_where_it_does(device_epsilon, noised):
     """In the title of the table and in the report, as the noise is drawn."""
     plan = small_plan(device_epsilon=device_epsilon)
-    drawn = TablesFielding().draw_office_noise(plan, plan.sample_sizes)
+    drawn = SumsFielding().draw_office_noise(plan, plan.sample_sizes)
     assert any(drawn.values()) is noised
     assert ("tables noised by the office" in sizes_by_form(plan).title) is noised
     assert ("no further noise in the tables" in sizes_by_form(plan).title) is not noised

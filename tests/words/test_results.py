@@ -14,7 +14,7 @@ def waves():
     strata = dps.Strata([7000, 900], names=["a", "b"])
     first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=400, pilot_total=90, questions="yes_no")
     names = [name for name, n in zip(strata.names, first.sample_sizes, strict=True) for _ in range(n)]
-    noised = [dps.noise_answer(first, name, i % 2) for i, name in enumerate(names)]
+    noised = [dps.randomize(first, name, i % 2).value for i, name in enumerate(names)]
     return first, dps.main_design(first, names, noised)
 
 

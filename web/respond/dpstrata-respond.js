@@ -1,4 +1,4 @@
-// Randomises a row of answers on the respondent's own device, exactly as dpstrata.noise_row does: in whole numbers,
+// Randomises a row of answers on the respondent's own device, exactly as dpstrata.randomize does: in whole numbers,
 // from bytes that nobody can predict. Given the same bytes, both make the same row.
 
 const random = (size) => crypto.getRandomValues(new Uint8Array(size));

@@ -75,7 +75,6 @@ def main_design_command(
         Path, typer.Argument(help="Table of the noised answers from the first wave.", show_default=False)
     ],
     stratum: Annotated[str, typer.Option(help="Column with the stratum.")] = "stratum",
-    answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: WaveOut = None,
     full: Full = False,
     json: Json = False,
@@ -89,7 +88,7 @@ def main_design_command(
 
     require_apart(pilot, noised, out)
     first = load_design(pilot)
-    main = main_design(first, *read_noised(open_answers(noised), stratum, answer))
+    main = main_design(first, *read_noised(open_answers(noised), stratum, first.inputs.question.name))
     check_release(first, noised, pilot)
     _show(main, out, full=full, json=json)
 

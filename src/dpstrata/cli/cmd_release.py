@@ -46,18 +46,13 @@ def privatize_command(
     stratum_value: Annotated[
         str | None,
         typer.Option(
-            help="Stratum of one respondent, whose answers are read from standard input, one per line."
+            help="Stratum of one respondent, whose answers to the question are read from standard input, "
+            "one per line."
         ),
     ] = None,
     sample: Annotated[Path | None, typer.Option(help="The sample that was drawn.")] = None,
     id: DrawnId = None,
     stratum: DrawnStratum = None,
-    answer: Annotated[
-        str | None,
-        typer.Option(
-            help="Column with the answers; by default, answer. A questionnaire has one for each question."
-        ),
-    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="New file for the noised answers (.csv, .parquet, .xlsx).")
     ] = None,
@@ -86,7 +81,7 @@ def privatize_command(
         "accept_response": accept_response or None,
     }
     given = ["a table of answers"] * (answers is not None) + [
-        option(name) for name, value in (batch | {"answer": answer} | others).items() if value is not None
+        option(name) for name, value in (batch | others).items() if value is not None
     ]
     if stratum_value is not None:
         if given:
@@ -102,12 +97,12 @@ def privatize_command(
         raise InputError(f"a batch of answers needs {', '.join(map(option, missing))}.")
     assert sample is not None
     assert out is not None
-    from dpstrata.fielding.privatize import privatize
+    from dpstrata.fielding.publish import privatize
     from dpstrata.words.released import privatized_sentences
 
     _release(
         partial(privatize, design, answers, sample=sample, key_file=key_file or Path("draw.key"), out=out),
-        {"id": id, "stratum": stratum, "answer": answer or "answer", "sheet": sheet},
+        {"id": id, "stratum": stratum, "sheet": sheet},
         {"again": again, "accept_response": accept_response},
         lambda released: privatized_sentences(released, out),
     )
@@ -117,20 +112,15 @@ def _one_by_one(design: Path, stratum: str) -> None:
     import sys
 
     from dpstrata.designs.record import Design
-    from dpstrata.errors import InputError
-    from dpstrata.fielding.noise import noise_answer, noise_answers
+    from dpstrata.fielding.grid_noise import place_of
+    from dpstrata.fielding.randomize import randomize
 
     plan = Design.read(design)
-    question = plan.inputs.question
-    noise_answers(plan, stratum, [])  # says at once if there is no such stratum
+    place_of(plan, stratum)  # says at once if there is no such stratum
+    blank = all(question.blank for question in plan.inputs.questions)  # then that is an answer
     for line in sys.stdin:
-        if line.strip():
-            answer = question.of_kind.from_cell(question, line)
-            if answer is None:
-                raise InputError(
-                    f"every answer must be {question.of_kind.written(question)}, got something else."
-                )
-            typer.echo(str(noise_answer(plan, stratum, answer)))
+        if blank or line.strip():
+            typer.echo(str(randomize(plan, stratum, line).value))
 
 
 def publish_command(
@@ -147,7 +137,6 @@ def publish_command(
     key_file: Annotated[Path, typer.Option(help="Key file of the draw.")] = Path("draw.key"),
     id: DrawnId = None,
     stratum: DrawnStratum = None,
-    answer: Annotated[str, typer.Option(help="Column with the answers.")] = "answer",
     sheet: Sheet = None,
     again: Again = False,
     accept_response: AcceptResponse = False,
@@ -158,7 +147,7 @@ def publish_command(
 
     _release(
         partial(publish, design, answers, sample=sample, key_file=key_file, out=out),
-        {"id": id, "stratum": stratum, "answer": answer, "sheet": sheet},
+        {"id": id, "stratum": stratum, "sheet": sheet},
         {"again": again, "accept_response": accept_response},
         lambda released: published_sentences(released, out),
     )

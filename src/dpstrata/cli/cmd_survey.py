@@ -154,7 +154,6 @@ def estimate_command(
         ),
     ],
     stratum: Annotated[str, typer.Option(help="Column with the stratum.")] = "stratum",
-    answer: Annotated[str, typer.Option(help="Column with the noised answers.")] = "answer",
     out: TableOut = None,
     covariance: Annotated[
         Path | None,
@@ -202,7 +201,7 @@ def estimate_command(
     refuse_late(classes=classes or None, weights=weights)
     check_chart_path(plot)
     require_apart(design, Path(noised), pilot, pilot_answers, out, covariance, plot, report)
-    reading: Any = {"stratum": stratum, "answer": answer, "engine": engine.value}
+    reading: Any = {"stratum": stratum, "engine": engine.value}
     if report is not None:
         require_report_path(report, here=engine.value == "duckdb")
     plan = Design.read(design)  # and its proof checked, once for all that follows

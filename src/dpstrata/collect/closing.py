@@ -13,25 +13,20 @@ from dpstrata.collect.sealing import Opener, public_key, read_office_key
 from dpstrata.collect.tables import CLOSED, Counted, Tables
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import ANSWER
+from dpstrata.fielding.collected import Collected
 from dpstrata.fielding.draw import drawn_columns
 from dpstrata.fielding.keys import read_key
-from dpstrata.fielding.privatize import privatize_batch
 from dpstrata.fielding.publish import publish_batch
-from dpstrata.fielding.questionnaires.files import Row
-from dpstrata.fielding.releases.sums import reports_of_outputs
+from dpstrata.fielding.randomizers import randomizers_of
 from dpstrata.fielding.releasing import (
-    ALL_QUESTIONS,
     Batch,
     Files,
     Released,
-    by_stratum,
     is_unfinished,
     require_releasable,
     with_response,
 )
 from dpstrata.fielding.sample import ReportKey
-from dpstrata.survey.releases.microdata import Microdata
 
 _PATIENCE = 30.0  # seconds in which a running collector must have stopped taking answers
 
@@ -108,8 +103,7 @@ def close_survey(
                 "deleted."
             )
         batch = with_response(batch, accept_response=accept_response)
-        release = privatize_batch if plan.inputs.release == Microdata.name else publish_batch
-        return release(batch, again=again)
+        return publish_batch(batch, again=again)
 
 
 def _stop(folder: SurveyFolder, tables: Tables) -> None:
@@ -165,25 +159,23 @@ def _batch(
     plan: Design, files: Files, people: Sequence[Invitee], tables: Tables, counted: Counter[Counted]
 ) -> Batch:
     """Put together who answered and what was counted, of which nobody knows how they belong together."""
-    used, names = tables.used(), plan.strata.names
-    single = not plan.inputs.rows
-    cells = sorted(counted.elements())
+    used, randomizers = tables.used(), randomizers_of(plan)
+    cells: dict[ReportKey, list[int]] = {}
+    for key, cell in sorted(counted.elements()):
+        cells.setdefault(key, []).append(cell)
+    reports = {
+        key: randomizers[key.form].reports_of_cells(key.stratum, given) for key, given in cells.items()
+    }
+    collected = Collected(reports, from_devices=True)
+    collected.require_sound(plan)
     return Batch(
-        plan,
-        files,
-        ANSWER if single else ALL_QUESTIONS,
-        {each.id: each.key for each in people},
-        [each.id for each in people if each.hashed in used],
-        by_stratum(
-            plan,
-            [names[key.stratum] for key, _ in cells],
-            # of yes and no all strata have the device's budget, and so the same reports
-            reports_of_outputs(plan, names[0], [cell for _, cell in cells])
-            if single
-            else [Row(key.form + 1, cell) for key, cell in cells],
-        ),
-        0,
-        read_key(files.key),
-        None,
-        tables.forget,
+        plan=plan,
+        files=files,
+        drawn={each.id: each.key for each in people},
+        people=[each.id for each in people if each.hashed in used],
+        collected=collected,
+        blank=0,
+        secret=read_key(files.key),
+        response=None,
+        forget=tables.forget,
     )

@@ -37,6 +37,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataWarning, InputError, option, without_passwords
 from dpstrata.fielding.draw import check_record, drawn_columns, read_sample
 from dpstrata.fielding.keys import new_key, read_key, survey_key, write_key
+from dpstrata.fielding.randomizers import randomizers_of
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.overwriting import require_same_kind
 from dpstrata.files.writing import (
@@ -48,7 +49,6 @@ from dpstrata.files.writing import (
     write_table,
 )
 from dpstrata.privacy.batches import LARGEST
-from dpstrata.privacy.mechanisms.randomized_response import RandomizedResponse
 
 BATCH = 20
 MOST_COUNTERS = 1_000_000
@@ -117,10 +117,8 @@ def invitees(plan: Design, *, sample: Path, key_file: Path, id: str, stratum: Se
 
 
 def _require_counters(plan: Design) -> None:
-    """Require a design whose counters say all that is released: of a questionnaire, or of yes and no."""
-    inputs = plan.inputs
-    alone = inputs.release_form.device is not None and inputs.mechanism == RandomizedResponse.name
-    if not inputs.rows and not alone:
+    """Require a design whose counters say all that is released: of rows, or of yes and no."""
+    if any(randomizer.cells is None for randomizer in randomizers_of(plan)):
         raise InputError(
             "a collector needs a design with forms, or with one yes/no question that devices "
             "randomise and whose sums or mean are published, got another. Use "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,15 +13,15 @@ from typing import Any
 from dpstrata.collect.languages import tag_of
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
-from dpstrata.fielding.questionnaires.rows import odds_in
+from dpstrata.fielding.randomizers import randomizers_of
+from dpstrata.fielding.randomizers.row import odds_in
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.writing import write_atomically
 from dpstrata.privacy.device import DENOMINATOR
-from dpstrata.privacy.mechanisms.category_response import CategoryResponse
-from dpstrata.privacy.mechanisms.randomized_response import RandomizedResponse
 from dpstrata.survey.questionnaires.kinds.base import LONGEST_TITLE, is_plain
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.shorthand import shorthand_of
 from dpstrata.words.consent import languages
 
 VERSION = 1
@@ -144,13 +145,12 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     Parameters
     ----------
     plan : Design
-        A design with a questionnaire, or with one yes/no or category question, whose answers are randomised
-        on devices.
+        A design whose devices keep or replace rows, or the answer to one yes/no or category question.
     title : str
         What the survey is called, a line of at most 200 characters; by default that of the questionnaire.
     text : str, optional
-        The question as respondents read it; needed for a design with a single question, which does not hold
-        its words.
+        The only question as respondents read it; needed where the design was given a shorthand, which does
+        not hold its words.
 
     Returns
     -------
@@ -185,9 +185,12 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     if not isinstance(title, str) or not is_plain(title) or len(title) > LONGEST_TITLE:
         rule = f"be a line of at most {LONGEST_TITLE} characters"
         raise InputError.must("title", rule, title if isinstance(title, str) else type(title).__name__)
-    questions, forms = _asked(plan, text)
+    randomizers = randomizers_of(plan)
+    levels = [randomizer.levels_in_browser() for randomizer in randomizers]
+    questions = _asked(plan, text)
+    named = {question.name: question for question in questions}
     odds = sorted({each for parts in _odds_of(plan) for each in parts})
-    cells = tuple(_cells(levels) for _, levels in forms)
+    cells = tuple(map(math.prod, levels))
     told = {language: _told(plan, language) for language in languages()}
     data = {
         "kit": VERSION,
@@ -200,12 +203,12 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
             {
                 "cells": number,
                 "questions": [
-                    _question(question, each, questions.languages)
-                    for question, each in zip(asked, levels, strict=True)
+                    _question(named[question.name], each, questions.languages)
+                    for question, each in zip(randomizer.questions, levels[t], strict=True)
                 ],
-                **_told_on(plan, told, t),
+                **_told_on(plan, told, t + 1),
             }
-            for t, (number, (asked, levels)) in enumerate(zip(cells, forms, strict=True), start=1)
+            for t, (number, randomizer) in enumerate(zip(cells, randomizers, strict=True))
         ],
         "consent": told,
     }
@@ -235,52 +238,26 @@ def _told_on(plan: Design, told: Mapping[str, str], form: int) -> dict[str, Any]
     return {"consent": parts} if any(parts.values()) else {}
 
 
-_Forms = list[tuple[list[Question], tuple[int, ...]]]
-
-
-def _asked(plan: Design, text: str | None) -> tuple[Questionnaire, _Forms]:
-    """Return the questions, and those of each form with their levels."""
-    questionnaire = plan.inputs.questions
-    if not plan.inputs.rows:
-        question = _single(plan, text)
-        return Questionnaire([question]), [([question], question.candidates)]
-    if text is not None:
-        raise InputError(
-            f"{option('text')} is for a single question, and the questions of a questionnaire have texts.",
-            argument="text",
-        )
-    named = {question.name: question for question in questionnaire}
-    return questionnaire, [([named[name] for name in form.questions], form.levels) for form in plan.forms]
-
-
-def _single(plan: Design, text: str | None) -> Question:
-    """Take the one question of a design for a question of a questionnaire."""
-    inputs = plan.inputs
-    if inputs.release != "microdata" and inputs.device_epsilon is None:
-        raise InputError(
-            f"a kit needs answers that are randomised on devices, and here the office sees raw answers; "
-            f"design with {option('device_epsilon')}."
-        )
-    if inputs.mechanism not in (RandomizedResponse.name, CategoryResponse.name):
-        raise InputError(
-            "a kit needs answers that are kept or replaced on devices, got a design that adds noise to them. "
-            f"Use {option('forms', 'one')}."
-        )
-    asked = text or inputs.question.text
+def _asked(plan: Design, text: str | None) -> Questionnaire:
+    """Return the questions as respondents read them."""
+    questions = plan.inputs.questions
+    if len(questions) > 1:
+        if text is not None:
+            raise InputError(
+                f"{option('text')} is for a single question, and the questions of a questionnaire have "
+                "texts.",
+                argument="text",
+            )
+        return questions
+    (question,) = questions
+    asked = text or question.text or ("" if shorthand_of(questions) else question.name)
     if not isinstance(asked, str) or not asked.strip():
         raise InputError(
             f"{option('text')} must be the question as respondents read it, because the question of this "
             "design has no text.",
             argument="text",
         )
-    return replace(inputs.question, text=asked)
-
-
-def _cells(levels: Sequence[int]) -> int:
-    cells = 1
-    for each in levels:
-        cells *= each
-    return cells
+    return questions if text is None else Questionnaire([replace(question, text=asked)])
 
 
 def _question(question: Question, levels: int, languages: Sequence[str]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from dpstrata.words.numbers import has_two_readings, read_number
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
-STRATUM, ANSWER = "stratum", "answer"
+STRATUM = "stratum"
 _DIGITS = 15
 
 
@@ -76,19 +75,36 @@ def read_present_numbers(table: Table, name: str) -> list[float | None]:
     return _read_cells(table, name, read_number, "not a number", blanks=True)
 
 
-def read_answers(table: Table, name: str, question: Question, *, clip: bool = False) -> list[Any]:
-    """Read answers as people write them, ``None`` for a blank; a message says where one is not allowed."""
-    kind, numbers = question.of_kind, question.space.numbers
-    must = f"must be {kind.written(question)}"
-    remedy = f"{must}; correct that, or leave the cell empty if the person did not answer"
-    read = partial(kind.from_cell, question)
-    values = _read_cells(table, name, read, remedy, blanks=not question.blank, numbers=numbers)
-    given = [(row, value) for row, value in enumerate(values) if value is not None]
-    check = partial(kind.checked, question, clip=clip)
-    refused = _refused(given, check)
+def read_answers(
+    table: Table,
+    question: Question,
+    rows: Sequence[int],
+    read: Callable[[Any], Any | None],
+    check: Callable[..., None],
+) -> list[Any]:
+    """Read the answers of some rows to a question as people write them; a message says which are wrong.
+
+    Parameters
+    ----------
+    table : Table
+        With a column of the question's name.
+    question : Question
+        What was asked.
+    rows : sequence of int
+        Whose answers count.
+    read : function
+        Reads a cell, and returns ``None`` for what is no answer.
+    check : function
+        Refuses answers that can be read but are not allowed; ``where`` is said in its message.
+    """
+    leave = "" if question.blank else ", or leave the cell empty if the person did not answer"
+    remedy = f"must be {question.of_kind.written(question)}; correct that{leave}"
+    numbers = question.space.numbers
+    values = _read_cells(table, question.name, read, remedy, rows=rows, numbers=numbers)
+    refused = _refused(list(zip(rows, values, strict=True)), check)
     if refused:
-        where = f"{table.source}, column {name!r}, {table.places(refused)}"
-        check([value for _, value in given], where=where)
+        where = f"{table.source}, column {question.name!r}, {table.places(refused)}"
+        check(values, where=where)
     return values
 
 
@@ -110,22 +126,23 @@ def _read_cells(
     read: Callable[[Any], Any],
     remedy: str,
     *,
+    rows: Sequence[int] | None = None,
     blanks: bool = False,
     numbers: bool = True,
 ) -> list[Any]:
-    """Read a column cell by cell, or say in which rows that cannot be done."""
+    """Read some rows of a column, by default all, cell by cell, or say in which rows that cannot be done."""
     _require(table, name)
-    cells = table.columns[name]
-    values = [None if blanks and text_of(cell) == "" else read(cell) for cell in cells]
+    rows = range(len(table.columns[name])) if rows is None else rows
+    cells = [table.columns[name][row] for row in rows]
+    left = [blanks and text_of(cell) == "" for cell in cells]
+    values = [None if blank else read(cell) for cell, blank in zip(cells, left, strict=True)]
     failed = [
-        row
-        for row, value in enumerate(values)
-        if value is None and not (blanks and text_of(cells[row]) == "")
+        row for row, value, blank in zip(rows, values, left, strict=True) if value is None and not blank
     ]
-    texts = {row: cell for row, cell in enumerate(cells) if numbers and isinstance(cell, str)}
+    texts = {row: cell for row, cell in zip(rows, cells, strict=True) if numbers and isinstance(cell, str)}
     unclear = [row for row in failed if row in texts and has_two_readings(texts[row])]
     commas, points = ([row for row, text in texts.items() if sign in text] for sign in ",.")
-    for rows, words in (
+    for wrong, words in (
         (
             unclear,
             "a comma before three digits can mean thousands or decimals; write no thousands separators, and "
@@ -137,8 +154,8 @@ def _read_cells(
             "decimal commas, and decimal points in other rows; write all numbers with the same sign",
         ),
     ):
-        if rows:
-            raise InputError(f"{table.source}: column {name!r}, {table.places(rows)}: {words}.")
+        if wrong:
+            raise InputError(f"{table.source}: column {name!r}, {table.places(wrong)}: {words}.")
     return values
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpstrata.designs.record import Design
-from dpstrata.fielding.answer_files import ANSWER, STRATUM, open_answers
+from dpstrata.fielding.answer_files import STRATUM, open_answers
 from dpstrata.fielding.frames import Engine
 from dpstrata.fielding.ledger import check_release
 from dpstrata.fielding.results import reader_of
@@ -25,7 +25,6 @@ def estimate(
     answers: str | Path | IntoFrame | DataFrame,
     *,
     stratum: str = STRATUM,
-    answer: str = ANSWER,
     engine: Engine = "duckdb",
     **late: Any,
 ) -> Estimation | ShareEstimation | QuestionnaireEstimation:
@@ -37,10 +36,11 @@ def estimate(
         The design, or its document.
     answers : path, str or data frame
         What :func:`dpstrata.privatize` or :func:`dpstrata.publish` wrote, or any table with the stratum and
-        the noised answer of everyone; for sums, one row a stratum with the number of its ``answers``. Data
-        frames are those of pandas, Polars, Arrow, Spark or another library that narwhals knows.
-    stratum, answer : str
-        Names of the columns.
+        the noised answer of everyone, in a column with the name of the question; for sums, one row a stratum
+        with the number of its ``answers``. Data frames are those of pandas, Polars, Arrow, Spark or another
+        library that narwhals knows.
+    stratum : str
+        Name of the column of the strata.
     engine : {"duckdb", "spark"}
         With ``spark``, answers are the name of a table or a path that Spark reads; a data frame stays where
         it is.
@@ -61,7 +61,7 @@ def estimate(
     """
     refuse_late(**late)
     plan, document = (design, None) if isinstance(design, Design) else (Design.read(design), Path(design))
-    return estimate_from(plan, answers, document=document, stratum=stratum, answer=answer, engine=engine)
+    return estimate_from(plan, answers, document=document, stratum=stratum, engine=engine)
 
 
 def estimate_from(
@@ -70,11 +70,10 @@ def estimate_from(
     *,
     document: Path | None,
     stratum: str = STRATUM,
-    answer: str = ANSWER,
     engine: Engine = "duckdb",
 ) -> Estimation | ShareEstimation | QuestionnaireEstimation:
     """Do the same for a design that has been read; a ledger may lie beside its document."""
-    reader = reader_of(plan)
+    reader, answer = reader_of(plan), plan.inputs.questions[0].name
     path = Path(answers) if isinstance(answers, str | Path) else None
     if hasattr(answers, "mapInArrow"):
         return reader.estimate_on_spark(plan, answers, stratum, answer)

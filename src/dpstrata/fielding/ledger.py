@@ -56,8 +56,8 @@ class Entry:
         Keyed digests of those who answered.
     recognition : str
         Commitment to the key of these digests.
-    question : str
-        The column that was noised.
+    questions : tuple of str
+        What was asked.
     round : int
         0 for the first time that a sample is released, one more each time its budget is spent again.
     pilot : bool
@@ -83,7 +83,7 @@ class Entry:
     spent: Spent
     people: tuple[str, ...]
     recognition: str
-    question: str
+    questions: tuple[str, ...]
     round: int = 0
     pilot: bool = False
     shares: tuple[float, ...] = ()
@@ -220,7 +220,7 @@ class Ledger:
 
     def in_place(self, entry: Entry, who: Recognition) -> int | None:
         """Find the pending entry of this very release whose file is in place; it only has to be said."""
-        same = ("design_digest", "key_commitment", "question")
+        same = ("design_digest", "key_commitment")
         for i, known in enumerate(self.entries):
             if (
                 known.status == "pending"
@@ -416,19 +416,19 @@ def _added(entries: Iterable[Entry]) -> Spent:
 
 def _read(data: Mapping[str, Any]) -> Entry:
     """Take an entry as it is written."""
-    lists = {name: tuple(data[name]) for name in ("people", "shares", "budgets")}
+    lists = {name: tuple(data[name]) for name in ("questions", "people", "shares", "budgets")}
     return Entry(**{**data, **lists, "spent": Spent(**data["spent"])})
 
 
 def _is_sound(entry: Entry) -> bool:
     losses = asdict(entry.spent).values()
-    texts = (entry.design_digest, entry.key_commitment, entry.output, entry.recognition, entry.question)
+    texts = (entry.design_digest, entry.key_commitment, entry.output, entry.recognition)
     return (
         all(type(loss) in (int, float) and 0 <= loss <= _MOST for loss in losses)  # no NaN either
         and type(entry.round) is int
         and type(entry.raw) is bool
         and 0 <= entry.round <= _MOST_ROUNDS
-        and all(isinstance(person, str) for person in entry.people)
+        and all(isinstance(text, str) for text in (*entry.questions, *entry.people))
         and all(type(share) in (int, float) and 0 <= share <= 1 for share in entry.shares)
         and all(type(budget) in (int, float) and 0 <= budget <= _MOST for budget in entry.budgets)
         and entry.status in ("pending", "released")

@@ -105,5 +105,5 @@ class NoiseKept:
 
 
 def _name(entry: Entry) -> str:
-    """Name a release: of a design, a sample, a column, the first time or again."""
-    return "/".join((entry.design_digest, entry.key_commitment, str(entry.round), entry.question))
+    """Name a release: of a design, of a sample, the first time or again."""
+    return "/".join((entry.design_digest, entry.key_commitment, str(entry.round)))

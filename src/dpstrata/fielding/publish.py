@@ -1,25 +1,99 @@
-"""Publishing sums or a mean: reports are added up, the office's noise is drawn once, no answer is written."""
+"""Releasing answers: randomised one by one at the office, or added up with its noise, drawn once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
-from dpstrata.fielding.answer_files import ANSWER
-from dpstrata.fielding.office_noise import NoiseKept
 from dpstrata.fielding.releases import fielding_of
-from dpstrata.fielding.releases.sums import SumsFielding
-from dpstrata.fielding.releases.tables import TablesFielding
-from dpstrata.fielding.releasing import Batch, Columns, Files, Publication, Released, read_batch, release
+from dpstrata.fielding.releasing import Batch, Files, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
-from dpstrata.words.released import raw_rows_in_words
+from dpstrata.survey.releases.microdata import Microdata
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
+
+
+def privatize(
+    design: str | Path,
+    answers: str | Path | IntoFrame,
+    *,
+    sample: str | Path,
+    id: str | None = None,
+    stratum: str | Sequence[str] | None = None,
+    out: str | Path,
+    key_file: str | Path,
+    sheet: str | None = None,
+    again: bool = False,
+    accept_response: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Released:
+    """Randomise the answers of a sample and write them, shuffled within strata and without ids.
+
+    Whoever holds raw answers is left with the central promise alone: the local one needs answers that are
+    randomised on the respondent's side. Anything that prevents a release is found before anything is spent.
+    Designs that publish sums or a mean need :func:`publish` instead.
+
+    Parameters
+    ----------
+    design : path
+        The design document; the ledger ``ledger.json`` is kept beside it, with the key ``ledger.key`` by
+        which it recognises people.
+    answers : path or data frame
+        Table with the columns of ``id`` and ``stratum``, and one for each question by its name; the question
+        of a shorthand is called ``answer``. Numbers may have decimal commas; yes and no may be yes, no, true,
+        false, 1 and 0; categories are written by name. People who left a question blank count as people who
+        did not answer, unless it may be left blank: then that is an answer. On forms of several questions,
+        the table may have the column ``cell`` instead, with what devices sent.
+    sample : path
+        The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.
+    id, stratum : str, str or sequence of str, optional
+        Names of the columns of the ids and of the stratum, or of the columns that were crossed; by default
+        those of the draw.
+    out : path
+        Noised answers (``.csv``, ``.parquet``, ``.xlsx``), with the stratum and a column for each question,
+        and the columns ``form`` and ``cell`` where rows are randomised. It must not exist yet.
+    key_file : path
+        The key of the draw.
+    sheet : str, optional
+        Sheet of the answers, if they are an Excel file; by default the first.
+    again : bool
+        Whether to release even though something was released before: everyone's losses add up, and those of
+        the same sample add up before the sample hides anyone.
+    accept_response : bool
+        Whether to release even though more may be lost than the design promises, because too few people
+        answered; the ledger counts that loss.
+    progress : callable, optional
+        Called with the number of answers noised since the last call.
+
+    Raises
+    ------
+    InputError
+        For answers of people who were not drawn, answers that cannot be read or lie outside the range of the
+        design, a design that does not state its range, no answer at all, a response that contradicts the
+        design, and releases that need ``again``; nobody and no answer is named, and nothing is spent.
+    """
+    files = Files.given(design=design, answers=answers, sample=sample, out=out, key_file=key_file)
+    plan = Design.read(files.design)
+    if plan.inputs.release != Microdata.name:
+        raise InputError(
+            f"privatize noises answers that are published one by one, got a design with "
+            f"{option(OPTION, plan.inputs.release)}, which publishes none. Use publish."
+        )
+    batch = read_batch(
+        plan,
+        files,
+        answers,
+        id=id,
+        stratum=stratum,
+        sheet=sheet,
+        accept_response=accept_response,
+    )
+    return publish_batch(batch, again=again, progress=progress)
 
 
 def publish(
@@ -29,7 +103,6 @@ def publish(
     sample: str | Path,
     id: str | None = None,
     stratum: str | Sequence[str] | None = None,
-    answer: str = ANSWER,
     out: str | Path,
     key_file: str | Path,
     sheet: str | None = None,
@@ -50,20 +123,19 @@ def publish(
         kept beside it, with the key ``ledger.key`` by which it recognises people, and for the moment
         ``office.noise``.
     answers : path or data frame
-        Table with the columns ``id``, ``stratum`` and ``answer``. With a device budget the answers are what
-        :func:`noise_answer` gave on devices, with all digits; without one they are raw answers, as
-        :func:`privatize` takes them, and blanks count as people who did not answer.
+        Table as :func:`privatize` takes it. What devices sent is the ``value`` of :func:`randomize`: of one
+        answer with noise, in the column of the question, with all digits; of a row, in the column ``cell``.
     sample : path
         The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.
     id, stratum : str, str or sequence of str, optional
         Names of the columns of the ids and of the stratum, or of the columns that were crossed; by default
         those of the draw.
-    answer : str
-        Name of the column of the answers.
     out : path
         The sums (``.csv``, ``.parquet``, ``.xlsx``), with the columns ``stratum``, ``sum`` and ``answers``,
-        the number of them; or the figures, with the columns ``column``, ``group``, ``mean`` and ``answers``,
-        followed by a row with the number of answers of every stratum. It must not exist yet.
+        the number of them; of rows, a row for every entry of every table, with the columns ``stratum``,
+        ``form``, ``table``, ``entry``, ``count`` and ``answers``; or the figures, with the columns
+        ``column``, ``group``, ``mean`` and ``answers``, followed by a row with the number of answers of every
+        stratum. It must not exist yet.
     key_file : path
         The key of the draw.
     sheet : str, optional
@@ -86,8 +158,7 @@ def publish(
     """
     files = Files.given(design=design, answers=answers, sample=sample, out=out, key_file=key_file)
     plan = Design.read(files.design)
-    fielding = fielding_of(plan)
-    if not isinstance(fielding, SumsFielding | TablesFielding):
+    if plan.inputs.release == Microdata.name:
         raise InputError(
             f"publish adds answers up, got a design with {option(OPTION, plan.inputs.release)}, whose noised "
             "answers are published one by one. Use privatize."
@@ -98,33 +169,15 @@ def publish(
         answers,
         id=id,
         stratum=stratum,
-        answer=answer,
         sheet=sheet,
         accept_response=accept_response,
     )
-    if isinstance(fielding, SumsFielding):
-        fielding.check_reports(plan, batch.answers)
     return publish_batch(batch, again=again, progress=progress)
 
 
 def publish_batch(batch: Batch, *, again: bool, progress: Callable[[int], None] | None = None) -> Released:
-    """Publish answers that can all be released, wherever they come from."""
-    plan, counts = batch.plan, batch.counts
-    fielding = fielding_of(plan)
-    assert isinstance(fielding, SumsFielding | TablesFielding)
-    kept = NoiseKept(
-        batch.files.design.with_name("office.noise"), batch.digest, fielding.drawn_for(plan, counts)
-    )
-
-    def table(noise: Mapping[str, int]) -> Columns:
-        return fielding.published(plan, batch.answers, noise, progress or (lambda number: None))
-
-    publication = Publication(
-        lambda entry: kept.make(entry, lambda: fielding.draw_office_noise(plan, counts), table),
-        kept.table,
-        kept.forget,
-    )
+    """Release answers that can all be released, wherever they come from."""
+    fielding = fielding_of(batch.plan)
+    publication = fielding.publication(batch, progress or (lambda number: None))
     released = release(batch, publication, again=again)
-    if not plan.inputs.rows or released.from_devices:
-        return released
-    return replace(released, notes=(*released.notes, raw_rows_in_words(released.response)))
+    return replace(released, notes=(*released.notes, *fielding.notes(batch, released)))

@@ -1,7 +1,7 @@
 """One release of a batch of answers: checked, on the ledger before anything is drawn, written once.
 
 Whatever stands against it is found before anything is spent. What is published, and how it is noised, is up
-to the step that uses this: ``privatize`` or ``publish``.
+to the form of release (``releases``).
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import open_answers, read_answers, read_people, read_present_numbers
+from dpstrata.fielding.answer_files import open_answers, read_people
+from dpstrata.fielding.collected import Collected, read_collected
 from dpstrata.fielding.draw import check_record, drawn_columns, read_sample
-from dpstrata.fielding.grid_noise import as_answers, require_invited, require_stated_answers
+from dpstrata.fielding.grid_noise import require_stated_answers
 from dpstrata.fielding.joint import joint_shares
 from dpstrata.fielding.keys import commitment, new_key, read_key, read_or_make_key
 from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
-from dpstrata.fielding.questionnaires.files import Row, read_rows, require_every_question
 from dpstrata.fielding.response import Response, check_response
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.writing import (
@@ -44,8 +42,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
 Columns = dict[str, list[Any]]
-ALL_QUESTIONS = "questionnaire"  # what the ledger calls it: rows are released once, as a whole
-_SAME_RELEASE = ("design_digest", "key_commitment", "question", "people")
+_SAME_RELEASE = ("design_digest", "key_commitment", "people")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +142,12 @@ class Batch:
         Their design.
     files : Files
         Where they come from, and where the release goes.
-    question : str
-        The column they were in.
     drawn : dict
         Everyone in the sample, with what their report is filed under.
     people : list of str
-        Those who answered.
-    answers : dict
-        Their answers by stratum, as they were given or as their devices sent them.
+        Those who answered, in the order of their answers under each key.
+    collected : Collected
+        What they answered.
     blank : int
         How many left the answer blank.
     secret : bytes
@@ -165,10 +160,9 @@ class Batch:
 
     plan: Design
     files: Files
-    question: str
     drawn: dict[str, ReportKey] = field(repr=False)
     people: list[str] = field(repr=False)
-    answers: dict[str, list[Any]] = field(repr=False)
+    collected: Collected
     blank: int
     secret: bytes = field(repr=False)
     response: Response | None
@@ -179,7 +173,7 @@ class Batch:
         """Digest of everything that is released."""
         content = {
             "people": sorted(self.people),
-            "answers": {name: sorted(given) for name, given in self.answers.items()},
+            "answers": {str(key): sorted(given) for key, given in self.collected.answers.items()},
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -190,14 +184,13 @@ class Batch:
         A collector does not know who sent what, but counts every report once, so that the same people and
         counts are the same reports; there people and reports are joined in the order of both.
         """
-        of_stratum: dict[str, list[str]] = {}
+        of_key: dict[ReportKey, list[str]] = {}
         for person in self.people:
-            name = self.plan.strata.name(self.drawn[person].stratum)
-            of_stratum.setdefault(name, []).append(person)
+            of_key.setdefault(self.drawn[person], []).append(person)
         sent = [
-            (name, person, report)
-            for name, people in of_stratum.items()
-            for person, report in zip(people, self.answers[name], strict=True)
+            (key, person, report)
+            for key, people in of_key.items()
+            for person, report in zip(people, self.collected.of(key), strict=True)
         ]
         content = sorted(json.dumps(each, default=str) for each in sent)
         return hashlib.sha256("\n".join(content).encode()).hexdigest()
@@ -215,33 +208,21 @@ class Batch:
             spent=spent if self.response is None else replace(spent, delta=self.response.delta),
             people=(),
             recognition="",  # with the people, once the ledger has a key
-            question=self.question,
+            questions=plan.inputs.questions.names,
             pilot=plan.waves is not None and plan.waves.first,
             budgets=tuple(plan.budgets_given(self.counts).tolist()) if plan.scaled_by_answers else (),
             raw=self.raw,
         )
 
     @property
-    def from_devices(self) -> bool:
-        """Whether devices randomised all of these answers."""
-        if not self.plan.inputs.rows:
-            return self.plan.inputs.release_form.device is not None
-        return all(isinstance(row, Row) for rows in self.answers.values() for row in rows)
-
-    @property
     def raw(self) -> bool:
-        """Whether the office has raw answers, which devices could have noised.
-
-        Reports of a single question are all that a device budget lets through.
-        """
-        if self.plan.inputs.rows:
-            return not self.from_devices
-        return "office" in self.plan.inputs.release_form.noised_at
+        """Whether the office has raw answers, which devices could have randomised."""
+        return bool(self.plan.inputs.release_form.noised_at) and not self.collected.from_devices
 
     @property
     def counts(self) -> IntArray:
         """How many answered in each stratum."""
-        return np.array([len(self.answers[name]) for name in self.plan.strata.names], dtype=np.int64)
+        return self.collected.counts(self.plan)
 
 
 def read_batch(
@@ -251,57 +232,43 @@ def read_batch(
     *,
     id: str | None,
     stratum: str | Sequence[str] | None,
-    answer: str,
     sheet: str | None,
     accept_response: bool,
 ) -> Batch:
     """Read answers, and require that all of them can be released."""
     id, columns = drawn_columns(files.sample, id, stratum)
-    several = plan.inputs.rows
-    if len({id, *columns, *(() if several else (answer,))}) < 2 - several + len(columns):
-        raise InputError("id, stratum and answer must be different columns.")
+    names = (id, *columns, *plan.inputs.questions.names)
+    if len(set(names)) < len(names):
+        raise InputError("id, stratum and every question must be different columns.")
     require_stated_answers(plan)
     secret = read_key(files.key)
     check_record(plan, sample=files.sample, key=secret, record=files.record)
     drawn = read_sample(files.sample, plan, id=id, stratum=columns)
     given = open_answers(answers, sheet=sheet)
     people, strata = read_people(given, id, columns)
-    values: Sequence[Any]
-    if several:
-        keys = [drawn.get(person) for person in people]
-        values = read_rows(given, plan, [None if key is None else key.form + 1 for key in keys])
-        answer = ALL_QUESTIONS
-    elif plan.inputs.release_form.device is None:
-        values = read_answers(given, answer, plan.inputs.question, clip=plan.inputs.clip)
-    else:
-        values = read_present_numbers(given, answer)
-    names = plan.strata.names
-    _require_drawn({person: names[key.stratum] for person, key in drawn.items()}, people, strata)
     # From here on, who left the answer blank is somebody who did not answer.
-    answered = [row for row, value in enumerate(values) if value is not None]
-    people, strata = ([column[row] for row in answered] for column in (people, strata))
+    answered, collected = read_collected(given, plan, [drawn.get(person) for person in people])
+    _require_drawn(plan, drawn, people, strata)
+    collected.require_sound(plan)
     batch = Batch(
-        plan,
-        files,
-        answer,
-        drawn,
-        people,
-        by_stratum(plan, strata, [value for value in values if value is not None]),
-        len(values) - len(answered),
-        secret,
-        None,
+        plan=plan,
+        files=files,
+        drawn=drawn,
+        people=[people[row] for row in answered],
+        collected=collected,
+        blank=len(people) - len(answered),
+        secret=secret,
+        response=None,
     )
     return with_response(batch, accept_response=accept_response)
 
 
 def with_response(batch: Batch, *, accept_response: bool) -> Batch:
     """Find what holds, given how many answered, and require that it is what was promised."""
-    if batch.plan.inputs.rows:
-        require_every_question(batch.plan, batch.answers)
+    batch.collected.require_every_question(batch.plan)
     response = check_response(batch.plan, batch.counts)
     if response is not None and not accept_response:
-        rows = batch.plan.inputs.rows
-        response.require_promise(left_out_in_words(batch.blank) if rows else "")
+        response.require_promise(left_out_in_words(batch.blank))
     return replace(batch, response=response)
 
 
@@ -336,7 +303,7 @@ def release(batch: Batch, publication: Publication, *, again: bool) -> Released:
             entry,
             people=tuple(sorted(keyed_digest(key, person) for person in batch.people)),
             recognition=commitment(key),
-            reports=keyed_digest(key, batch.reports_digest) if batch.from_devices else None,
+            reports=keyed_digest(key, batch.reports_digest) if batch.collected.from_devices else None,
         )
         _put_back(ledger, entry, files.out, publication)
         place = ledger.in_place(entry, who) if files.out.exists() else None
@@ -355,15 +322,15 @@ def release(batch: Batch, publication: Publication, *, again: bool) -> Released:
         before, untold = ledger.known_before(who, but=place)
     notes = release_notes(batch.response, batch.blank, taken_up=taken_up)
     return Released(
-        len(batch.people),
-        plan.total,
-        before,
-        ledger.spent(),
-        batch.response,
-        notes,
-        untold,
-        batch.blank,
-        batch.from_devices,
+        answers=len(batch.people),
+        invited=plan.total,
+        known_before=before,
+        spent=ledger.spent(),
+        response=batch.response,
+        notes=notes,
+        untold_releases=untold,
+        blank=batch.blank,
+        from_devices=batch.collected.from_devices,
     )
 
 
@@ -448,26 +415,17 @@ def _tidy_up(ledger: Ledger, entry: Entry, files: Files) -> None:
     remove_unfinished(files.out, ledger.path, files.ledger_key)
 
 
-def by_stratum(plan: Design, strata: Sequence[str], values: list[Any]) -> dict[str, list[Any]]:
-    """Put answers together by stratum, once they can all be released."""
-    if not values:
-        raise InputError("there must be at least one answer, got none; nothing was released.")
-    if plan.inputs.release_form.device is None and not plan.inputs.rows:
-        as_answers(plan, values)
-    found: dict[str, list[Any]] = {name: [] for name in plan.strata.names}
-    for name, value in zip(strata, values, strict=True):
-        found.setdefault(name, []).append(value)
-    for name, given in found.items():
-        require_invited(plan, name, len(given))
-    return found
-
-
-def _require_drawn(drawn: dict[str, str], people: list[str], strata: list[str]) -> None:
+def _require_drawn(plan: Design, drawn: dict[str, ReportKey], people: list[str], strata: list[str]) -> None:
     """Refuse answers of people who were not drawn, or drawn elsewhere, or twice; nobody is named."""
     if len(set(people)) < len(people):
         raise InputError("each person may answer once, got two answers from the same person.")
+    names = plan.strata.names
     strangers = sum(person not in drawn for person in people)
-    elsewhere = sum(drawn.get(person, name) != name for person, name in zip(people, strata, strict=True))
+    elsewhere = sum(
+        names[drawn[person].stratum] != name
+        for person, name in zip(people, strata, strict=True)
+        if person in drawn
+    )
     if strangers or elsewhere:
         raise InputError(
             f"only answers of people who were drawn may be released, got {strangers:,} from people who were "

@@ -147,7 +147,7 @@ def main_design(first: Design, strata: Sequence[str], answers: npt.ArrayLike) ->
     >>> strata = dps.Strata(sizes=[7000, 8000], names=["a", "b"])
     >>> first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=200, pilot_total=20)
     >>> names = [name for name, n in zip("ab", first.sample_sizes) for _ in range(n)]
-    >>> noised = [dps.noise_answer(first, name, 0.5) for name in names]
+    >>> noised = [dps.randomize(first, name, 0.5).value for name in names]
     >>> main = dps.main_design(first, names, noised)
     >>> main.total, main.inputs.epsilon, main.privacy["central_in_all"]["epsilon"]
     (180, 0.7, 1.0)

@@ -43,7 +43,7 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
     >>> strata = dps.Strata([7000], names=["a"])
     >>> first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=20, questions="yes_no")
     >>> def noised(plan):
-    ...     return ["a"] * plan.total, dps.noise_answers(plan, "a", [0, 1] * (plan.total // 2))
+    ...     return ["a"] * plan.total, [dps.randomize(plan, "a", i % 2).value for i in range(plan.total)]
     >>> of_first = noised(first)
     >>> main = dps.main_design(first, *of_first)
     >>> each = [dps.estimate_means(first, *of_first), dps.estimate_means(main, *noised(main))]

@@ -8,19 +8,18 @@ they are published too, since standard errors need them and they do not depend o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from dpstrata.designs.record import Design
+from dpstrata.fielding.collected import Collected, report_keys
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.published_columns import COLUMN, COUNT, GROUP, MEAN, STRATUM
-from dpstrata.fielding.releases.sums import SumsFielding, require_noise_for, scale_of_reports, sum_of_steps
+from dpstrata.fielding.randomizers.noise import scale_of_reports, sum_of_steps
+from dpstrata.fielding.releases.sums import SumsFielding, require_noise_for
 from dpstrata.numerics.arrays import IntArray
-
-if TYPE_CHECKING:
-    pass
 
 
 class MeanFielding(SumsFielding):
@@ -37,15 +36,16 @@ class MeanFielding(SumsFielding):
     def published(
         self,
         plan: Design,
-        reports: Mapping[str, Sequence[float]],
+        collected: Collected,
         noise: Mapping[str, int],
         progress: Callable[[int], None],
     ) -> dict[str, list[Any]]:
         """Make the table that is published: the figures, then the number of answers of every stratum."""
         sums, counts, raw_steps = [], [], report_steps(plan)
-        for name in plan.strata.names:
-            sums.append(sum_of_steps(plan, name, reports[name], raw_steps))
-            counts.append(len(reports[name]))
+        for key in report_keys(plan):
+            answers = collected.of(key)
+            sums.append(sum_of_steps(plan, plan.strata.name(key.stratum), answers, raw_steps))
+            counts.append(len(answers))
             progress(counts[-1])
         space = plan.inputs.space
         columns: dict[str, list[Any]] = {COLUMN: [], GROUP: [], MEAN: [], COUNT: []}

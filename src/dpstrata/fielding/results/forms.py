@@ -9,7 +9,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.draw import FORM
 from dpstrata.fielding.published_columns import COUNT, ENTRY, TABLE, VALUE
-from dpstrata.fielding.questionnaires.files import CELL
+from dpstrata.fielding.randomizers.row import CELL
 from dpstrata.fielding.results.counts import count_rows, published_counts
 from dpstrata.fielding.results.questions import QuestionnaireEstimation, estimate_questions
 from dpstrata.fielding.results.reader import Reader

@@ -96,7 +96,7 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike, 
     >>> strata = dps.Strata([700, 900], names=["north", "south"])
     >>> plan = dps.design(strata, epsilon=1, total=40, questions="yes_no", min_per_stratum=2)
     >>> names = [name for name, n in zip(strata.names, plan.sample_sizes) for _ in range(n)]
-    >>> result = dps.estimate_means(plan, names, [dps.noise_answer(plan, name, 1) for name in names])
+    >>> result = dps.estimate_means(plan, names, [dps.randomize(plan, name, 1).value for name in names])
     >>> result.whole.answers, [each.group for each in result.strata]
     (40, ['north', 'south'])
     """

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import ANSWER, read_noised, read_numbers
+from dpstrata.fielding.answer_files import read_noised, read_numbers
 from dpstrata.fielding.intervals.of_design import (
     PartLimits,
     limits_of_means,
@@ -45,7 +45,7 @@ class SumsReader(Reader):
 
     def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
         """Read noised sums, and how many answers each has."""
-        names, sums = read_noised(table, stratum, SUM if answer == ANSWER else answer)
+        names, sums = read_noised(table, stratum, SUM)
         counts = read_numbers(table, COUNT)
         return names, _means(sums, counts), counts
 
@@ -65,7 +65,7 @@ class SumsReader(Reader):
         """Bring the noised sums here, and estimate from them."""
         from dpstrata.fielding.noised_on_spark import collect_numbers
 
-        names, sums, counts = collect_numbers(data, stratum, SUM if answer == ANSWER else answer, COUNT)
+        names, sums, counts = collect_numbers(data, stratum, SUM, COUNT)
         return estimate_from_means(plan, names, _means(sums, counts), counts)
 
 

@@ -38,7 +38,7 @@ import dpstrata as dps
 
 with open("noised.csv", newline="") as file:
     rows = list(csv.DictReader(file))
-strata, answers = [row["stratum"] for row in rows], [float(row["answer"]) for row in rows]
+strata, answers = [row["stratum"] for row in rows], [float(row[{name!r}]) for row in rows]
 plan = dps.main_design(dps.load_design("pilot.json"), strata, answers)"""
 
 
@@ -183,7 +183,7 @@ def _arguments(plan: Design) -> dict[str, Any]:
 def _program(make_strata: str, plan: Design, out: str | None) -> str:
     save = [] if out is None else [f"plan.save({_quoted(out)})"]
     if plan.waves is not None and not plan.waves.first:
-        return "\n".join([_MAIN_WAVE, *save])
+        return "\n".join([_MAIN_WAVE.format(name=plan.inputs.question.name), *save])
     function = "design" if plan.waves is None else "pilot"
     inputs = plan.inputs
     given = [f"{name}={_literal(value)}" for name, value in _arguments(plan).items()]

@@ -129,9 +129,8 @@ class Category(QuestionKind):
 
     def share_of(self, question: Question, answer: object) -> Fraction | None:
         """Find the category."""
-        names = self.cases(question)
-        given = text_of(answer)
-        return Fraction(names.index(given), len(names) - 1) if given in names else None
+        name, names = self.from_cell(question, answer), self.cases(question)
+        return None if name is None else Fraction(names.index(str(name)), len(names) - 1)
 
     def answer_at(self, question: Question, place: int, levels: int) -> str | float:
         """Return the category."""
@@ -235,10 +234,6 @@ class CategoryOrBlank(Category):
     def from_cell(self, question: Question, cell: Any) -> float | str | None:
         """Read a name; nothing is a blank."""
         return Category.from_cell(self, question, text_of(cell) or BLANK)
-
-    def share_of(self, question: Question, answer: object) -> Fraction | None:
-        """Find the category; nothing is a blank."""
-        return Category.share_of(self, question, text_of(answer) or BLANK)
 
     def answers(self, question: Question) -> str:
         """List the first few categories."""

@@ -159,12 +159,6 @@ class YesNoOrBlank(CategoryOrBlank):
         value = read_yes_no(cell)
         return CategoryOrBlank.from_cell(self, question, cell if value is None else ("no", "yes")[value])
 
-    def share_of(self, question: Question, answer: object) -> Fraction | None:
-        """Read yes and no as people write them; nothing is a blank."""
-        value = read_yes_no(answer)
-        plain = text_of(answer) if value is None else ("no", "yes")[value]
-        return CategoryOrBlank.share_of(self, question, plain)
-
     def shorthand(self, question: Question) -> str:
         """Write the kind."""
         return _NAME

@@ -1,0 +1,30 @@
+"""How answers are randomised, form by form: a module here for each way."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import TYPE_CHECKING, SupportsIndex
+
+from dpstrata.errors import InputError
+from dpstrata.fielding.randomizers.noise import NoiseRandomizer
+from dpstrata.fielding.randomizers.row import RowRandomizer
+
+if TYPE_CHECKING:
+    from dpstrata.designs.record import Design
+    from dpstrata.fielding.randomizers.randomizer import Randomizer
+
+
+def randomizers_of(plan: Design) -> list[Randomizer]:
+    """Return what is done to the answers on every form of a design, in their order."""
+    if not plan.inputs.rows:
+        return [NoiseRandomizer(plan)]
+    return [RowRandomizer(plan, place) for place in range(len(plan.forms))]
+
+
+def randomizer_of(plan: Design, form: SupportsIndex) -> Randomizer:
+    """Return what is done to the answers on a form, numbered from 1 on."""
+    every = randomizers_of(plan)
+    number = 0 if isinstance(form, bool) or not isinstance(form, SupportsIndex) else index(form)
+    if not 1 <= number <= len(every):
+        raise InputError(f"form must be a whole number from 1 to {len(every)}.")
+    return every[number - 1]
