@@ -12,7 +12,7 @@ import numpy as np
 from dpstrata.allocation.form_items import as_items, forms_problem, mixture_of
 from dpstrata.allocation.forms import Forms, FormsProblem
 from dpstrata.allocation.turnout import expected_inverse
-from dpstrata.allocation.variances import dealt_to_forms, everyone_asked, question_parts
+from dpstrata.allocation.variances import question_parts
 from dpstrata.designs.expected import expected_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.numerics.identity import Same
@@ -103,17 +103,16 @@ class DesignedQuestion:
 
 def forms_of(plan: Design) -> tuple[DesignedForm, ...]:
     """Describe the forms of a design; once, because the field asks for them person by person."""
-    return () if plan.problem.forms is None else _forms(Same(plan))
+    return _forms(Same(plan)) if plan.inputs.rows else ()
 
 
 @lru_cache(maxsize=16)
 def _forms(same: Same) -> tuple[DesignedForm, ...]:
     plan: Design
     (plan,) = same.things  # type: ignore[assignment]
-    terms = plan.problem.forms
-    assert terms is not None
-    dealt = dealt_to_forms(plan.problem, plan.sample_sizes)
-    odds = np.expm1(plan.local_epsilons) if terms.odds is None else np.array([terms.odds])
+    problem = plan.problem
+    dealt = problem.forms.dealt(problem.terms, plan.sample_sizes)
+    odds = problem.forms.odds_at(plan.local_epsilons)
     least, most = float(odds.min()), float(odds.max())
     return tuple(
         DesignedForm(
@@ -132,15 +131,15 @@ def _forms(same: Same) -> tuple[DesignedForm, ...]:
 
 def questions_of(plan: Design, sizes: IntArray) -> tuple[DesignedQuestion, ...]:
     """Describe the precision of every question, at the sizes of a design or at others."""
-    terms, questionnaire = plan.problem.forms, plan.inputs.questionnaire
-    if terms is None or questionnaire is None:
+    problem, questionnaire = plan.problem, plan.inputs.questionnaire
+    if questionnaire is None:
         return ()
     correct, z = plan.inputs.finite_population, plan.inputs.z
     credited = not plan.inputs.asks_for_least  # a target does not count on what devices save the office
-    parts = question_parts(plan.problem, sizes, finite_population=correct, credited=credited)
+    parts = question_parts(problem, sizes, finite_population=correct, credited=credited)
     whole = parts.of_population(plan.problem.terms.coefficients)
     a2 = plan.problem.terms.coefficients**2
-    plain = a2 @ everyone_asked(plan.problem, sizes, finite_population=correct)
+    plain = a2 @ problem.forms.everyone_asked(problem.terms, sizes.astype(float), finite_population=correct)
     split = _with_split_budgets(plan, sizes)
     expected = expected_answers(plan)
     found = []
@@ -184,8 +183,7 @@ def variance_targets(inputs: Inputs) -> FloatArray:
 def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
     """Variance of every question if all people answered all questions, each with its part of the budgets."""
     problem, inputs = plan.problem, plan.inputs
-    terms, forms = problem.terms, problem.forms
-    assert forms is not None
+    terms = problem.terms
     assert inputs.questionnaire is not None
     rates, n = terms.response_rates, sizes.astype(float)
     one, two = 1.0 / n, 1.0 / n**2
@@ -193,15 +191,16 @@ def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
         one, two = (expected_inverse(terms.sizes, rates, n, squared=each) for each in (False, True))
     a2 = terms.coefficients**2
     correction = 1.0 / terms.sizes if inputs.finite_population else np.zeros(len(n))
-    sampling = (a2 * (one - correction)) @ forms.spreads
+    spreads = inputs.spreads_in(plan.strata)
+    sampling = (a2 * (one - correction)) @ spreads.variances
     budgets, count = terms.budgets(n).e, len(inputs.questionnaire)
     device = budgets if inputs.device_epsilon is None else np.full(len(n), inputs.device_epsilon)
-    spreads, split = inputs.spreads_in(plan.strata), np.empty(count)
+    split = np.empty(count)
     for j, question in enumerate(inputs.questionnaire):
         added = math.inf
         for levels in question.candidates:
             r = levels / np.expm1(device / count)
-            noise = spreads.in_row(j, levels).at(r) - forms.spreads[:, j]
+            noise = spreads.in_row(j, levels).at(r) - spreads.variances[:, j]
             variance = float((a2 * (one * noise + correction * spreads.rounding(j, levels))).sum())
             if inputs.device_epsilon is not None:
                 factor, sensitivity = question.of_kind.in_table(levels, None)

@@ -14,7 +14,7 @@ from dpstrata.allocation.posing import size_limits
 from dpstrata.allocation.proof.bound import Bound, certify_budget
 from dpstrata.allocation.proof.certificate import Certificate, certify
 from dpstrata.allocation.proof.noised_once import certify_figures
-from dpstrata.allocation.variances import VarianceParts, planned_variance, release_variances, variance_parts
+from dpstrata.allocation.variances import VarianceParts, planned_variance, variance_parts
 from dpstrata.designs.questions import DesignedQuestion, questions_of
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
@@ -111,13 +111,14 @@ class Evaluation:
 
     def table(self) -> dict[str, list[Any]]:
         """Return one list per column, a row for each stratum."""
+        problem, n = self.best.problem, self.sample_sizes.astype(float)
         return {
             "stratum": list(self.best.strata.names),
             "size": self.best.strata.sizes.tolist(),
             "sample_size": self.sample_sizes.tolist(),
             "best_sample_size": self.best.sample_sizes.tolist(),
             "local_epsilon": self._budgets().tolist(),
-            "noise_sd": np.sqrt(release_variances(self.best.problem, self.sample_sizes)).tolist(),
+            "noise_sd": np.sqrt(problem.forms.released_variances(problem.terms, n)).tolist(),
         }
 
     def _budgets(self) -> FloatArray:

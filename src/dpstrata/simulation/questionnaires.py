@@ -156,7 +156,6 @@ class _Stratum:
     ) -> Iterator[tuple[str, FloatArray]]:
         """Estimate the questions of one form from what is published of it."""
         terms, e = self.plan.problem.forms, self.plan.local_epsilon(self.row)
-        assert terms is not None
         device, office = self.plan.inputs.device_epsilon, math.inf
         if device is not None:
             office = float(terms.office_budgets(np.array([e]))[0, number])

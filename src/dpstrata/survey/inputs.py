@@ -137,6 +137,11 @@ class Inputs(Options):
         return normal_quantile(self.confidence)
 
     @property
+    def rows(self) -> bool:
+        """Whether a person's answers are randomised together, as a row on a form."""
+        return self.questionnaire is not None
+
+    @property
     def has_question_targets(self) -> bool:
         """Whether some question of the questionnaire has a precision to reach."""
         return self.questionnaire is not None and self.questionnaire.has_targets
