@@ -39,6 +39,8 @@ def expected_mean(plan: Design) -> float | None:
 
 def expected_answers(plan: Design) -> list[float | None]:
     """Return the mean, or share of yes, expected of every question, where it is known in all strata."""
+    if not plan.inputs.rows:
+        return [plan.expected_mean]
     spreads = plan.inputs.spreads_in(plan.strata)
     weights = plan.strata.sizes / plan.strata.population
     means = []

@@ -305,14 +305,14 @@ class Design:
         scales = NoisedOnce.of(self.problem).scales_at(self.sample_sizes)
         return figures_of(self.partitions, scales)
 
-    @property
+    @cached_property
     def forms(self) -> tuple[DesignedForm, ...]:
-        """The forms of a questionnaire; empty for a single question."""
+        """The forms: a single question is on one, which everyone gets."""
         return forms_of(self)
 
     @cached_property
     def questions(self) -> tuple[DesignedQuestion, ...]:
-        """The precision of every question of a questionnaire; empty for a single question."""
+        """The precision of every question."""
         return questions_of(self, self.sample_sizes)
 
     @cached_property

@@ -106,7 +106,7 @@ class Evaluation:
 
     @property
     def questions(self) -> tuple[DesignedQuestion, ...]:
-        """The precision of every question of a questionnaire; empty for a single question."""
+        """The precision of every question."""
         return questions_of(self.best, self.sample_sizes)
 
     def table(self) -> dict[str, list[Any]]:
@@ -143,18 +143,17 @@ class Evaluation:
             "best_sample_sizes": self.best.sample_sizes.tolist(),
             "best_variance": self.best.variance,
             "ratio": self.ratio,
-            **self._questions(),
+            "questions": self._questions(),
             "chance_of_empty_stratum": self.chance_of_empty_stratum,
         }
 
-    def _questions(self) -> dict[str, Any]:
+    def _questions(self) -> list[dict[str, Any]]:
         """Set the standard errors of all questions beside those of the best design."""
         pairs = zip(self.questions, self.best.questions, strict=True)
-        rows = [
+        return [
             {"name": q.name, "standard_error": q.standard_error, "best_standard_error": best.standard_error}
             for q, best in pairs
         ]
-        return {"questions": rows} if rows else {}
 
     def text_tables(self) -> list[TextTable]:
         """Return the allocation beside the best one, and the questions of a questionnaire, for the eye."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def evaluation_tables(scored: Evaluation) -> list[TextTable]:
     """Show the allocation beside the best one, and of a questionnaire how precise each question becomes."""
-    return [_allocations(scored), *([_questions(scored)] if scored.questions else [])]
+    return [_allocations(scored), *([_questions(scored)] if scored.best.inputs.rows else [])]
 
 
 def _questions(scored: Evaluation) -> TextTable:

@@ -41,6 +41,8 @@ class Mechanism(Noise):
     """Whether it protects numbers; otherwise it protects categories."""
     additive: bool = True
     """Whether noise of one distribution is added to every answer; only then can a sum have it."""
+    replaces: ClassVar[bool] = False
+    """Whether an answer is kept or replaced by any of all answers, with probability K/(K + exp(e) − 1)."""
     worst_case: bool = False
     """Whether the variance depends on the answer, and the one given is the largest."""
     convexity_proven: ClassVar[bool] = True

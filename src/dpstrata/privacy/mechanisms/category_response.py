@@ -33,6 +33,7 @@ class CategoryResponse(NoRemainder, Mechanism):
     name = "category_response"
     title = "K-ary randomized response"
     additive = False
+    replaces = True
     numbers: ClassVar[bool] = False
 
     def check(self) -> None:

@@ -24,6 +24,7 @@ class RandomizedResponse(NoRemainder, Mechanism):
     title = "Randomized response"
     square = linear = 1.0
     additive = False
+    replaces = True
 
     def check(self) -> None:
         """Require two values."""
