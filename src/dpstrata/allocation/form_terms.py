@@ -67,6 +67,8 @@ class FormTerms(ABC):
     """p: 1 where every answer gets a draw of the noise that depends on n, 2 where tables or sums get one."""
     sds: FloatArray
     """S of each stratum; of several questions that of all of them on average, in units of a range."""
+    series_factors: tuple[float, ...]
+    """How much faster the terms of the series of E[1/m] grow, on average, than where all people are asked."""
     fitted: Mechanism
     """What noises at the budget that depends on n; with rows, what randomises them."""
     device_epsilon: float | None
@@ -81,10 +83,6 @@ class FormTerms(ABC):
     @abstractmethod
     def noise(self) -> Noise:
         """Return the noise whose budget depends on n, of all questions together."""
-
-    @abstractmethod
-    def series_factors(self, powers: int) -> tuple[float, ...]:
-        """How much faster than for one question the terms of the series of E[1/m] grow, on average."""
 
     @property
     @abstractmethod

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpstrata.allocation.form_terms import FormTerms, QuestionParts
 from dpstrata.allocation.terms import Terms
-from dpstrata.allocation.turnout import expected_inverse, planning_decay
+from dpstrata.allocation.turnout import WHOLE, expected_inverse, planning_decay
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point
@@ -50,6 +50,7 @@ class OneQuestion(FormTerms):
     shares: FloatArray = field(init=False)
     fewest: IntArray = field(init=False)
     noise_power: Literal[1, 2] = field(init=False)
+    series_factors: tuple[float, ...] = field(init=False, default=WHOLE)
 
     def __post_init__(self) -> None:
         for name in ("importances", "ranges", "shares"):
@@ -69,10 +70,6 @@ class OneQuestion(FormTerms):
     def noise(self) -> Noise:
         """g²·v; none where only figures of many strata are noised."""
         return self.release.noise(self.fitted)
-
-    def series_factors(self, powers: int) -> tuple[float, ...]:
-        """All people get the question."""
-        return (1.0,) * powers
 
     @property
     def sampled(self) -> FloatArray:

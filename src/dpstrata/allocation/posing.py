@@ -15,7 +15,6 @@ from dpstrata.allocation.one_question import OneQuestion
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.questions import fewest_per_form, rows_on_forms
 from dpstrata.allocation.terms import Terms
-from dpstrata.allocation.turnout import WHOLE
 from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.inputs import Inputs
@@ -56,7 +55,7 @@ def terms_of(inputs: Inputs, strata: Strata, forms: FormTerms) -> Terms:
         response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
         cap=cap if cap is not None and cap < _NO_CAP else None,
         units=forms.sds if inputs.objective == "unit_free" else None,
-        series_factors=forms.series_factors(len(WHOLE)),
+        series_factors=forms.series_factors,
     )
 
 

@@ -94,7 +94,7 @@ class Problem:
             self.terms,
             variances=forms.core(),
             noise=forms.noise(),
-            series_factors=forms.series_factors(len(self.terms.series_factors)),
+            series_factors=forms.series_factors,
         )
         return replace(self, forms=forms, terms=terms)
 

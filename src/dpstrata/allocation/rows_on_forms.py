@@ -23,7 +23,7 @@ import numpy as np
 
 from dpstrata.allocation.form_terms import FormTerms, QuestionParts
 from dpstrata.allocation.terms import Terms
-from dpstrata.allocation.turnout import expected_inverse
+from dpstrata.allocation.turnout import WHOLE, expected_inverse
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point, s
@@ -90,10 +90,16 @@ class RowsOnForms(FormTerms):
     dealt_by_shares: bool = False
     sds: FloatArray = field(init=False)
     noise_power: Literal[1, 2] = field(init=False)
+    series_factors: tuple[float, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sds", read_only(np.sqrt(self.spreads @ self.importances)))
         object.__setattr__(self, "noise_power", 1 if self.publishes_rows else 2)
+        # of u expected answers a form has x·u, so that the term after j others is larger by x^-j
+        entry = self._entry_weights * self.constant.mean(axis=0)
+        x = self.shares[self.form]
+        factors = tuple(float((entry / x**j).sum() / entry.sum()) for j in range(len(WHOLE)))
+        object.__setattr__(self, "series_factors", factors)
 
     @property
     def publishes_rows(self) -> bool:
@@ -154,15 +160,6 @@ class RowsOnForms(FormTerms):
         scaled = self.importances[self.question] * (self.weights * (1.0 + r) / self.shares[self.form]) ** 2
         factors, kept = scaled * self.factors, self.factors > 0
         return TableNoise(factors[kept], self.sensitivities[kept])
-
-    def series_factors(self, powers: int) -> tuple[float, ...]:
-        """How much faster than for one question the terms of the series of E[1/m] grow, on average.
-
-        Of u expected answers a form has x·u, so that the term after j others is larger by x^-j.
-        """
-        entry = self._entry_weights * self.constant.mean(axis=0)
-        x = self.shares[self.form]
-        return tuple(float((entry / x**j).sum() / entry.sum()) for j in range(powers))
 
     # --- every question by itself -------------------------------------------------------------
 

@@ -100,11 +100,12 @@ class Terms:
     origin: float = field(init=False, default=0.0)
     kinks: FloatArray | None = field(init=False, default=None)
     """Sample size below which the cap binds, or ``None`` without a cap."""
+    scale: FloatArray = field(init=False)
+    """A = a²U/r, the factor of every core."""
     _population: int = field(init=False, default=0)
     _once: bool = field(init=False, default=False)  # whether sums are noised, once
     _unit: float = field(init=False, default=1.0)  # U
     _C: FloatArray = field(init=False)
-    _A: FloatArray = field(init=False)  # a²U/r
     _V: FloatArray = field(init=False)  # V/U
     _spread: Decay | None = field(init=False, default=None)  # P, and
     _noise: Decay | None = field(init=False, default=None)  # Q, where f is not a²(V + v)/n
@@ -118,13 +119,13 @@ class Terms:
         put(self, "_once", self.noise_power == 2)
         put(self, "_population", int(self.sizes.sum()))
         put(self, "_C", self.sizes * c)
-        put(self, "_A", self.coefficients * self.coefficients)
+        put(self, "scale", self.coefficients * self.coefficients)
         if unit != 1.0:
-            self._A.__imul__(unit)
+            self.scale.__imul__(unit)
         put(self, "_V", self.variances if unit == 1.0 else self.variances / unit)
         if self.response_rates is not None:
             self._C.__imul__(self.response_rates)
-            self._A.__itruediv__(self.response_rates)
+            self.scale.__itruediv__(self.response_rates)
         if self._once or self.random_answers:
             self._put_polynomials()
         if self._once:
@@ -133,11 +134,12 @@ class Terms:
             cap = Cap(self.cap, self.promise, self.noise)
             put(self, "_cap", cap)
             put(self, "kinks", self._C / cap.odds_minus_one)
-        if self._equal_tilts:
+        rates = self.response_rates
+        if self.objective == "mean" and (rates is None or bool(np.all(rates == rates[0]))):
             answering = 1.0 if self.response_rates is None else float(self.response_rates[0])
             put(self, "origin", self.noise.square * unit * (1.0 / c / self._population) ** 2 / answering**3)
         else:
-            ratio = self._A / self._C / self._C
+            ratio = self.scale / self._C / self._C
             tilts = self.noise.square * ratio
             put(self, "tilts", tilts)
             self._measure_from(int(np.argmin(tilts)))
@@ -174,11 +176,6 @@ class Terms:
                     spread[at] = spread[at] + w * c * part / self._C
         object.__setattr__(self, "_spread", Decay(1, tuple(spread)))
         object.__setattr__(self, "_noise", noise)
-
-    @property
-    def _equal_tilts(self) -> bool:
-        rates = self.response_rates
-        return self.objective == "mean" and (rates is None or bool(np.all(rates == rates[0])))
 
     def _measure_from(self, reference: int) -> None:
         if self.tilts is not None:
@@ -273,10 +270,10 @@ class Terms:
         def value(m: FloatArray, part: Rows) -> FloatArray:
             noise = self.noise.variance_at(self.budgets(m, part)) / self._unit
             if self._noise is None:
-                return self._A[part] * ((self._V[part] + noise) / m)
+                return self.scale[part] * ((self._V[part] + noise) / m)
             decay = self._noise.value(m, part)
             sampling = self._sampling.value(m, part) if self._once else decay
-            return self._A[part] * (self._V[part] * sampling + noise * decay)
+            return self.scale[part] * (self._V[part] * sampling + noise * decay)
 
         return blockwise(value, n, rows)
 
@@ -305,7 +302,7 @@ class Terms:
                 core += self._V[part]
                 core /= m
                 core -= increase
-                core *= self._A[part] / more
+                core *= self.scale[part] / more
             else:  # P(n) − P(n+1) + ψ(Q(n) − Q(n+1)) − Δψ·Q(n+1); with all of v in ψ, V·Q is all of P
                 if whole:
                     core += self._V[part]
@@ -313,7 +310,7 @@ class Terms:
                 if not whole:
                     core += self._spread.drop(m, part)
                 core -= increase * self._noise.value(more, part)
-                core *= self._A[part]
+                core *= self.scale[part]
             if whole:  # the tilt is still in it
                 core += self.origin if self.tilts is None else self.tilts[part]
             if self.slope is not None:
@@ -335,12 +332,12 @@ class Terms:
             return
         # n and n + 1 below it: A(V + v)/(n(n + 1)).
         fall = 1.0 / (n * (n + 1.0)) if self._noise is None else self._noise.drop(n, rows)
-        below = self._A[rows] * ((self._V[rows] + cap.variance) * fall)
+        below = self.scale[rows] * ((self._V[rows] + cap.variance) * fall)
         below += self.origin
         across = np.flatnonzero(near & (n + 1.0 > kinks * (1.0 - 1e-12)))
         if across.size:
             # Only n below it: f(n) is larger than without the cap by A times the lift over n.
-            m, A = n[across], self._A[rows][across]
+            m, A = n[across], self.scale[rows][across]
             rates = 1.0 if self.response_rates is None else self.response_rates[rows][across]
             excess = cap.excess(m, self.sizes[rows][across].astype(float), rates)
             at = Point(before.e[across], m, self._C[rows][across])
@@ -370,7 +367,7 @@ class Terms:
             straight[:] = False
         elif self.kinks is not None:
             straight &= self.kinks[rows] <= 1.0
-        straight |= self._A[rows] == 0
+        straight |= self.scale[rows] == 0
         return straight
 
     # --- derivatives --------------------------------------------------------------------------
@@ -424,7 +421,7 @@ class Terms:
     def marginal(self, x: FloatArray) -> FloatArray:
         """-f' + origin at real sample sizes ``x``."""
         W, _ = self.curve(x)
-        marginal = self._A * W / (x * x)
+        marginal = self.scale * W / (x * x)
         return marginal if self.slope is None else marginal - self.slope
 
     @property
@@ -441,17 +438,12 @@ class Terms:
         if self._noise is not None:
             everywhere = np.maximum(self.sizes * rate, 1.0)
             weights = blockwise(lambda x, part: self.curve(x, part)[0], everywhere, ALL)
-            weights *= self._A
+            weights *= self.scale
             return np.sqrt(weights, out=weights)
         remainder = self.noise.remainder(point(np.log1p(np.array([self.promise.odds_minus_one / rate]))))
         weights = self._V + remainder  # one array, in place: large problems wait for fresh memory
-        weights *= self._A
+        weights *= self.scale
         return np.sqrt(weights, out=weights)
-
-    @property
-    def scale(self) -> FloatArray:
-        """A = a²U/r, the factor of every core."""
-        return self._A
 
     def exact_gain(self, row: int, n: int) -> Any:
         """f(n) - f(n + 1) of one stratum in mpmath, to 100 digits; no origin is added."""

@@ -41,7 +41,7 @@ def expected_answers(plan: Design) -> list[float | None]:
     """Return the mean, or share of yes, expected of every question, where it is known in all strata."""
     if not plan.inputs.rows:
         return [plan.expected_mean]
-    spreads = plan.inputs.spreads_in(plan.strata)
+    spreads = plan.spreads
     weights = plan.strata.sizes / plan.strata.population
     means = []
     for question in spreads.questionnaire:

@@ -206,7 +206,7 @@ def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
         one, two = (expected_inverse(terms.sizes, rates, n, squared=each) for each in (False, True))
     a2 = terms.coefficients**2
     correction = 1.0 / terms.sizes if inputs.finite_population else np.zeros(len(n))
-    spreads = inputs.spreads_in(plan.strata)
+    spreads = plan.spreads
     sampling = (a2 * (one - correction)) @ spreads.variances
     budgets, count = terms.budgets(n).e, len(inputs.questionnaire)
     device = budgets if inputs.device_epsilon is None else np.full(len(n), inputs.device_epsilon)
@@ -228,7 +228,7 @@ def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
 
 def forms_to_prove(plan: Design) -> tuple[FormsProblem, Forms]:
     """State how good the forms of a design are at its sample sizes, beside all forms there could be."""
-    spreads = plan.inputs.spreads_in(plan.strata)
+    spreads = plan.spreads
     targets = variance_targets(plan.inputs) if plan.inputs.asks_by_question else None
     problem = forms_problem(spreads, *mixture_of(plan.problem, plan.sample_sizes), targets)
     return as_items(problem, spreads, plan.inputs.chosen_forms)

@@ -61,6 +61,7 @@ from dpstrata.words.statement import privacy_statement
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
+    from dpstrata.survey.questionnaires.spreads import Spreads
     from dpstrata.survey.releases.base import Release
 
 
@@ -314,6 +315,11 @@ class Design:
     def questions(self) -> tuple[DesignedQuestion, ...]:
         """The precision of every question."""
         return questions_of(self, self.sample_sizes)
+
+    @cached_property
+    def spreads(self) -> Spreads:
+        """What is known of the answers to a questionnaire."""
+        return self.inputs.spreads_in(self.strata)
 
     @cached_property
     def noise_sds(self) -> FloatArray:

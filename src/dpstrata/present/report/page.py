@@ -312,7 +312,7 @@ def _made_again(plan: Design) -> str:
     files = (
         "The questions are read from questions.csv, and what is known of the answers from spreads.csv. The "
         "design document holds both: plan.inputs.questionnaire.to_file and "
-        "plan.inputs.spreads_in(plan.strata).to_file write them again."
+        "plan.spreads.to_file write them again."
     )
     return "".join(
         [

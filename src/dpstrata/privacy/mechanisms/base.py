@@ -50,6 +50,7 @@ class Mechanism(Noise):
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
+        self.unit = answers.range**2
         if self.numbers and not answers.numbers:
             raise InputError(
                 f"{self.title} noise protects numbers, got {answers.described} of {option('answers')}. Use "
@@ -61,11 +62,6 @@ class Mechanism(Noise):
     def answer_range(self) -> float:
         """R, in whose square all variances are counted."""
         return self.answers.range
-
-    @property
-    def unit(self) -> float:
-        """R²."""
-        return self.answer_range**2
 
     def prepare(self, epsilon: float, delta: float) -> None:
         """Fit the mechanism to the central promise, before anything else is asked of it."""

@@ -30,6 +30,8 @@ from dpstrata.privacy.mechanisms.kernels import Point, Step
 class Noise(ABC):
     """A noise variance as a function of the budget, with two derivatives and stable differences."""
 
+    unit: float = 1.0
+    """U, in which variances are counted."""
     square: float
     """q: how many times 1/y² the variance contains, in its unit."""
     linear: float
@@ -38,11 +40,6 @@ class Noise(ABC):
     """Bound on the rounding error of a gain, in spacings of doubles; closer gains are settled in mpmath."""
     constant_remainder: float | None = None
     """The remainder, where it does not depend on the budget; then closed forms hold."""
-
-    @property
-    def unit(self) -> float:
-        """U, in which variances are counted."""
-        return 1.0
 
     @property
     def takes_whole(self) -> bool:
