@@ -80,7 +80,7 @@ def design(case, release, *, rates=None, epsilon=1.0, E=3.0):
         epsilon, asked, forms = 5.0, {}, [{**each, "tables": []} for each in forms]
     plan = dps.design(
         strata,
-        questionnaire=questionnaire,
+        questions=questionnaire,
         spreads=spreads_of(strata, questionnaire, population),
         forms=forms,
         epsilon=epsilon,
@@ -92,7 +92,7 @@ def design(case, release, *, rates=None, epsilon=1.0, E=3.0):
 
 def scored(plan, population, estimates):
     """Bias and variance of each question with their Monte Carlo errors; of a category as the library counts it."""
-    for name, true in truth(plan.inputs.questionnaire, population).items():
+    for name, true in truth(plan.inputs.questions, population).items():
         off = estimates[name] - true
         half = 0.5 if len(true) > 1 else 1.0
         squares = half * ((off - off.mean(axis=0)) ** 2).sum(axis=1)
@@ -159,11 +159,11 @@ STRATA = dps.Strata([40, 300, 5000], [0.3, 0.4, 0.2])
 ONE = {
     "microdata": {"total": 90},
     "capped": {"total": 90, "local_epsilon_cap": 2},
-    "replaced": {"total": 90, "answers": "binary", "mechanism": "randomized_response"},
-    "categories": {"total": 90, "answers": ["a", "b", "c"]},
-    "wide": {"total": 90, "answers": (0, 8000)},
+    "replaced": {"total": 90, "questions": "yes_no", "mechanism": "randomized_response"},
+    "categories": {"total": 90, "questions": ["a", "b", "c"]},
+    "wide": {"total": 90, "questions": (0, 8000)},
     "sums": {"total": 90, "release": "sums"},
-    "devices": {"total": 90, "release": "sums", "device_epsilon": 6, "answers": "binary"},
+    "devices": {"total": 90, "release": "sums", "device_epsilon": 6, "questions": "yes_no"},
     "mean": {"total": 90, "release": "mean"},
     "mean of devices": {"total": 90, "release": "mean", "device_epsilon": 2},
     "target": {"target_se": 0.09},

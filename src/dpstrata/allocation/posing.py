@@ -35,9 +35,10 @@ def forms_in(inputs: Inputs, strata: Strata, factors: FloatArray | None = None) 
     if inputs.rows:
         spreads = inputs.spreads_in(strata)
         return rows_on_forms(inputs, strata, spreads if factors is None else spreads.scaled(factors))
-    sds = strata.spreads(inputs.answers)
+    sds = strata.spreads(inputs.question)
     if factors is not None:
-        sds = np.minimum(sds * factors, np.maximum(inputs.answers.largest_sd(strata.sizes), sds))
+        most = inputs.question.of_kind.largest_sd(inputs.question, strata.sizes)
+        sds = np.minimum(sds * factors, np.maximum(most, sds))
     return OneQuestion(sds, inputs.fitted_mechanism(), inputs.release_form, inputs.device_epsilon)
 
 

@@ -19,8 +19,7 @@ from dpstrata.survey.strata import Strata
 
 def rows_on_forms(inputs: Inputs, strata: Strata, spreads: Spreads) -> RowsOnForms:
     """State what the chosen forms of a questionnaire make of the term of every stratum."""
-    questionnaire = inputs.questionnaire
-    assert questionnaire is not None
+    questionnaire = inputs.questions
     forms = inputs.chosen_forms
     place = {question.name: j for j, question in enumerate(questionnaire)}
     entries = [
@@ -34,7 +33,7 @@ def rows_on_forms(inputs: Inputs, strata: Strata, spreads: Spreads) -> RowsOnFor
     k = len(strata)
     tables = [table_noise(questionnaire, forms[t], j, levels) for j, t, levels in entries]
     return RowsOnForms(
-        fitted=get_mechanism(inputs.mechanism, inputs.answers),
+        fitted=get_mechanism(inputs.mechanism, inputs.space),
         importances=importances(questionnaire),
         ranges=np.array([question.range for question in questionnaire]),
         spreads=spreads.variances,

@@ -126,7 +126,7 @@ def _only_form(plan: Design) -> FormPlan:
     """State the form of a single question; its answers have levels where they are replaced."""
     inputs, name = plan.inputs, plan.inputs.questions[0].name
     replaced = bool(inputs.release_form.noised_at) and plan.mechanism.replaces
-    levels = (inputs.answers.values or 0) if replaced else 0
+    levels = (inputs.space.values or 0) if replaced else 0
     tables = (Table((name,), 1.0),) if plan.problem.forms.noise_power == 2 else ()
     return FormPlan((name,), (levels,), 1.0, tables)
 
@@ -188,10 +188,7 @@ def target_of(question: Question, z: float) -> float | None:
 
 def variance_targets(inputs: Inputs) -> FloatArray:
     """Return the variance that every question may have, in squared ranges; infinite without a target."""
-    assert inputs.questionnaire is not None
-    targets = [
-        (target_of(question, inputs.z) or math.inf) / question.range for question in inputs.questionnaire
-    ]
+    targets = [(target_of(question, inputs.z) or math.inf) / question.range for question in inputs.questions]
     return np.array(targets) ** 2
 
 
@@ -199,7 +196,6 @@ def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
     """Variance of every question if all people answered all questions, each with its part of the budgets."""
     problem, inputs = plan.problem, plan.inputs
     terms = problem.terms
-    assert inputs.questionnaire is not None
     rates, n = terms.response_rates, sizes.astype(float)
     one, two = 1.0 / n, 1.0 / n**2
     if rates is not None:
@@ -208,10 +204,10 @@ def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
     correction = 1.0 / terms.sizes if inputs.finite_population else np.zeros(len(n))
     spreads = plan.spreads
     sampling = (a2 * (one - correction)) @ spreads.variances
-    budgets, count = terms.budgets(n).e, len(inputs.questionnaire)
+    budgets, count = terms.budgets(n).e, len(inputs.questions)
     device = budgets if inputs.device_epsilon is None else np.full(len(n), inputs.device_epsilon)
     split = np.empty(count)
-    for j, question in enumerate(inputs.questionnaire):
+    for j, question in enumerate(inputs.questions):
         added = math.inf
         for levels in question.candidates:
             r = levels / np.expm1(device / count)

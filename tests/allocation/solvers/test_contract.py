@@ -77,7 +77,7 @@ def test_algorithm1_finds_the_same_value(seed):
 def plain_greedy(problem):
     """Add one person at a time where the objective falls most; plain floats, plain formula."""
     terms = problem.terms
-    c, K = math.expm1(terms.promise.epsilon), problem.forms.fitted.answers.steps
+    c, K = math.expm1(terms.promise.epsilon), problem.forms.fitted.space.steps
     kind, R = problem.forms.fitted.name, problem.forms.fitted.answer_range
 
     def f(i, n):

@@ -128,8 +128,7 @@ class QuestionnaireEstimation:
 
 def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> QuestionnaireEstimation:
     """Estimate all questions from counts."""
-    questionnaire = plan.inputs.questionnaire
-    assert questionnaire is not None
+    questionnaire = plan.inputs.questions
     rows: list[QuestionEstimate] = []
     stand_ins, causes = {}, {}
     ranges = {question.name: question.range for question in questionnaire}
@@ -191,8 +190,7 @@ class _Figures(NamedTuple):
 
 def _all_figures(plan: Design, forms: Sequence[FormCounts]) -> Iterator[_Figures]:
     """Estimate every question in every stratum, then every cross-table."""
-    assert plan.inputs.questionnaire is not None
-    for question in plan.inputs.questionnaire:
+    for question in plan.inputs.questions:
         yield _Figures(question.name, crossed=False, figures=list(_figures(plan, question, forms)))
     for names, figures in _cross_tables(plan, forms):
         yield _Figures(" by ".join(names), crossed=True, figures=figures)
@@ -221,8 +219,7 @@ def _cross_tables(
     plan: Design, forms: Sequence[FormCounts]
 ) -> Iterator[tuple[list[str], list[tuple[str, Parts]]]]:
     """Estimate the shares of all combinations of questions that are kept together, from all their forms."""
-    questionnaire = plan.inputs.questionnaire
-    assert questionnaire is not None
+    questionnaire = plan.inputs.questions
     for places in questionnaire.groups.values():
         questions = [questionnaire[place] for place in places]
         names = [question.name for question in questions]

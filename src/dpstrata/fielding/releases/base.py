@@ -50,7 +50,7 @@ class Fielding(ABC):
         """
         noise = noise_at(plan, stratum)
         k = on_grid(plan, check_answers(plan, stratum, answers), noise)
-        return plan.inputs.answers.at_shares(noise.shares(noise.randomize(k)))
+        return plan.inputs.space.at_shares(noise.shares(noise.randomize(k)))
 
     @abstractmethod
     def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:

@@ -40,7 +40,7 @@ class CategoriesFielding(MicrodataFielding):
         """Keep every name, or replace it by another one."""
         noise = noise_at(plan, stratum)
         given = check_answers(plan, stratum, answers).astype(np.int64)
-        return np.array(plan.inputs.answers.names, dtype=object)[noise.randomize(given)]
+        return np.array(plan.inputs.question.names, dtype=object)[noise.randomize(given)]
 
     def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
         """Read noised names."""
@@ -50,8 +50,9 @@ class CategoriesFielding(MicrodataFielding):
         """Count the categories of each stratum, and estimate from that."""
         strata, answers = columns
         rows = places(plan, strata)
-        found = plan.inputs.answers.checked(list(answers), where="the noised answers").astype(np.int64)
-        counts = np.zeros((len(plan.strata), len(plan.inputs.answers.names)), dtype=np.int64)
+        question = plan.inputs.question
+        found = question.of_kind.checked(question, list(answers), where="the noised answers").astype(np.int64)
+        counts = np.zeros((len(plan.strata), len(question.names)), dtype=np.int64)
         np.add.at(counts, (rows, found), 1)
         return estimate_shares(plan, counts)
 
@@ -61,9 +62,9 @@ class CategoriesFielding(MicrodataFielding):
 
         rows = count_names(data, stratum, answer)
         order = places(plan, [row[0] for row in rows])
-        allowed = plan.inputs.answers
-        found = allowed.checked([row[1] for row in rows], where="the noised answers").astype(np.int64)
-        counts = np.zeros((len(plan.strata), len(allowed.names)), dtype=np.int64)
+        question, names = plan.inputs.question, [row[1] for row in rows]
+        found = question.of_kind.checked(question, names, where="the noised answers").astype(np.int64)
+        counts = np.zeros((len(plan.strata), len(question.names)), dtype=np.int64)
         np.add.at(counts, (order, found), np.array([row[2] for row in rows], dtype=np.int64))
         return estimate_shares(plan, counts)
 
@@ -85,13 +86,13 @@ def estimate_shares(plan: Design, counts: IntArray) -> ShareEstimation:
     """
     mechanism = plan.mechanism
     if not isinstance(mechanism, CategoryResponse):
-        raise InputError(f"shares are estimated from categories, got {plan.inputs.answers.described}.")
+        raise InputError(f"shares are estimated from categories, got {plan.inputs.space.described}.")
     answered = counts.sum(axis=1)
     require_counts(plan, answered)
-    e, k = plan.local_epsilons, len(plan.inputs.answers.names)
+    e, k = plan.local_epsilons, len(plan.inputs.question.names)
     q, d = mechanism.chances(e)
     found = {}
-    for place, name in enumerate(plan.inputs.answers.names):
+    for place, name in enumerate(plan.inputs.question.names):
         reported = counts[:, place] / np.maximum(answered, 1)
         shares = (reported - q) / d
         squares = answered * reported * (1.0 - reported) / d**2

@@ -70,7 +70,7 @@ def _estimates(plan: Design, known: StratumMeans, place: Place, groups: Groups, 
         groups.add(weight**4 * known.doubts[at]),
         (added(place.codes, number, known.invited), added(place.codes, number, known.answers)),
         limits,
-        plan.inputs.answers.range * borrowed_shares(plan, known.answers, place.codes, number),
+        plan.inputs.space.range * borrowed_shares(plan, known.answers, place.codes, number),
     )
 
 
@@ -100,7 +100,7 @@ def estimation_of(
         plan.inputs.mean_in_words,
         notes,
         plan.inputs.confidence,
-        plan.inputs.answers.counts_people,
+        plan.inputs.question.of_kind.counts_people,
     )
 
 

@@ -77,7 +77,7 @@ class MeanFielding(SumsFielding):
             sums.append(sum_of_steps(plan, name, reports[name], raw_steps))
             counts.append(len(reports[name]))
             progress(counts[-1])
-        answers = plan.inputs.answers
+        space = plan.inputs.space
         columns: dict[str, list[Any]] = {COLUMN: [], GROUP: [], MEAN: [], COUNT: []}
         start, step = scale_of_reports(plan, raw_steps)
 
@@ -93,7 +93,7 @@ class MeanFielding(SumsFielding):
             row(
                 each.column,
                 each.group,
-                float(answers.lower + answers.range * share),
+                float(space.lower + space.range * share),
                 int(m[each.strata].sum()),
             )
         named = {(each.column, each.group) for each in grids}
@@ -243,7 +243,7 @@ def _estimates(
     plan: Design, part: Partition, groups: Groups, means: FloatArray, noise: FloatArray, counts: IntArray
 ) -> Estimates:
     """Put figures together with sampling, devices' noise and their own."""
-    variances, answers = _variances(plan, counts), plan.inputs.answers
+    variances, space = _variances(plan, counts), plan.inputs.space
     stated, safe = _limits(plan, StatedStrata.of(plan, counts), groups, means, noise)
 
     def people(numbers: IntArray) -> IntArray:
@@ -256,7 +256,7 @@ def _estimates(
         np.zeros(len(means)),
         (people(plan.sample_sizes), people(counts)),
         stated,
-        answers.range * borrowed_shares(plan, counts, part.codes, len(part.groups)),
+        space.range * borrowed_shares(plan, counts, part.codes, len(part.groups)),
     )
     return replace(found, safe_lower=safe.lower, safe_upper=safe.upper)
 
@@ -265,16 +265,16 @@ def _limits(
     plan: Design, strata: StatedStrata, groups: Groups, means: FloatArray, noise: FloatArray
 ) -> tuple[Limits, Limits]:
     """Find intervals in the units of the answers: those that trust the stated spreads, and safe ones."""
-    answers = plan.inputs.answers
+    space = plan.inputs.space
     stated, safe = single_mean_limits(
         strata,
         groups,
-        answers.shares(means),
-        noise / answers.range**2,
+        space.shares(means),
+        noise / space.range**2,
         alpha=1.0 - plan.inputs.confidence,
-        shares=answers.values == 2,
+        shares=space.values == 2,
     )
-    within = answers.lower, answers.range
+    within = space.lower, space.range
     return stated.scaled(*within), safe.scaled(*within)
 
 

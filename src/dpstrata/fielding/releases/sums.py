@@ -145,7 +145,7 @@ def noised_sum(plan: Design, stratum: str, reports: Sequence[float], noise: int)
     raw_steps = 0 if layer is None else layer.steps  # raw answers always get noise
     start, step = scale_of_reports(plan, raw_steps)
     steps = sum_of_steps(plan, stratum, reports, raw_steps) + noise + _shift(layer)
-    return float(m * plan.inputs.answers.lower + plan.inputs.answers.range * (steps * step + m * start))
+    return float(m * plan.inputs.space.lower + plan.inputs.space.range * (steps * step + m * start))
 
 
 def sum_of_steps(plan: Design, stratum: str, reports: Sequence[float], raw_steps: int) -> int:
@@ -154,7 +154,7 @@ def sum_of_steps(plan: Design, stratum: str, reports: Sequence[float], raw_steps
         return 0
     if plan.inputs.release_form.device is None:
         values = check_answers(plan, stratum, reports)
-        steps = to_grid(plan.inputs.answers.shares(values), raw_steps)
+        steps = to_grid(plan.inputs.space.shares(values), raw_steps)
     else:
         require_invited(plan, stratum, len(reports))
         steps = steps_of_reports(plan, stratum, reports)
@@ -173,10 +173,10 @@ def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntA
 
     Different outputs of a device are different numbers, so that nothing else leads to the same one.
     """
-    values, answers = np.asarray(reports, dtype=float), plan.inputs.answers
+    values, space = np.asarray(reports, dtype=float), plan.inputs.space
     noise = noise_at(plan, stratum)
-    outputs = noise.nearest(answers.shares(values))
-    known = np.abs(answers.at_shares(noise.shares(outputs)) - values) <= noise.slack * answers.range
+    outputs = noise.nearest(space.shares(values))
+    known = np.abs(space.at_shares(noise.shares(outputs)) - values) <= noise.slack * space.range
     if not known.all():
         raise InputError(
             f"reports must be answers noised for this design, got {int((~known).sum()):,} others in stratum "
@@ -188,7 +188,7 @@ def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntA
 def reports_of_outputs(plan: Design, stratum: str, outputs: Sequence[int]) -> list[float]:
     """Write outputs as devices of a stratum report them: what :func:`steps_of_reports` reads again."""
     shares = noise_at(plan, stratum).shares(np.array(outputs, dtype=np.int64))
-    return [float(each) for each in plan.inputs.answers.at_shares(shares)]
+    return [float(each) for each in plan.inputs.space.at_shares(shares)]
 
 
 def _shift(noise: AdditiveGridNoise | None) -> float:
@@ -240,7 +240,7 @@ def estimate_from_means(
     counts = answer_counts(plan, np.asarray(answers, dtype=float)[order])
     if not np.all(np.isfinite(values)):
         raise InputError("every noised sum must be a number.")
-    shown = plan.inputs.answers.values == 2  # the share of yes shows the spread, and other sums show none
+    shown = plan.inputs.space.values == 2  # the share of yes shows the spread, and other sums show none
     several, names = (counts > 1) & shown, plan.strata.names
     parts = _parts_of(plan, values, counts)
     found = combine(
@@ -261,7 +261,7 @@ def _parts_of(plan: Design, means: FloatArray, counts: IntArray) -> StratumParts
         problem.terms, plan.sample_sizes, answers, finite_population=False
     )
     device, office = parts.device[:, 0], parts.office[:, 0]
-    several = (counts > 1) & (plan.inputs.answers.values == 2)
+    several = (counts > 1) & (plan.inputs.space.values == 2)
     return StratumParts(
         means=means,
         counts=counts,
@@ -274,22 +274,22 @@ def _parts_of(plan: Design, means: FloatArray, counts: IntArray) -> StratumParts
 
 def _limits_from(plan: Design, parts: StratumParts) -> PartLimits:
     """Find intervals: of the share of one of two answers, or of numbers."""
-    if plan.inputs.answers.values == 2:
+    if plan.inputs.space.values == 2:
         return _limits_of_two(plan, parts)
     return limits_of_means(plan, parts.means, parts.counts, spreads=parts.sampling, noise=parts.noise)
 
 
 def _limits_of_two(plan: Design, parts: StratumParts) -> PartLimits:
     """Find intervals for the share of one of two answers, which devices flip, noise, or leave as they are."""
-    answers, device, E = plan.inputs.answers, plan.inputs.release_form.device, plan.inputs.device_epsilon
+    space, device, E = plan.inputs.space, plan.inputs.release_form.device, plan.inputs.device_epsilon
     slope = 1.0 if device is None or E is None else 1.0 / device.debiasing(E)
     return limits_of_shares(
         plan,
-        answers.shares(parts.means),
+        space.shares(parts.means),
         parts.counts,
         floor=0.5 * (1.0 - slope),
         slope=slope,
-        noise=(parts.office if slope < 1.0 else parts.noise) / answers.range**2,
+        noise=(parts.office if slope < 1.0 else parts.noise) / space.range**2,
     )
 
 
@@ -299,12 +299,12 @@ def _spreads(plan: Design, means: FloatArray, counts: IntArray, noise: FloatArra
     An estimated share p̂ has the mean square p² + Var(p̂), so p̂(1 − p̂) is too small by Var(p̂); the noise in it
     is known, and added back.
     """
-    answers, sizes = plan.inputs.answers, plan.strata.sizes
-    if answers.values != 2:
+    question, space, sizes = plan.inputs.question, plan.inputs.space, plan.strata.sizes
+    if space.values != 2:
         return plan.sds**2
-    share = answers.shares(means)
-    spread = share * (1.0 - share) + noise / answers.range**2
+    share = space.shares(means)
+    spread = share * (1.0 - share) + noise / space.range**2
     several = counts > 1
-    spread = np.where(several, spread * counts / np.maximum(counts - 1, 1), plan.sds**2 / answers.range**2)
-    most = np.asarray(answers.largest_sd(sizes)) ** 2
-    return np.clip(spread * answers.range**2, 0.0, most)
+    spread = np.where(several, spread * counts / np.maximum(counts - 1, 1), plan.sds**2 / space.range**2)
+    most = question.of_kind.largest_sd(question, sizes) ** 2
+    return np.clip(spread * space.range**2, 0.0, most)

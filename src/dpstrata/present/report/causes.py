@@ -37,7 +37,7 @@ def error_by_cause(plan: Design, result: Estimation | ShareEstimation | Question
     if any(estimated is None for *_, estimated in splits):
         words = [*words, _NOT_SHOWN]
     cells = [
-        (name or plan.inputs.answers.estimated, how, *_shown(*found))
+        (name or plan.inputs.question.of_kind.estimated, how, *_shown(*found))
         for name, planned, estimated in splits
         for how, found in (("planned", planned), ("estimated", estimated))
         if found is not None

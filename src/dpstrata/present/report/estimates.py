@@ -66,7 +66,7 @@ def summary_table(plan: Design, rows: Sequence[EstimateRow], level: str) -> Text
     """Show every answer for the whole population, shares in percent; nothing if the headline has them all."""
     averaged = {
         each.name: f"mean, {plain_number(each.lower)} to {plain_number(each.lower + each.range)}"
-        for each in plan.inputs.questionnaire or ()
+        for each in plan.inputs.questions
         if each.of_kind.averaged and each.lower is not None
     }
     whole = [row for row in rows if row.whole and not row.crossed]

@@ -21,10 +21,10 @@ _Labels: TypeAlias = Mapping[tuple[str, str], str]
 
 def require_language(plan: Design, language: str | None) -> str:
     """Return the language to show a questionnaire in: its own, or the one that is asked for."""
-    asked = plan.inputs.questionnaire
-    spoken = () if asked is None else tuple(filter(None, asked.languages))
+    asked = plan.inputs.questions
+    spoken = tuple(filter(None, asked.languages))
     if language is None:
-        return "" if asked is None else asked.language
+        return asked.language
     if language not in spoken:
         rule = f"be a language of the questionnaire ({', '.join(spoken)})" if spoken else "be left out here"
         raise InputError.must("language", rule, language)
@@ -47,8 +47,8 @@ def with_labels(plan: Design, result: QuestionnaireEstimation, language: str) ->
 
 def _labels(plan: Design, language: str) -> _Labels:
     """List what answers and combinations of answers are called, where that is not their code."""
-    asked = plan.inputs.questionnaire or ()
-    groups = () if plan.inputs.questionnaire is None else plan.inputs.questionnaire.groups.values()
+    asked = plan.inputs.questions
+    groups = asked.groups.values()
     listed = [[question] for question in asked] + [[asked[place] for place in places] for places in groups]
     labels = {}
     for questions in listed:

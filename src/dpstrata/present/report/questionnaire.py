@@ -35,7 +35,7 @@ def questions(plan: Design) -> str:
 def asked_table(plan: Design, language: str | None = None) -> TextTable:
     """List the questions: with their importance, or as respondents read them in a language."""
     importance = language is None
-    asked = plan.inputs.questionnaire or ()
+    asked = plan.inputs.questions
     texts = any(question.text for question in asked)
     rows = [
         (
@@ -112,7 +112,7 @@ def _table_in_words(plan: Design, levels: dict[str, int], each: Table) -> str:
         cells = math.prod(levels[name] for name in each.questions)
         return f"{' × '.join(each.questions)}: the counts of all {cells:,} combinations"
     (name,) = each.questions
-    question = next(one for one in plan.inputs.questionnaire or () if one.name == name)
+    question = next(one for one in plan.inputs.questions if one.name == name)
     return f"{name}: {question.of_kind.table_in_words(levels[name])}"
 
 

@@ -230,7 +230,7 @@ def _asked(plan: Design, result: Result, language: str) -> str:
     if plan.inputs.rows:
         asked = table(asked_table(plan, language))
     else:
-        answers = plan.inputs.clipping if plan.inputs.clip else str(plan.inputs.answers)
+        answers = plan.inputs.clipping if plan.inputs.clip else plan.inputs.question.answers
         asked = paragraphs([f"One question, with answers {answers}."])
     invited = np.sum([wave.design.sample_sizes for wave in waves] or [plan.sample_sizes], axis=0)
     strata = _strata(plan, invited, answered)
@@ -276,8 +276,8 @@ def _strata(plan: Design, invited: IntArray, answered: Sequence[int]) -> list[tu
 
 def _wide(plan: Design, rows: Sequence[EstimateRow]) -> list[str]:
     """Name estimates whose intervals leave half of all that is possible open, those of the whole first."""
-    ranges = {each.name: each.range for each in plan.inputs.questionnaire or ()}
-    reach = plan.inputs.answers.range
+    ranges = {each.name: each.range for each in plan.inputs.questions}
+    reach = plan.inputs.space.range
     return [
         _named(row)
         for row in sorted(rows, key=lambda row: not row.whole)
@@ -293,7 +293,7 @@ def _named(row: EstimateRow) -> str:
 
 def _results(plan: Design, rows: Sequence[EstimateRow], result: Result, language: str) -> Iterator[str]:
     """Write a table and a chart for every question."""
-    texts = {each.name: each.wording(language)[0] for each in plan.inputs.questionnaire or ()}
+    texts = {each.name: each.wording(language)[0] for each in plan.inputs.questions}
     for question, found in groupby(rows, key=lambda row: row.of):
         every = list(found)
         yield f"<h3>{text(question)}</h3>" if question else ""
@@ -368,8 +368,7 @@ def _promise(plan: Design, releases: Sequence[_Release]) -> str:
 
 def _title_of(plan: Design) -> str:
     """Return what a report is headed with where nothing else is asked for."""
-    asked = plan.inputs.questionnaire
-    return RESULTS_TITLE if asked is None or not asked.title else asked.title
+    return plan.inputs.questions.title or RESULTS_TITLE
 
 
 def _again(

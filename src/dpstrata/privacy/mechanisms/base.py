@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.grid import GridNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import point
 from dpstrata.privacy.mechanisms.noise import Noise
@@ -24,8 +24,8 @@ class Mechanism(Noise):
 
     Parameters
     ----------
-    answers : Answers
-        What can be answered; :class:`~dpstrata.Answers` says what a mechanism may ask of it.
+    space : AnswerSpace
+        What can be answered; numbers between two ends, on a grid or not, or names.
 
     Raises
     ------
@@ -48,12 +48,12 @@ class Mechanism(Noise):
     convexity_proven: ClassVar[bool] = True
     """Whether (x − 1)²v is proven convex in x = exp(e), which makes the terms of designs convex."""
 
-    def __init__(self, answers: Answers) -> None:
-        self.answers = answers
-        self.unit = answers.range**2
-        if self.numbers and not answers.numbers:
+    def __init__(self, space: AnswerSpace) -> None:
+        self.space = space
+        self.unit = space.range**2
+        if self.numbers and not space.numbers:
             raise InputError(
-                f"{self.title} noise protects numbers, got {answers.described} of {option('answers')}. Use "
+                f"{self.title} noise protects numbers, got {space.described} of {option('questions')}. Use "
                 f"{option('mechanism', 'category_response')} or {option('mechanism', 'best')}."
             )
         self.check()
@@ -61,7 +61,7 @@ class Mechanism(Noise):
     @property
     def answer_range(self) -> float:
         """R, in whose square all variances are counted."""
-        return self.answers.range
+        return self.space.range
 
     def prepare(self, epsilon: float, delta: float) -> None:
         """Fit the mechanism to the central promise, before anything else is asked of it."""
@@ -191,9 +191,9 @@ class Mechanism(Noise):
 
         Examples
         --------
-        >>> from dpstrata import Answers
+        >>> from dpstrata.privacy.answer_space import AnswerSpace
         >>> from dpstrata.privacy.mechanisms.registry import get_mechanism
-        >>> round(float(get_mechanism("laplace", Answers(0, 1)).variance(5.153)), 4)
+        >>> round(float(get_mechanism("laplace", AnswerSpace(0, 1)).variance(5.153)), 4)
         0.0753
         """
         e = np.asarray(local_epsilon, dtype=float)
@@ -202,4 +202,4 @@ class Mechanism(Noise):
         return self.variance_at(point(np.atleast_1d(e))).reshape(e.shape)
 
     def __repr__(self) -> str:
-        return f"<{self.title} for answers in {self.answers}>"
+        return f"<{self.title} for answers in {self.space}>"
