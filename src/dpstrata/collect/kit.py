@@ -257,7 +257,9 @@ def _asked(plan: Design, text: str | None) -> Questionnaire:
             "design has no text.",
             argument="text",
         )
-    return questions if text is None else Questionnaire([replace(question, text=asked)])
+    if text is None:
+        return questions
+    return Questionnaire([replace(question, text=asked)], language=questions.language)
 
 
 def _question(question: Question, levels: int, languages: Sequence[str]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def headline_of_results(
     """State the main result, and how many answers from how many invitations it is from."""
     came = f"{counted(people[0], 'answer')} from {counted(people[1], 'invitation')}"
     came = f"{came} in two waves" if waves > 1 else came
-    if plan.forms:
+    if plan.inputs.rows:
         forms = f" on {len(plan.forms)} forms, one for each person" if len(plan.forms) > 1 else ""
         return (
             f"{counted(len(plan.questions), 'question')}{forms}; {came}. Intervals contain the error of "
@@ -213,7 +213,7 @@ def method_of_results(plan: Design, people: tuple[int, int], *, shares: bool, wa
     how = (
         "Rows of answers were randomised as a whole; a share is the reported one, less what random rows "
         "add, stretched to its own scale."
-        if plan.forms
+        if plan.inputs.rows
         else "The noise has mean zero, so noised answers and sums are added up as if they were exact."
     )
     both = "Each stratum has the weighted mean of what its two waves gave. " if waves > 1 else ""

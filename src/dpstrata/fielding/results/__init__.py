@@ -22,7 +22,7 @@ _NAMES = "noised_names.NoisedNames"
 def reader_of(plan: Design) -> Reader:
     """Return the reader of what is published with a design."""
     alone, *rows = READERS[plan.inputs.release]
-    if plan.problem.forms is not None:
+    if plan.inputs.rows:
         (named,) = rows
     else:
         named = alone if plan.inputs.space.numbers else _NAMES

@@ -56,7 +56,7 @@ def plot(plan: Design | QuestionnaireEstimation) -> Chart:
     """
     if not isinstance(plan, Design):
         return _shares_chart(plan)
-    return questions_chart(plan) if plan.forms else allocation_chart(plan)
+    return questions_chart(plan) if plan.inputs.rows else allocation_chart(plan)
 
 
 def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:

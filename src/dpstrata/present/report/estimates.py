@@ -70,7 +70,7 @@ def summary_table(plan: Design, rows: Sequence[EstimateRow], level: str) -> Text
         if each.of_kind.averaged and each.lower is not None
     }
     whole = [row for row in rows if row.whole and not row.crossed]
-    if not plan.forms and len(whole) == 1:
+    if not plan.inputs.rows and len(whole) == 1:
         return None
     shown = whole[:SHOWN]
     cells = []
@@ -78,14 +78,14 @@ def summary_table(plan: Design, rows: Sequence[EstimateRow], level: str) -> Text
         scale, unit = (1.0, "") if row.of in averaged else (100.0, "%")
         figures = [scale * each for each in row.figures]
         estimate, _, lower, upper = (f"{each}{unit}" for each in at_error(figures, figures[1]))
-        question = (row.of,) if plan.forms else ()
+        question = (row.of,) if plan.inputs.rows else ()
         cells.append((*question, averaged.get(row.of, row.answer), estimate, f"{lower} to {upper}"))
     return TextTable(
         "Results for the whole population",
-        (*(("question",) if plan.forms else ()), "answer", "estimate", level),
+        (*(("question",) if plan.inputs.rows else ()), "answer", "estimate", level),
         cells,
         _note(shown, not_shown(len(whole) - SHOWN, "results")),
-        columns_of_text=2 if plan.forms else 1,
+        columns_of_text=2 if plan.inputs.rows else 1,
     )
 
 

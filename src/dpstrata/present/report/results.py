@@ -227,7 +227,7 @@ def _answered(result: Result) -> list[int]:
 
 def _asked(plan: Design, result: Result, language: str) -> str:
     answered, waves = _answered(result), _waves(result)
-    if plan.forms:
+    if plan.inputs.rows:
         asked = table(asked_table(plan, language))
     else:
         answers = plan.inputs.clipping if plan.inputs.clip else plan.inputs.question.answers
@@ -300,7 +300,7 @@ def _results(plan: Design, rows: Sequence[EstimateRow], result: Result, language
         yield paragraphs(filter(None, [texts.get(question)]))
         yield table(estimates_table(every, result))
         whole = [row for row in every if row.whole]
-        shown = whole if plan.forms and len(whole) > 1 else every  # of many answers those of the whole
+        shown = whole if plan.inputs.rows and len(whole) > 1 else every  # of many answers those of the whole
         of = question if isinstance(result, QuestionnaireEstimation) else result.of
         yield _chart(shown[:MOST_BARS], of, result.confidence)
 
