@@ -27,6 +27,7 @@ from dpstrata.privacy.mechanisms.noise import Noise
 
 if TYPE_CHECKING:
     from dpstrata.allocation.terms import Terms
+    from dpstrata.survey.forms import FormPlan
 
 
 class QuestionParts(NamedTuple):
@@ -55,6 +56,8 @@ class FormTerms(ABC):
 
     __slots__ = ()
 
+    plans: tuple[FormPlan, ...]
+    """Which questions are on each form, with how many levels, and what is published of it."""
     importances: FloatArray
     """w of each question; they add up to 1."""
     ranges: FloatArray

@@ -22,6 +22,7 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point
 from dpstrata.privacy.mechanisms.noise import Noise
+from dpstrata.survey.forms import FormPlan, Table
 from dpstrata.survey.releases.base import Release
 
 
@@ -39,12 +40,16 @@ class OneQuestion(FormTerms):
         What is published, and so what the noise is added to.
     device_epsilon : float, optional
         E of the devices, where they have a budget of their own.
+    name : str
+        What the question is called.
     """
 
     sds: FloatArray
     fitted: Mechanism
     release: Release
     device_epsilon: float | None = None
+    name: str = "answer"
+    plans: tuple[FormPlan, ...] = field(init=False)
     importances: FloatArray = field(init=False)
     ranges: FloatArray = field(init=False)
     shares: FloatArray = field(init=False)
@@ -57,6 +62,11 @@ class OneQuestion(FormTerms):
             object.__setattr__(self, name, np.ones(1))
         object.__setattr__(self, "fewest", np.broadcast_to(np.int64(0), len(self.sds)))
         object.__setattr__(self, "noise_power", self.release.noise_power)
+        # answers have levels where they are replaced
+        replaced = self.release.noised_at and self.mechanism.replaces
+        levels = (self.mechanism.space.values or 0) if replaced else 0
+        tables = (Table((self.name,), 1.0),) if self.noise_power == 2 else ()
+        object.__setattr__(self, "plans", (FormPlan((self.name,), (levels,), 1.0, tables),))
 
     # --- the term of a stratum ----------------------------------------------------------------
 
