@@ -14,6 +14,7 @@ from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.privatize import privatize
 from dpstrata.fielding.releases.rows import RowsFielding
 from dpstrata.fielding.releases.tables import TablesFielding
+from dpstrata.fielding.results import reader_of
 from extent import FULL
 from questionnaires import form, question
 
@@ -258,6 +259,6 @@ def estimate_once(plan, rows):
     """The same with estimates."""
     columns = published_by(plan, rows)
     if plan.inputs.release == "sums":
-        return TablesFielding().estimate(plan, *columns.values())
+        return reader_of(plan).estimate(plan, *columns.values())
     names = ("stratum", "form", "cell")
-    return RowsFielding().estimate(plan, *([str(cell) for cell in columns[name]] for name in names))
+    return reader_of(plan).estimate(plan, *([str(cell) for cell in columns[name]] for name in names))

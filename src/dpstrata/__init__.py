@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     )
     from dpstrata.fielding.draw import draw, verify_draw
     from dpstrata.fielding.estimate import estimate
-    from dpstrata.fielding.estimators import Estimation, ShareEstimation
     from dpstrata.fielding.frames import frame_strata, open_frame
     from dpstrata.fielding.frames.base import Frame
     from dpstrata.fielding.noise import noise_answer, noise_answers
     from dpstrata.fielding.privatize import privatize
     from dpstrata.fielding.publish import publish
-    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
     from dpstrata.fielding.questionnaires.rows import noise_row
-    from dpstrata.fielding.releases.microdata import estimate_means
+    from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
+    from dpstrata.fielding.results.noised_numbers import estimate_means
+    from dpstrata.fielding.results.questions import QuestionnaireEstimation
     from dpstrata.fielding.sample import draw_sample
     from dpstrata.pilots.pilot import main_design, pilot
     from dpstrata.pilots.waves import combine_waves
@@ -74,7 +74,7 @@ _HOMES = {
     "Design": "designs.record",
     "DpstrataError": "errors",
     "DpstrataWarning": "errors",
-    "Estimation": "fielding.estimators",
+    "Estimation": "fielding.results.estimators",
     "Frame": "fielding.frames.base",
     "InfeasibleError": "errors",
     "InputError": "errors",
@@ -89,9 +89,9 @@ _HOMES = {
     "Question": "survey.questionnaires.question",
     "Questionnaire": "survey.questionnaires.questionnaire",
     "QuestionnaireError": "errors",
-    "QuestionnaireEstimation": "fielding.questionnaires.estimates",
+    "QuestionnaireEstimation": "fielding.results.questions",
     "SE": "survey.targets",
-    "ShareEstimation": "fielding.estimators",
+    "ShareEstimation": "fielding.results.estimators",
     "Spreads": "survey.questionnaires.spreads",
     "Strata": "survey.strata",
     "StrataError": "errors",
@@ -108,7 +108,7 @@ _HOMES = {
     "draw": "fielding.draw",
     "draw_sample": "fielding.sample",
     "estimate": "fielding.estimate",
-    "estimate_means": "fielding.releases.microdata",
+    "estimate_means": "fielding.results.noised_numbers",
     "evaluate": "planning.evaluate",
     "find_published": "present.report.results",
     "frame_strata": "fielding.frames",

@@ -13,11 +13,11 @@ from scipy import stats
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding.draw import draw
-from dpstrata.fielding.estimators import ShareEstimation
 from dpstrata.fielding.frames import open_frame
-from dpstrata.fielding.releases import fielding_of
-from dpstrata.fielding.releases.categories import estimate_shares
-from dpstrata.fielding.releases.microdata import estimate_means
+from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.results.estimators import ShareEstimation
+from dpstrata.fielding.results.noised_names import estimate_shares
+from dpstrata.fielding.results.noised_numbers import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from extent import few, may_cover, mean_limit, variance_limits
 from surveys import Listed
@@ -247,7 +247,7 @@ def test_refused_reports_show_none():
         ),
     ):
         with pytest.raises(dps.InputError, match=words) as caught:
-            fielding_of(PLAN).estimate(PLAN, strata, answers)
+            reader_of(PLAN).estimate(PLAN, strata, answers)
         assert "4321" not in str(caught.value)
 
 

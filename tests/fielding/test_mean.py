@@ -14,6 +14,7 @@ from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.frames import open_frame
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.mean import MeanFielding
+from dpstrata.fielding.results import reader_of
 from extent import crossed, may_cover
 from surveys import field_reports, loss_inside, read_rows, release, write_reports
 
@@ -232,7 +233,7 @@ def test_real_draws_are_unbiased_and_intervals_cover(options):
                 reports[name] = fielding.noise_answers(plan, name, asked).tolist()
         noise = fielding.draw_office_noise(plan, plan.sample_sizes)
         table = fielding.published(plan, reports, noise, lambda number: None)
-        whole = fielding.estimate(plan, *table.values()).whole
+        whole = reader_of(plan).estimate(plan, *table.values()).whole
         errors.append(whole.estimate - truth)
         covered += whole.lower <= truth <= whole.upper
     assert abs(np.mean(errors)) <= 5.5 * plan.standard_error / math.sqrt(SURVEYS)

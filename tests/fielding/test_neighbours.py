@@ -7,12 +7,13 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
-from dpstrata.fielding.questionnaires.counts import count_rows
-from dpstrata.fielding.questionnaires.estimates import estimate_questions
-from dpstrata.fielding.releases.categories import estimate_shares
 from dpstrata.fielding.releases.mean import MeanFielding
-from dpstrata.fielding.releases.microdata import Moments, estimate_from_moments
 from dpstrata.fielding.releases.sums import SumsFielding
+from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.results.counts import count_rows
+from dpstrata.fielding.results.noised_names import estimate_shares
+from dpstrata.fielding.results.noised_numbers import Moments, estimate_from_moments
+from dpstrata.fielding.results.questions import estimate_questions
 from extent import few
 
 SIZES = [980, 710, 660, 350, 330, 320, 270, 200, 140, 110, 110, 50]
@@ -50,7 +51,7 @@ def test_sums_of_a_stratum_without_an_answer_are_noise_alone():
     reports = {"1": [1.0, 0.0, 1.0], "2": [], "3": [0.0, 0.0]}
     columns = fielding.published(plan, reports, noise, lambda number: None)
     assert columns == {"stratum": ["1", "2", "3"], "sum": [5.0, -2.0, 1.0], "answers": [3, 0, 2]}
-    result = fielding.estimate(plan, columns["stratum"], [5 / 3, 0.0, 0.5], columns["answers"])
+    result = reader_of(plan).estimate(plan, columns["stratum"], [5 / 3, 0.0, 0.5], columns["answers"])
     assert [row.taken_from for row in result.strata] == ["", "1", ""]
     assert result.whole.estimate == pytest.approx((1000 * 5 / 3 + 500 * 0.5) / 1500)
     assert result.whole.standard_error == pytest.approx(
@@ -64,14 +65,14 @@ def test_every_row_says_how_far_a_neighbour_can_shift_it():
     strata = dps.Strata([400, 600, 500, 300], names=list("abcd"), extra={"half": ["x", "x", "y", "y"]})
     plan = dps.design(strata, epsilon=1, total=90, questions=(0, 10), release="sums", domains=["half"])
     m = np.array([5, 0, 6, 7])
-    result = SumsFielding().estimate(plan, strata.names, [2.0, 0.0, 3.0, 4.0], m)
+    result = reader_of(plan).estimate(plan, strata.names, [2.0, 0.0, 3.0, 4.0], m)
     assert [row.largest_bias for row in result.rows] == pytest.approx([10 / 3, 6, 0, 0, 10, 0, 0])
     assert result.largest_bias == pytest.approx(10 / 3)
     assert result.total.largest_bias == pytest.approx(6000)
     assert result.strata[-3].largest_bias == 10.0
     last = tuple(line[-1] for line in result.table.rows)
     assert (result.table.header[-1], last) == ("bias at most", ("3.333", "6", "", "", "10", "", ""))
-    full = SumsFielding().estimate(plan, strata.names, [2.0, 1.0, 3.0, 4.0], [5, 5, 6, 7])
+    full = reader_of(plan).estimate(plan, strata.names, [2.0, 1.0, 3.0, 4.0], [5, 5, 6, 7])
     assert {row.largest_bias for row in full.rows} == {0.0}
     assert full.table.header[-1] == "invited"
 
@@ -114,7 +115,7 @@ def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
     expected = {"all": 1300 / 1800} if not domains else {"a": 1.0, "b": 3 / 8}
     for group, mean in expected.items():
         assert means[group] == pytest.approx(mean, abs=1e-4)
-    result = fielding.estimate(plan, *columns.values())
+    result = reader_of(plan).estimate(plan, *columns.values())
     assert [(each.stratum, each.neighbour) for each in result.stand_ins] == [("2", "1")]
     assert result.whole.estimate == pytest.approx(1300 / 1800, abs=1e-4)
 
@@ -138,7 +139,7 @@ def test_a_group_in_which_nobody_answered_takes_the_figure_of_another():
     columns, means = figures_published(plan, m, 3)
     by_group = dict(zip(columns["group"], zip(columns["mean"], columns["answers"], strict=True), strict=True))
     assert by_group["c"] == (None, 0)
-    result = MeanFielding().estimate(plan, *columns.values())
+    result = reader_of(plan).estimate(plan, *columns.values())
     a, b, c = result.domains
     assert (c.taken_from, c.answers, a.taken_from) == ("b", 0, "")
     assert (c.estimate, c.standard_error, c.lower, c.upper) == (
@@ -179,7 +180,7 @@ def test_groups_of_several_columns_each_look_for_their_own_neighbours(m):
     assert np.all(spent <= allowed * (1 + 1e-12))
     assert spent.max() > 0
     assert plan.budgets_given(m) == pytest.approx(spent, rel=1e-4)
-    result = MeanFielding().estimate(plan, *columns.values())
+    result = reader_of(plan).estimate(plan, *columns.values())
     sizes = strata.sizes
     for row in result.domains:
         members = [i for i, label in enumerate(strata.extra[row.column]) if label == row.group]
@@ -233,7 +234,7 @@ def test_a_domain_without_an_answer_says_whose_result_it_has(release):
     strata = dps.Strata([400, 600, 500], names=list("abc"), extra={"half": ["x", "x", "y"]})
     plan = dps.design(strata, epsilon=1, total=90, questions=(0, 10), domains=["half"], release=release)
     if release == "sums":
-        result = SumsFielding().estimate(plan, list("abc"), [3.0, 4.0, 0.0], [5, 6, 0])
+        result = reader_of(plan).estimate(plan, list("abc"), [3.0, 4.0, 0.0], [5, 6, 0])
     else:
         names = list("aaaabbbb")
         result = dps.estimate_means(plan, names, [dps.noise_answer(plan, name, 5) for name in names])

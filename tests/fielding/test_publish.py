@@ -20,6 +20,7 @@ from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.grid_noise import noise_at, office_noise_at
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.sums import SumsFielding, noised_sum, steps_of_reports
+from dpstrata.fielding.results import reader_of
 from surveys import COLUMNS, copied, field_reports, loss_inside, read_rows, release, write_reports
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every line in the slow suite
@@ -430,5 +431,5 @@ def test_a_share_of_yes_from_few_answers_is_named():
     published = SumsFielding().published(
         plan, {"1": [1.0], "2": [0.0, 1.0, 0.0]}, {"1": 0, "2": 0}, lambda number: None
     )
-    estimated = SumsFielding().estimate(plan, published["stratum"], [1.0, 1 / 3], published["answers"])
+    estimated = reader_of(plan).estimate(plan, published["stratum"], [1.0, 1 / 3], published["answers"])
     assert (estimated.single, estimated.few) == (("1",), ("2",))

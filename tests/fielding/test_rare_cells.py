@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.questionnaires.counts import TableCounts
-from dpstrata.fielding.questionnaires.figures import joined, share_on
+from dpstrata.fielding.results.counts import TableCounts
+from dpstrata.fielding.results.figures import joined, share_on
 from extent import few
 
 REPEATS = few(500, of=1500)

@@ -8,10 +8,10 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding.estimate import estimate
-from dpstrata.fielding.questionnaires.counts import FormCounts, TableCounts
 from dpstrata.fielding.questionnaires.files import Row
-from dpstrata.fielding.questionnaires.ratios import estimate_ratio
-from dpstrata.fielding.releases.rows import RowsFielding
+from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.results.counts import FormCounts, TableCounts
+from dpstrata.fielding.results.ratios import estimate_ratio
 from extent import few
 from surveys import command, estimate_once, survey
 
@@ -38,7 +38,7 @@ def made():
         answers.append((home, smokes.astype(int), trust))
         cells += np.ravel_multi_index((home, smokes.astype(int), trust), (3, 2, 5)).tolist()
         names += [name] * int(n)
-    result = RowsFielding().estimate(plan, names, ["1"] * len(cells), list(map(str, cells)))
+    result = reader_of(plan).estimate(plan, names, ["1"] * len(cells), list(map(str, cells)))
     return plan, answers, result
 
 

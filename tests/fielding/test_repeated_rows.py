@@ -15,11 +15,11 @@ import dpstrata as dps
 from dpstrata.allocation.variances import question_parts
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.tilt import Limits
-from dpstrata.fielding.questionnaires import figures, ratios
 from dpstrata.fielding.questionnaires.files import RawRow
 from dpstrata.fielding.questionnaires.rows import odds_in
 from dpstrata.fielding.releases.rows import RowsFielding
 from dpstrata.fielding.releases.tables import TablesFielding
+from dpstrata.fielding.results import figures, ratios, reader_of
 from dpstrata.fielding.sample import draw_sample
 from surveys import Listed
 
@@ -169,9 +169,11 @@ def survey(release, frame):
     if release == "sums":
         fielding = TablesFielding()
         noise = fielding.draw_office_noise(plan, plan.sample_sizes)
-        return fielding.estimate(plan, *fielding.published(plan, rows, noise, lambda number: None).values())
+        return reader_of(plan).estimate(
+            plan, *fielding.published(plan, rows, noise, lambda number: None).values()
+        )
     columns = RowsFielding().noised(plan, rows, lambda number: None)
-    return RowsFielding().estimate(plan, *(columns[name] for name in ("stratum", "form", "cell")))
+    return reader_of(plan).estimate(plan, *(columns[name] for name in ("stratum", "form", "cell")))
 
 
 def repeated(release):

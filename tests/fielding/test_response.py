@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
-from dpstrata.fielding.releases.microdata import estimate_means
 from dpstrata.fielding.response import central_losses, check_response, fewest_willing, planned_shares
+from dpstrata.fielding.results.noised_numbers import estimate_means
 
 NAMES = ["a", "b", "c", "d"]
 

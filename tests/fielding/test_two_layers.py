@@ -13,7 +13,7 @@ from scipy.stats import binom
 import dpstrata as dps
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.grid_noise import noise_at, office_noise_at, on_grid
-from dpstrata.fielding.releases.sums import estimate_from_means
+from dpstrata.fielding.results.sums import estimate_from_means
 from extent import mean_limit, variance_limits
 
 EXAMPLES = Path(dps.__file__).parent / "examples"

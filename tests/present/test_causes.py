@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.questionnaires.counts import count_rows
-from dpstrata.fielding.questionnaires.estimates import estimate_questions
-from dpstrata.fielding.releases.categories import estimate_shares
-from dpstrata.fielding.releases.microdata import Moments, estimate_from_moments
-from dpstrata.fielding.releases.sums import estimate_from_means
+from dpstrata.fielding.results.counts import count_rows
+from dpstrata.fielding.results.noised_names import estimate_shares
+from dpstrata.fielding.results.noised_numbers import Moments, estimate_from_moments
+from dpstrata.fielding.results.questions import estimate_questions
+from dpstrata.fielding.results.sums import estimate_from_means
 from dpstrata.present.report.causes import error_by_cause
 from report_reader import Reader
 

@@ -13,8 +13,8 @@ from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
-    from dpstrata.fielding.estimators import Estimation, ShareEstimation
-    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+    from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
+    from dpstrata.fielding.results.questions import QuestionnaireEstimation
 
 _Files: TypeAlias = tuple[Path | None, Path | None, Path | None]
 """Where the table of estimates goes, their covariances, and the chart."""
@@ -193,7 +193,7 @@ def estimate_command(
     """Estimate means, or shares of categories, with intervals that cover both sampling and privacy."""
     from dpstrata.designs.record import Design
     from dpstrata.fielding.estimate import estimate_from
-    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+    from dpstrata.fielding.results.questions import QuestionnaireEstimation
     from dpstrata.files.writing import require_apart
     from dpstrata.present.charts.chart import check_chart_path
     from dpstrata.present.report.labels import require_language
@@ -326,7 +326,7 @@ def _ratios(
 ) -> list[QuestionnaireEstimation]:
     """Estimate the ratios that are asked for."""
     from dpstrata.errors import InputError, option
-    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+    from dpstrata.fielding.results.questions import QuestionnaireEstimation
 
     if not over and not under:
         return []
@@ -392,7 +392,7 @@ def _with_pilot(
     from dpstrata.designs.record import Design
     from dpstrata.errors import InputError, option
     from dpstrata.fielding.estimate import estimate_from
-    from dpstrata.fielding.estimators import Estimation
+    from dpstrata.fielding.results.estimators import Estimation
     from dpstrata.pilots.waves import combine_waves
 
     if pilot is None or pilot_answers is None:

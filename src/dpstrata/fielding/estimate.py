@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from dpstrata.designs.record import Design
 from dpstrata.fielding.answer_files import ANSWER, STRATUM, open_answers
-from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.frames import Engine
 from dpstrata.fielding.ledger import check_release
-from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
-from dpstrata.fielding.releases import fielding_of
+from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
+from dpstrata.fielding.results.questions import QuestionnaireEstimation
 from dpstrata.files.tables import require_file
 from dpstrata.survey.classes import refuse_late
 
@@ -74,18 +74,18 @@ def estimate_from(
     engine: Engine = "duckdb",
 ) -> Estimation | ShareEstimation | QuestionnaireEstimation:
     """Do the same for a design that has been read; a ledger may lie beside its document."""
-    fielding = fielding_of(plan)
+    reader = reader_of(plan)
     path = Path(answers) if isinstance(answers, str | Path) else None
     if hasattr(answers, "mapInArrow"):
-        return fielding.estimate_on_spark(plan, answers, stratum, answer)
+        return reader.estimate_on_spark(plan, answers, stratum, answer)
     if path is not None and engine == "spark":
         from dpstrata.fielding.frames.spark import read_spark
 
         require_file(str(answers), spark=True)
         data = read_spark(str(answers))
         check_release(plan, path, document)
-        return fielding.estimate_on_spark(plan, data, stratum, answer)
-    columns = fielding.read(open_answers(answers), stratum, answer)
+        return reader.estimate_on_spark(plan, data, stratum, answer)
+    columns = reader.read(open_answers(answers), stratum, answer)
     if path is not None:
         check_release(plan, path, document)
-    return fielding.estimate(plan, *columns)
+    return reader.estimate(plan, *columns)

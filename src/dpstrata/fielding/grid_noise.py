@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -128,3 +129,13 @@ def as_answers(plan: Design, answers: npt.ArrayLike) -> FloatArray:
 def _noise(mechanism: Mechanism, e: float, steps: int | None) -> GridNoise:
     e = math.nextafter(e * _DOWN, 0.0)  # 0 where there is no budget, and then not used
     return mechanism.on_grid(e, mechanism.grid_steps(e) if steps is None else steps)
+
+
+def places(plan: Design, strata: Sequence[str]) -> IntArray:
+    """Return the places of strata in a design, all of which it must have."""
+    place = rows_by_name(plan.strata)
+    codes = np.fromiter(map(place.get, strata, repeat(-1)), dtype=np.int64, count=len(strata))
+    unknown = {str(strata[i]) for i in np.flatnonzero(codes < 0).tolist()}
+    if unknown:
+        raise InputError(no_such_stratum(plan.strata, min(unknown)))
+    return codes

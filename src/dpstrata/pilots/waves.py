@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.estimators import FEW, Estimation, Wave
 from dpstrata.fielding.intervals.parts import over_waves
-from dpstrata.fielding.releases.combining import combine_strata
+from dpstrata.fielding.results.combining import combine_strata
+from dpstrata.fielding.results.estimators import FEW, Estimation, Wave
 from dpstrata.pilots.pilot import pilot_weight, require_first
 
 

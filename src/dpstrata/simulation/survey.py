@@ -16,9 +16,9 @@ from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.releases import fielding_of
-from dpstrata.fielding.releases.base import Surveys
-from dpstrata.fielding.releases.mean import limits_of_means_in_surveys
+from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.results.means import limits_of_means_in_surveys
+from dpstrata.fielding.results.reader import Surveys
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.simulation.people import (
     CHUNK,
@@ -107,7 +107,7 @@ def simulate(
         wholes = wholes + noise
         limits = limits_of_means_in_surveys(plan, surveys.counts, wholes, variances)
     else:
-        limits = fielding_of(plan).limits_in_surveys(plan, surveys)
+        limits = reader_of(plan).limits_in_surveys(plan, surveys)
     covered = (limits.lower <= truth) & (truth <= limits.upper)
     return _summarise_mean(plan, wholes - truth, covered, seed)
 

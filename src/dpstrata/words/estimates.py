@@ -10,9 +10,9 @@ from dpstrata.words.numbers import at_error, counted, figure
 from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
 if TYPE_CHECKING:
-    from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimation
     from dpstrata.fielding.neighbours import StandIn
-    from dpstrata.fielding.questionnaires.figures import QuestionEstimate
+    from dpstrata.fielding.results.estimators import Estimate, Estimation, ShareEstimation
+    from dpstrata.fielding.results.figures import QuestionEstimate
 
 REPORTED = "reported_stratum"
 """The column of strata crossed with classes whose groups are shown in place of the strata."""

@@ -22,7 +22,7 @@ _LISTED = 5
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+    from dpstrata.fielding.results.questions import QuestionnaireEstimation
     from dpstrata.numerics.arrays import IntArray
 
 

@@ -10,14 +10,12 @@ import dpstrata as dps
 from commands import run
 from dpstrata.fielding.covariances.covariance import MOST, Covariance
 from dpstrata.fielding.intervals.tilt import Limits
-from dpstrata.fielding.questionnaires import figures
 from dpstrata.fielding.questionnaires.counts import office_budgets, sensitivity, table_entries, table_label
-from dpstrata.fielding.releases import combining
-from dpstrata.fielding.releases.categories import estimate_shares
-from dpstrata.fielding.releases.mean import estimate_from_figures
-from dpstrata.fielding.releases.microdata import estimate_means
-from dpstrata.fielding.releases.sums import estimate_from_means
-from dpstrata.fielding.releases.tables import TablesFielding
+from dpstrata.fielding.results import combining, figures, reader_of
+from dpstrata.fielding.results.means import estimate_from_figures
+from dpstrata.fielding.results.noised_names import estimate_shares
+from dpstrata.fielding.results.noised_numbers import estimate_means
+from dpstrata.fielding.results.sums import estimate_from_means
 from extent import few
 
 pytestmark = pytest.mark.slow
@@ -220,7 +218,7 @@ def published_rows(plan, truths, generator):
 
 
 def row_survey(plan, truths, generator):
-    return TablesFielding().estimate(plan, *zip(*published_rows(plan, truths, generator), strict=True))
+    return reader_of(plan).estimate(plan, *zip(*published_rows(plan, truths, generator), strict=True))
 
 
 def counts_of(plan, i, t, table, rows, generator):

@@ -11,16 +11,11 @@ from dpstrata.fielding.intervals.means import Means
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
-from dpstrata.fielding.questionnaires.counts import (
-    FormCounts,
-    TableCounts,
-    published_counts,
-    table_entries,
-    table_label,
-)
-from dpstrata.fielding.questionnaires.estimates import estimate_questions
-from dpstrata.fielding.releases.categories import estimate_shares
-from dpstrata.fielding.releases.sums import estimate_from_means
+from dpstrata.fielding.questionnaires.counts import table_entries, table_label
+from dpstrata.fielding.results.counts import FormCounts, TableCounts, published_counts
+from dpstrata.fielding.results.noised_names import estimate_shares
+from dpstrata.fielding.results.questions import estimate_questions
+from dpstrata.fielding.results.sums import estimate_from_means
 
 N = np.array([2000, 1500, 2500])
 STRATA = dps.Strata(N, names=["a", "b", "c"])

@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy.typing as npt
 
 from dpstrata.designs.record import Design
-from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.grid_noise import check_answers, noise_at, on_grid
-from dpstrata.fielding.intervals.tilt import Limits
-from dpstrata.files.tables import Table
-from dpstrata.numerics.arrays import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
 
 
-class Surveys(NamedTuple):
-    """What many surveys of one design gave: a row for each survey, a column for each stratum.
-
-    Attributes
-    ----------
-    counts : array of int
-        How many people answered.
-    means, squares : array
-        Mean of what they reported, and the sum of squared distances from it.
-    """
-
-    counts: IntArray
-    means: FloatArray
-    squares: FloatArray
-
-
-class Fielding(ABC):
-    """How answers are noised, what is published of them, and how it is estimated from."""
+class Fielding:
+    """How answers are noised, and what is published of them."""
 
     def noise_answers(self, plan: Design, stratum: str, answers: npt.ArrayLike) -> npt.NDArray[Any]:
         """Noise answers of different people of one stratum before anyone sees them, if it is done at all.
@@ -51,29 +24,3 @@ class Fielding(ABC):
         noise = noise_at(plan, stratum)
         k = on_grid(plan, check_answers(plan, stratum, answers), noise)
         return plan.inputs.space.at_shares(noise.shares(noise.randomize(k)))
-
-    @abstractmethod
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read a published table, column by column.
-
-        Parameters
-        ----------
-        table : Table
-            The table.
-        stratum, answer : str
-            Names of its columns.
-        """
-
-    @abstractmethod
-    def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation | QuestionnaireEstimation:
-        """Estimate from the columns of a published table, as :meth:`read` has them."""
-
-    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
-        """Find the interval of the mean of the population that would be printed in each of many surveys."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def estimate_on_spark(
-        self, plan: Design, data: DataFrame, stratum: str, answer: str
-    ) -> Estimation | ShareEstimation | QuestionnaireEstimation:
-        """Estimate from a published table on Spark."""

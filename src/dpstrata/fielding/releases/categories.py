@@ -1,118 +1,25 @@
-r"""Every noised answer, shuffled within its stratum, where answers are categories: the shares of each.
-
-A category whose share is p is reported with probability :math:`q + d p`. If it is a share
-:math:`\hat\lambda` of a stratum's reports, the estimate is :math:`\hat p = (\hat\lambda - q)/d`. It may
-lie outside 0 to 1; those of all categories add up to 1. Its standard error is that of a mean of debiased
-reports, whose noise depends on p and is taken at :math:`\hat p`. The intervals of all categories hold
-together: each has its share of the chance to miss. Two shares are one, so they need not divide it.
-"""
+"""Every noised answer, shuffled within its stratum, where answers are categories."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import read_noised_names
-from dpstrata.fielding.covariances.covariance import Errors
-from dpstrata.fielding.covariances.shares import Reported, Together
-from dpstrata.fielding.estimators import Estimation, ShareEstimation, places
 from dpstrata.fielding.grid_noise import check_answers, noise_at
-from dpstrata.fielding.intervals.of_design import limits_of_shares
-from dpstrata.fielding.releases.microdata import MicrodataFielding, Moments, estimate_parts, require_counts
-from dpstrata.files.tables import Table
-from dpstrata.numerics.arrays import IntArray
-from dpstrata.privacy.mechanisms.category_response import CategoryResponse
+from dpstrata.fielding.releases.microdata import MicrodataFielding
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 
 class CategoriesFielding(MicrodataFielding):
-    """Noise and publish the names of categories, and estimate the share of each."""
+    """Noise and publish the names of categories."""
 
     def noise_answers(self, plan: Design, stratum: str, answers: npt.ArrayLike) -> npt.NDArray[Any]:
         """Keep every name, or replace it by another one."""
         noise = noise_at(plan, stratum)
         given = check_answers(plan, stratum, answers).astype(np.int64)
         return np.array(plan.inputs.question.names, dtype=object)[noise.randomize(given)]
-
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read noised names."""
-        return read_noised_names(table, stratum, answer)
-
-    def estimate(self, plan: Design, *columns: Any) -> ShareEstimation:
-        """Count the categories of each stratum, and estimate from that."""
-        strata, answers = columns
-        rows = places(plan, strata)
-        question = plan.inputs.question
-        found = question.of_kind.checked(question, list(answers), where="the noised answers").astype(np.int64)
-        counts = np.zeros((len(plan.strata), len(question.names)), dtype=np.int64)
-        np.add.at(counts, (rows, found), 1)
-        return estimate_shares(plan, counts)
-
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> ShareEstimation:
-        """Let Spark count the categories of each stratum, and estimate from that."""
-        from dpstrata.fielding.noised_on_spark import count_names
-
-        rows = count_names(data, stratum, answer)
-        order = places(plan, [row[0] for row in rows])
-        question, names = plan.inputs.question, [row[1] for row in rows]
-        found = question.of_kind.checked(question, names, where="the noised answers").astype(np.int64)
-        counts = np.zeros((len(plan.strata), len(question.names)), dtype=np.int64)
-        np.add.at(counts, (order, found), np.array([row[2] for row in rows], dtype=np.int64))
-        return estimate_shares(plan, counts)
-
-
-def estimate_shares(plan: Design, counts: IntArray) -> ShareEstimation:
-    """Estimate the share of every category from how often each was reported.
-
-    Parameters
-    ----------
-    plan : Design
-        The design, with categories as answers.
-    counts : array of int
-        A row for each stratum, a column for each category.
-
-    Raises
-    ------
-    InputError
-        If there are more reports than invitations in a stratum, or none at all.
-    """
-    mechanism = plan.mechanism
-    if not isinstance(mechanism, CategoryResponse):
-        raise InputError(f"shares are estimated from categories, got {plan.inputs.space.described}.")
-    answered = counts.sum(axis=1)
-    require_counts(plan, answered)
-    e, k = plan.local_epsilons, len(plan.inputs.question.names)
-    q, d = mechanism.chances(e)
-    found = {}
-    for place, name in enumerate(plan.inputs.question.names):
-        reported = counts[:, place] / np.maximum(answered, 1)
-        shares = (reported - q) / d
-        squares = answered * reported * (1.0 - reported) / d**2
-        noise = mechanism.noise_of_shares(np.clip(shares, 0.0, 1.0), e)
-        # a spread that the design states is that of all categories; of one it is at most 1/4
-        stated = np.minimum(plan.sds**2, 0.25)
-        limits = limits_of_shares(
-            plan, shares, answered, floor=q, slope=d, noise=np.zeros(len(d)), together=k
-        )
-        each = estimate_parts(plan, Moments(answered, shares, squares), noise, stated, limits)
-        found[name] = replace(each, of=f"share of {name}")
-    return ShareEstimation(found, (_errors(plan, counts, found.values()),))
-
-
-def _errors(plan: Design, counts: IntArray, each: Collection[Estimation]) -> Errors:
-    """Say how the shares of one stratum err together: a report of one category is none of another."""
-    assert isinstance(plan.mechanism, CategoryResponse)
-    alone = [one.errors[0] for one in each]
-    q, d = plan.mechanism.chances(plan.local_epsilons)
-    m = np.maximum(counts.sum(axis=1), 1.0)
-    reports = Reported.of((counts.T / m - q) / d, m, np.ones(len(m)), q, d, np.zeros(len(m)))
-    variances = np.concatenate([one.variances for one in alone])
-    return Errors(alone[0].groups, variances, Together.of(plan, [reports]))

@@ -1,56 +1,26 @@
-r"""One noised mean of the population, or of each domain, with the numbers of answers.
+"""One noised mean of the population, or of each domain, with the numbers of answers.
 
 The office adds reports up stratum by stratum, weights the sums by people over answers, and adds one whole
 number of noise to each figure (``figure_grid``). The scale of the noise follows from the numbers of answers:
-they are published too, since standard errors need them and they do not depend on what was answered. The
-variance of a figure of strata with m answers is
-
-.. math:: \sum_i a_i^2 \left(\frac{S_i^2}{m_i} \left(1 - \frac{m_i}{N_i}\right) + \frac{d}{m_i}\right) + 2 b^2
-
-with d the variance of devices' noise, b the scale of the figure's own, and S that of the design: a mean shows
-no spread.
+they are published too, since standard errors need them and they do not depend on what was answered.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpstrata.allocation.domains import WHOLE, Partition
-from dpstrata.allocation.figures import published
-from dpstrata.allocation.noised_once import NoisedOnce
-from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import read_numbers, read_people, read_present_numbers
-from dpstrata.fielding.covariances.covariance import Errors
-from dpstrata.fielding.estimators import Estimates, Estimation
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
-from dpstrata.fielding.intervals.grouping import added
-from dpstrata.fielding.intervals.single_mean import StatedStrata, single_mean_limits
-from dpstrata.fielding.intervals.tilt import Groups, Limits
-from dpstrata.fielding.neighbours import FigureStandIns, borrowed_shares, named_stand_ins
-from dpstrata.fielding.releases.combining import estimates_of, estimation_of, notes_on
-from dpstrata.fielding.releases.sums import (
-    SumsFielding,
-    answer_counts,
-    require_noise_for,
-    scale_of_reports,
-    sum_of_steps,
-)
-from dpstrata.files.tables import Table
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.fielding.published_columns import COLUMN, COUNT, GROUP, MEAN, STRATUM
+from dpstrata.fielding.releases.sums import SumsFielding, require_noise_for, scale_of_reports, sum_of_steps
+from dpstrata.numerics.arrays import IntArray
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-COLUMN, GROUP, MEAN, COUNT = "column", "group", "mean", "answers"
-STRATUM = "stratum"
+    pass
 
 
 class MeanFielding(SumsFielding):
@@ -105,200 +75,6 @@ class MeanFielding(SumsFielding):
                 row(STRATUM, name, None, count)
         return columns
 
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read the figures and the numbers of answers."""
-        names, groups = (read_people(table, name, (name,))[0] for name in (COLUMN, GROUP))
-        return names, groups, read_present_numbers(table, MEAN), read_numbers(table, COUNT)
-
-    def estimate(self, plan: Design, *columns: Any) -> Estimation:
-        """Estimate from the figures."""
-        return estimate_from_figures(plan, *columns)
-
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
-        """Bring the figures here, and estimate from them."""
-        rows = data.select(COLUMN, GROUP, MEAN, COUNT).collect()
-        return estimate_from_figures(plan, *([row[i] for row in rows] for i in range(4)))
-
 
 def _label(column: str, group: str) -> str:
     return f"{column}={group}"
-
-
-def estimate_from_figures(
-    plan: Design,
-    columns: Sequence[str],
-    groups: Sequence[str],
-    means: Sequence[float | None],
-    answers: Sequence[float],
-) -> Estimation:
-    """Estimate the population and the domains from published figures.
-
-    Parameters
-    ----------
-    plan : Design
-        A design that publishes them.
-    columns, groups : sequence of str
-        What each row is about: a figure, or a stratum.
-    means : sequence of float or None
-        The figures; ``None`` for strata that have none.
-    answers : sequence of float
-        How many answers each has.
-    """
-    rows = {key: i for i, key in enumerate(zip(columns, groups, strict=True))}
-    wanted = [(figure.column, figure.group) for figure in plan.figures]
-    strata = [(STRATUM, name) for name in plan.strata.names]
-    if len(rows) < len(columns) or set(rows) != {*wanted, *strata}:
-        raise InputError("there must be one row for every figure and every stratum of the design.")
-    counts = answer_counts(plan, [answers[rows[key]] for key in strata])
-    every = _read_figures(plan, counts, np.array([_number(means[rows[key]]) for key in wanted]))
-    best = min(every, key=lambda each: float(each.shares**2 @ each.noise))
-    all_strata = plan.partitions[0]
-    of_whole = np.array([best.shares @ best.means]), np.array([best.shares**2 @ best.noise])
-    (whole,) = _estimates(plan, all_strata, best.in_whole, *of_whole, counts)
-    own = [each for each in every if each.part.column is not None]
-    domains = [
-        row
-        for each in own
-        for row in replace(
-            _estimates(plan, each.part, each.groups, each.means, each.noise, counts),
-            taken_from=each.taken_from,
-        )
-    ]
-    found = estimation_of(plan, whole, (), tuple(domains), notes_on(plan, counts))
-    errors = (
-        Errors((best.in_whole, *(each.groups for each in own)), _variances(plan, counts)[None]),
-        Errors((_noise_in(every, best),), np.concatenate([each.noise for each in every])[None]),
-    )
-    return replace(found, stand_ins=named_stand_ins(plan, best.stand_ins.strata), errors=errors)
-
-
-class _Figures(NamedTuple):
-    """The figures of one column; a group without an answer takes that of another."""
-
-    part: Partition
-    stand_ins: FigureStandIns
-    groups: Groups
-    """What strata count in each."""
-    shares: FloatArray
-    """What each counts in the whole."""
-    means: FloatArray
-    noise: FloatArray
-
-    @property
-    def in_whole(self) -> Groups:
-        """What strata count in the whole, if it is made of these figures."""
-        weights = self.groups.weights * self.shares[self.groups.codes]
-        some = np.flatnonzero(weights)
-        return Groups(np.zeros(len(some), dtype=np.int64), 1, weights[some], np.asarray(self.groups.at)[some])
-
-    @property
-    def taken_from(self) -> dict[int, str]:
-        """The groups that others take the figure of, by place."""
-        return {
-            place: self.part.groups[other]
-            for place, other in enumerate(self.stand_ins.groups.tolist())
-            if other != place
-        }
-
-
-def _read_figures(plan: Design, counts: IntArray, values: FloatArray) -> list[_Figures]:
-    """Put published figures together with the noise that they have."""
-    one = NoisedOnce.of(plan.problem)
-    strengths = strengths_after_field(one, one.strengths_at(plan.sample_sizes), counts)
-    parts = published(plan.partitions)
-    found = []
-    for part, means, strength in zip(parts, one.split(values), strengths, strict=True):
-        stand_ins = FigureStandIns.of(part.codes, len(part.groups), counts)
-        if not np.all(np.isfinite(means[stand_ins.groups])):
-            raise InputError("every published figure must be a number.")
-        weights = stand_ins.weights(part.codes, plan.strata.sizes)
-        taken = means[stand_ins.groups], 2.0 / strength[stand_ins.groups] ** 2
-        found.append(_Figures(part, stand_ins, *weights, *taken))
-    return found
-
-
-def _noise_in(columns: Sequence[_Figures], best: _Figures) -> Groups:
-    """Say which figures, each with noise of its own, the whole and every domain are made of."""
-    starts = np.cumsum([0, *(len(each.means) for each in columns)])
-    of_whole = starts[[each is best for each in columns].index(True)] + np.arange(len(best.means))
-    own = [
-        start + each.stand_ins.groups
-        for start, each in zip(starts[:-1], columns, strict=True)
-        if each.part.column is not None
-    ]
-    domains = np.concatenate([np.zeros(0, dtype=np.int64), *own])
-    codes = np.concatenate([np.zeros(len(of_whole), dtype=np.int64), 1 + np.arange(len(domains))])
-    weights = np.concatenate([best.shares, np.ones(len(domains))])
-    return Groups(codes, 1 + len(domains), weights, np.concatenate([of_whole, domains]))
-
-
-def _variances(plan: Design, counts: IntArray) -> FloatArray:
-    """Return the variance of every stratum's mean, from sampling and from devices' noise."""
-    m = np.maximum(counts, 1)
-    fraction = m / plan.strata.sizes if plan.inputs.finite_population else np.zeros(len(m))
-    return np.asarray(plan.sds**2 * (1.0 - fraction) / m + plan.inputs.release_form.device_variance / m)
-
-
-def _estimates(
-    plan: Design, part: Partition, groups: Groups, means: FloatArray, noise: FloatArray, counts: IntArray
-) -> Estimates:
-    """Put figures together with sampling, devices' noise and their own."""
-    variances, space = _variances(plan, counts), plan.inputs.space
-    stated, safe = _limits(plan, StatedStrata.of(plan, counts), groups, means, noise)
-
-    def people(numbers: IntArray) -> IntArray:
-        return added(part.codes, len(part.groups), numbers)
-
-    found = estimates_of(
-        ([part.column or WHOLE] * len(part.groups), part.groups),
-        means,
-        groups.add(groups.weights**2 * variances[groups.at]) + noise,
-        np.zeros(len(means)),
-        (people(plan.sample_sizes), people(counts)),
-        stated,
-        space.range * borrowed_shares(plan, counts, part.codes, len(part.groups)),
-    )
-    return replace(found, safe_lower=safe.lower, safe_upper=safe.upper)
-
-
-def _limits(
-    plan: Design, strata: StatedStrata, groups: Groups, means: FloatArray, noise: FloatArray
-) -> tuple[Limits, Limits]:
-    """Find intervals in the units of the answers: those that trust the stated spreads, and safe ones."""
-    space = plan.inputs.space
-    stated, safe = single_mean_limits(
-        strata,
-        groups,
-        space.shares(means),
-        noise / space.range**2,
-        alpha=1.0 - plan.inputs.confidence,
-        shares=space.values == 2,
-    )
-    within = space.lower, space.range
-    return stated.scaled(*within), safe.scaled(*within)
-
-
-def limits_of_means_in_surveys(
-    plan: Design, counts: IntArray, means: FloatArray, noise: FloatArray
-) -> Limits:
-    """Find the interval of the mean of the population that would be printed in each of many surveys.
-
-    Parameters
-    ----------
-    plan : Design
-        A design that publishes one number.
-    counts : array of int
-        How many people answered: a row for each survey, a column for each stratum.
-    means, noise : array
-        The published mean of each survey, and the variance of its noise.
-    """
-    each = [StatedStrata.of(plan, numbers) for numbers in counts]
-    strata = StatedStrata(*map(np.concatenate, zip(*each, strict=True)))
-    surveys, weights = len(counts), plan.strata.sizes / plan.strata.population
-    groups = Groups(np.repeat(np.arange(surveys), len(weights)), surveys, np.tile(weights, surveys))
-    stated, _ = _limits(plan, strata, groups, means, noise)
-    return stated
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)

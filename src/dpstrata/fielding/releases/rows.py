@@ -11,18 +11,13 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import STRATUM
 from dpstrata.fielding.draw import FORM
 from dpstrata.fielding.grid_noise import place_of
-from dpstrata.fielding.questionnaires.counts import count_rows
-from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation, estimate_questions
 from dpstrata.fielding.questionnaires.files import CELL, RawRow, Row
 from dpstrata.fielding.questionnaires.rows import answers_of, form_of, odds_in
 from dpstrata.fielding.releases.base import Fielding
-from dpstrata.files.cells import text_of
-from dpstrata.files.headers import require_columns
-from dpstrata.files.tables import Table
 from dpstrata.privacy.device import cell_of, level_of, randomized_cell
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 
 def randomized(plan: Design, stratum: str, rows: Sequence[Row | RawRow]) -> list[Row]:
@@ -64,20 +59,6 @@ class RowsFielding(Fielding):
                     columns[name].append(written[row].get(name))
             progress(len(given))
         return columns
-
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read published rows: strata, forms and cells."""
-        require_columns(table.source, table.columns, stratum, FORM, CELL)
-        return tuple([text_of(cell) for cell in table.columns[name]] for name in (stratum, FORM, CELL))
-
-    def estimate(self, plan: Design, *columns: Any) -> QuestionnaireEstimation:
-        """Count the rows, and estimate from the counts."""
-        strata, forms, cells = columns
-        return estimate_questions(plan, count_rows(plan, strata, forms, cells))
-
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Any:
-        """Refuse: tables of counts are small."""
-        raise InputError("questionnaires are estimated from files, not on Spark.")
 
     def noise_answers(self, plan: Design, stratum: str, answers: Any) -> Any:
         """Refuse: a questionnaire has rows."""

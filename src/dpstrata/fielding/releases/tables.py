@@ -6,29 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError
 from dpstrata.fielding.draw import FORM
+from dpstrata.fielding.published_columns import COUNT, ENTRY, STRATUM, TABLE, VALUE
 from dpstrata.fielding.questionnaires.counts import (
     counts_of_cells,
     office_budgets,
-    published_counts,
     sensitivity,
     table_entries,
     table_label,
 )
-from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation, estimate_questions
 from dpstrata.fielding.questionnaires.files import RawRow, Row
 from dpstrata.fielding.releases.rows import RowsFielding, randomized
-from dpstrata.fielding.releases.sums import COUNT, STRATUM, require_noise_for
+from dpstrata.fielding.releases.sums import require_noise_for
 from dpstrata.fielding.sample import ReportKey
-from dpstrata.files.cells import text_of
-from dpstrata.files.headers import require_columns
-from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise
-from dpstrata.words.numbers import read_number
-
-TABLE, ENTRY, VALUE = "table", "entry", "count"
 
 
 class TablesFielding(RowsFielding):
@@ -98,37 +90,6 @@ class TablesFielding(RowsFielding):
             for place, table in enumerate(form.tables)
             for number in range(len(table_entries(plan, t, table.questions)))
         ]
-
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read published tables."""
-        names = (stratum, FORM, TABLE, ENTRY, VALUE, COUNT)
-        require_columns(table.source, table.columns, *names)
-        return tuple(table.columns[name] for name in names)
-
-    def estimate(self, plan: Design, *columns: Any) -> QuestionnaireEstimation:
-        """Estimate from noised tables."""
-        values: dict[tuple[str, int, str, str], float] = {}
-        answers: dict[tuple[str, int], int] = {}
-        for stratum, form, table, entry, value, count in zip(*columns, strict=True):
-            number, people, which = (read_number(cell) for cell in (value, count, form))
-            if (
-                number is None
-                or people is None
-                or which is None
-                or (number % 1, people % 1, which % 1) != (0, 0, 0)
-            ):
-                raise InputError("published tables must have whole numbers, got others.")
-            key = text_of(stratum), int(which), text_of(table), text_of(entry)
-            if key in values or answers.setdefault(key[:2], int(people)) != people:
-                raise InputError(
-                    "published tables must have every entry once, and one number of answers for each stratum "
-                    "and form, got others."
-                )
-            values[key] = number
-        try:
-            return estimate_questions(plan, published_counts(plan, values, answers))
-        except KeyError:
-            raise InputError("published tables must be those of this design, got others.") from None
 
 
 def _label(key: ReportKey, table: int, entry: int) -> str:

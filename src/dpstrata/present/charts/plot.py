@@ -23,7 +23,7 @@ from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
 from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
 
 if TYPE_CHECKING:
-    from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+    from dpstrata.fielding.results.questions import QuestionnaireEstimation
 
 
 def plot(plan: Design | QuestionnaireEstimation) -> Chart:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from dpstrata.allocation.variances import answer_noise
 from dpstrata.designs.record import Design
-from dpstrata.fielding.estimators import Estimation, ShareEstimation
 from dpstrata.fielding.intervals.parts import Causes
-from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
+from dpstrata.fielding.results.questions import QuestionnaireEstimation
 from dpstrata.present.report.markup import paragraphs, table
 from dpstrata.words.numbers import at_error
 from dpstrata.words.tables import TextTable

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dpstrata.designs.record import Design
-from dpstrata.fielding.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
-from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+from dpstrata.fielding.results.estimators import Estimate, Estimation, ShareEstimate, ShareEstimation
+from dpstrata.fielding.results.questions import QuestionnaireEstimation
 from dpstrata.present.report.tables import SHOWN
 from dpstrata.words.estimates import (
     SAFE,

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
-from dpstrata.fielding.questionnaires.ratios import combinations
+from dpstrata.fielding.results.questions import QuestionnaireEstimation
+from dpstrata.fielding.results.ratios import combinations
 from dpstrata.survey.questionnaires.kinds.category import listed
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.words.question_estimates import ratio_name

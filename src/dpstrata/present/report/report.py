@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+from dpstrata.fielding.results.questions import QuestionnaireEstimation
 from dpstrata.files.printing import print_page, require_printer
 from dpstrata.files.writing import write_atomically
 from dpstrata.planning.curves import epsilon_rows, precision_rows

@@ -13,11 +13,11 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.estimators import Estimation, ShareEstimation, Wave
 from dpstrata.fielding.frames.files import file_digest
 from dpstrata.fielding.intervals.grouping import added
 from dpstrata.fielding.ledger import Entry, find_release
-from dpstrata.fielding.questionnaires.estimates import QuestionnaireEstimation
+from dpstrata.fielding.results.estimators import Estimation, ShareEstimation, Wave
+from dpstrata.fielding.results.questions import QuestionnaireEstimation
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.present.charts.parts import MOST_BARS
 from dpstrata.present.charts.plot import intervals_chart

@@ -32,8 +32,8 @@ from dpstrata.fielding.intervals.ratios import Bounded, ratio_limits
 from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.intervals.tilt import Groups, Limits
 from dpstrata.fielding.neighbours import borrowed_shares, find_stand_ins, named_stand_ins
-from dpstrata.fielding.questionnaires.counts import FormCounts, TableCounts
-from dpstrata.fielding.questionnaires.figures import (
+from dpstrata.fielding.results.counts import FormCounts, TableCounts
+from dpstrata.fielding.results.figures import (
     OnForm,
     QuestionEstimate,
     joined,

@@ -7,13 +7,10 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import repeat
 from typing import Any, overload
 
-import numpy as np
 import numpy.typing as npt
 
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError
 from dpstrata.fielding.covariances.covariance import Covariance, Errors, covariance_of_places
-from dpstrata.fielding.grid_noise import rows_by_name
 from dpstrata.fielding.intervals.parts import Causes, StratumMeans
 from dpstrata.fielding.neighbours import StandIn
 from dpstrata.numerics.arrays import FloatArray, IntArray
@@ -25,7 +22,6 @@ from dpstrata.words.estimates import (
     share_sentences,
     share_table,
 )
-from dpstrata.words.strata import no_such_stratum
 from dpstrata.words.tables import TextTable, shown_as_html, shown_as_text
 
 FEW = 10
@@ -437,13 +433,3 @@ class ShareEstimation:
 
 def _fields_of(row: Estimate) -> dict[str, Any]:
     return {part.name: getattr(row, part.name) for part in fields(row)}
-
-
-def places(plan: Design, strata: Sequence[str]) -> IntArray:
-    """Return the places of strata in a design, all of which it must have."""
-    place = rows_by_name(plan.strata)
-    codes = np.fromiter(map(place.get, strata, repeat(-1)), dtype=np.int64, count=len(strata))
-    unknown = {str(strata[i]) for i in np.flatnonzero(codes < 0).tolist()}
-    if unknown:
-        raise InputError(no_such_stratum(plan.strata, min(unknown)))
-    return codes

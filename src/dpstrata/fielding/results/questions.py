@@ -13,8 +13,9 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.covariances.covariance import Covariance, covariance_of_questions
 from dpstrata.fielding.intervals.parts import Causes
 from dpstrata.fielding.neighbours import StandIn, find_stand_ins, named_stand_ins
-from dpstrata.fielding.questionnaires.counts import FormCounts, TableCounts
-from dpstrata.fielding.questionnaires.figures import (
+from dpstrata.fielding.response import check_response
+from dpstrata.fielding.results.counts import FormCounts, TableCounts
+from dpstrata.fielding.results.figures import (
     Parts,
     QuestionEstimate,
     causes_of,
@@ -24,8 +25,7 @@ from dpstrata.fielding.questionnaires.figures import (
     mean_on,
     share_on,
 )
-from dpstrata.fielding.questionnaires.ratios import FigureNamed, combinations, estimate_ratio
-from dpstrata.fielding.response import check_response
+from dpstrata.fielding.results.ratios import FigureNamed, combinations, estimate_ratio
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.words.question_estimates import few_answers, questions_in_words, questions_table
 from dpstrata.words.tables import shown_as_html, shown_as_text

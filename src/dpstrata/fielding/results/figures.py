@@ -26,8 +26,8 @@ from dpstrata.fielding.intervals.of_design import PartLimits, limits_over_forms
 from dpstrata.fielding.intervals.parts import Causes
 from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.neighbours import borrowed_shares, find_stand_ins, taken_from
-from dpstrata.fielding.questionnaires.counts import TableCounts
 from dpstrata.fielding.questionnaires.rows import odds_in
+from dpstrata.fielding.results.counts import TableCounts
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.numerics.identity import Same
 from dpstrata.privacy.rows import largest_rounding

@@ -11,13 +11,13 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.fielding.covariances.covariance import Errors
-from dpstrata.fielding.estimators import Estimate, Estimates, Estimation
 from dpstrata.fielding.intervals.grouping import Place, added, grouped, with_limits
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.parts import Causes, StratumMeans, StratumParts
 from dpstrata.fielding.intervals.tilt import Groups, Limits
 from dpstrata.fielding.neighbours import borrowed_shares, find_stand_ins, named_stand_ins, taken_from
 from dpstrata.fielding.response import check_response
+from dpstrata.fielding.results.estimators import Estimate, Estimates, Estimation
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 

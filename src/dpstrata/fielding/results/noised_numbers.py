@@ -1,0 +1,251 @@
+r"""Estimates of means from noised answers.
+
+In a stratum with m noised answers of variance s², and noise of variance v, the variance of the answers
+themselves is estimated by s² − v, never below zero, and that of their mean by
+
+.. math:: \frac{\max(s^2 - v,\, 0)}{m} \left(1 - \frac{m}{N}\right) + \frac{v}{m} .
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError, option
+from dpstrata.fielding.answer_files import read_noised
+from dpstrata.fielding.grid_noise import places
+from dpstrata.fielding.intervals.of_design import (
+    PartLimits,
+    limits_of_means,
+    limits_of_shares,
+    limits_over_surveys,
+)
+from dpstrata.fielding.intervals.parts import StratumParts
+from dpstrata.fielding.intervals.tilt import Limits
+from dpstrata.fielding.results.combining import combine
+from dpstrata.fielding.results.estimators import FEW, Estimation, ShareEstimation
+from dpstrata.fielding.results.reader import Reader, Surveys
+from dpstrata.files.tables import Table
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.survey.classes import refuse_late
+from dpstrata.survey.releases import OPTION
+from dpstrata.survey.releases.microdata import Microdata
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class NoisedNumbersReader(Reader):
+    """Take the noise off the spread of noised answers."""
+
+    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+        """Read noised answers."""
+        return read_noised(table, stratum, answer)
+
+    def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation:
+        """Estimate from noised answers."""
+        return estimate_means(plan, *columns)
+
+    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+        """Take the noise off the spread of noised answers in each."""
+        each = [Moments(*moments) for moments in zip(*surveys, strict=True)]
+        return limits_over_surveys(plan, [_limits_from(plan, moments) for moments in each])
+
+    def estimate_on_spark(
+        self, plan: Design, data: DataFrame, stratum: str, answer: str
+    ) -> Estimation | ShareEstimation:
+        """Let Spark add noised answers up, and estimate from that."""
+        from dpstrata.fielding.noised_on_spark import sum_numbers
+
+        rows = sum_numbers(data, stratum, answer)
+        order = places(plan, [row[0] for row in rows])
+        counts, means, squares = (np.zeros(len(plan.strata)) for _ in range(3))
+        for place, (_, count, mean, square) in zip(order.tolist(), rows, strict=True):
+            counts[place], means[place], squares[place] = count, mean, square
+        return estimate_from_moments(plan, Moments(counts.astype(np.int64), means, squares))
+
+
+def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike, **late: Any) -> Estimation:
+    """Estimate means from noised answers.
+
+    Parameters
+    ----------
+    plan : Design
+        The design, with noise on every answer.
+    strata : sequence of str
+        The stratum of each answer.
+    answers : array
+        The noised answers, in any order; fewer than invited are fine.
+    **late
+        ``classes`` and ``weights``, which cannot be brought in after the draw: refused with the reason.
+
+    Raises
+    ------
+    InputError
+        If there are answers of strata that the design does not have, more than were invited, or none at all;
+        or if classes or weights are brought in.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> strata = dps.Strata([700, 900], names=["north", "south"])
+    >>> plan = dps.design(strata, epsilon=1, total=40, questions="yes_no", min_per_stratum=2)
+    >>> names = [name for name, n in zip(strata.names, plan.sample_sizes) for _ in range(n)]
+    >>> result = dps.estimate_means(plan, names, [dps.noise_answer(plan, name, 1) for name in names])
+    >>> result.whole.answers, [each.group for each in result.strata]
+    (40, ['north', 'south'])
+    """
+    refuse_late(**late)
+    return estimate_from_moments(plan, _moments(plan, strata, answers))
+
+
+class Moments(NamedTuple):
+    """What noised answers come down to, stratum by stratum."""
+
+    counts: IntArray
+    means: FloatArray
+    squares: FloatArray
+    """Sum of squared distances from the mean."""
+
+
+def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
+    """Estimate from counts, means and squares of noised answers, in the order of the design's strata.
+
+    Raises
+    ------
+    InputError
+        As :func:`estimate_means`.
+    """
+    if plan.inputs.release_form.name != Microdata.name:
+        raise InputError(
+            f"estimates from single answers need {option(OPTION, Microdata.name)}, got "
+            f"{option(OPTION, plan.inputs.release_form.name)}."
+        )
+    if not plan.inputs.space.numbers:
+        raise InputError(
+            f"means are estimated from numbers, got {plan.inputs.space.described}. Use estimate."
+        )
+    require_counts(plan, moments.counts)
+    if not (np.all(np.isfinite(moments.means)) and np.all(np.isfinite(moments.squares))):
+        raise InputError("noised answers must be numbers that can be added up, got larger ones.")
+    noise = _noise_variances(plan, moments)
+    return estimate_parts(plan, moments, noise, plan.sds**2, _limits_from(plan, moments))
+
+
+def _limits_from(plan: Design, moments: Moments) -> PartLimits:
+    """Find intervals: of numbers, or of the share of one of two answers."""
+    noise = _noise_variances(plan, moments)
+    if plan.inputs.space.values == 2:
+        return _limits_of_two(plan, moments, noise)
+    return limits_of_means(
+        plan,
+        moments.means,
+        moments.counts,
+        spreads=_spreads(moments, noise, plan.sds**2),
+        noise=noise / np.maximum(moments.counts, 1),
+    )
+
+
+def _spreads(moments: Moments, noise: FloatArray, stated: FloatArray) -> FloatArray:
+    """Take the noise off the variance of noised answers; a single answer has the one that is stated."""
+    observed = moments.squares / np.maximum(moments.counts - 1, 1)
+    return np.where(moments.counts > 1, np.maximum(observed - noise, 0.0), stated)
+
+
+def _limits_of_two(plan: Design, moments: Moments, noise: FloatArray) -> PartLimits:
+    """Find intervals for the share of one of two answers, which are kept or flipped, or noised."""
+    shares, slope = plan.inputs.space.shares(moments.means), np.ones(len(noise))
+    if not plan.mechanism.additive:
+        slope = 1.0 / np.array([plan.mechanism.debiasing(e) for e in plan.local_epsilons.tolist()])
+    added = noise / plan.inputs.space.range**2 / np.maximum(moments.counts, 1)
+    return limits_of_shares(
+        plan,
+        shares,
+        moments.counts,
+        floor=0.5 * (1.0 - slope),
+        slope=slope,
+        noise=np.where(slope < 1.0, 0.0, added),
+    )
+
+
+def estimate_parts(
+    plan: Design,
+    moments: Moments,
+    noise: FloatArray,
+    stated: FloatArray,
+    limits: PartLimits,
+) -> Estimation:
+    """Take the noise off the spread of noised answers, and put the strata together.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    moments : Moments
+        Of the noised answers.
+    noise : array
+        Variance of the noise of one answer, in each stratum.
+    stated : array
+        Variance of the answers that is used where there is only one.
+    limits : PartLimits
+        Finds intervals.
+    """
+    counts, means, squares = moments
+    several = counts > 1
+    floored = several & (squares < noise * (counts - 1))
+    freedom = np.where(several, counts - 1.0, math.inf)
+    of_means, none = noise / np.maximum(counts, 1), np.zeros(len(means))
+    names = plan.strata.names
+    return combine(
+        plan,
+        StratumParts(means, counts, _spreads(moments, noise, stated), of_means, none, freedom),
+        limits,
+        floored=tuple(names[i] for i in np.flatnonzero(floored).tolist()),
+        single=tuple(names[i] for i in np.flatnonzero(counts == 1).tolist()),
+        few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
+    )
+
+
+def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Moments:
+    """Check the answers and put them together by stratum; no message shows one."""
+    try:
+        values = np.asarray(answers, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("noised answers must be numbers, got something else.") from None
+    if values.ndim != 1 or len(values) != len(strata) or not np.all(np.isfinite(values)):
+        raise InputError("noised answers must be numbers, with a stratum for each.")
+    codes = places(plan, strata)
+    counts = np.bincount(codes, minlength=len(plan.strata))
+    with np.errstate(over="ignore", invalid="ignore"):  # refused where it happens
+        means = np.bincount(codes, weights=values, minlength=len(counts)) / np.maximum(counts, 1)
+        squares = np.bincount(codes, weights=np.square(values - means[codes]), minlength=len(counts))
+    return Moments(counts, means, np.asarray(squares, dtype=float))
+
+
+def require_counts(plan: Design, counts: IntArray) -> None:
+    """Require no more answers than invitations in any stratum."""
+    more = np.flatnonzero(counts > plan.sample_sizes)
+    if more.size:
+        names = ", ".join(repr(plan.strata.name(i)) for i in more[:5].tolist())
+        raise InputError(
+            "every stratum must have at most one answer for each invitation, got more answers than "
+            f"invitations in {names}."
+        )
+
+
+def _noise_variances(plan: Design, moments: Moments) -> FloatArray:
+    """Variance of the noise of one answer in each stratum; for piecewise noise estimated from the outputs."""
+    if plan.mechanism.worst_case:
+        space = plan.inputs.space
+        middle, half = (space.lower + space.upper) / 2, space.range / 2
+        mean_square = ((moments.means - middle) / half) ** 2 + (
+            moments.squares / np.maximum(moments.counts, 1) / half**2
+        )
+        estimated = plan.mechanism.estimated_variance(mean_square, plan.local_epsilons)
+        return read_only(np.maximum(estimated, 0.0) * space.range**2)
+    return read_only(plan.problem.terms.noise_variances(plan.sample_sizes.astype(float)))

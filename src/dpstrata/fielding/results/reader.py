@@ -1,0 +1,64 @@
+"""What a reader of published answers, sums or figures does."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dpstrata.designs.record import Design
+from dpstrata.fielding.intervals.tilt import Limits
+from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
+from dpstrata.files.tables import Table
+from dpstrata.numerics.arrays import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from dpstrata.fielding.results.questions import QuestionnaireEstimation
+
+
+class Surveys(NamedTuple):
+    """What many surveys of one design gave: a row for each survey, a column for each stratum.
+
+    Attributes
+    ----------
+    counts : array of int
+        How many people answered.
+    means, squares : array
+        Mean of what they reported, and the sum of squared distances from it.
+    """
+
+    counts: IntArray
+    means: FloatArray
+    squares: FloatArray
+
+
+class Reader(ABC):
+    """Reads what was published with a design, and estimates from it."""
+
+    @abstractmethod
+    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+        """Read a published table, column by column.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        stratum, answer : str
+            Names of its columns.
+        """
+
+    @abstractmethod
+    def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation | QuestionnaireEstimation:
+        """Estimate from the columns of a published table, as :meth:`read` has them."""
+
+    @abstractmethod
+    def estimate_on_spark(
+        self, plan: Design, data: DataFrame, stratum: str, answer: str
+    ) -> Estimation | ShareEstimation | QuestionnaireEstimation:
+        """Estimate from a published table on Spark."""
+
+    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+        """Find the interval of the mean of the population that would be printed in each of many surveys."""
+        raise NotImplementedError

@@ -1,0 +1,177 @@
+r"""Estimates from one noised sum a stratum, with the number of its answers.
+
+In a stratum with m reports, device noise of variance d and office noise of variance v, the variance of the
+mean is
+
+.. math:: \frac{S^2}{m} \left(1 - \frac{m}{N}\right) + \frac{d}{m} + \frac{v}{m^2} .
+
+A sum shows no spread, so S is that of the design; but the share of yes shows that of yes and no.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
+from dpstrata.fielding.answer_files import ANSWER, read_noised, read_numbers
+from dpstrata.fielding.intervals.of_design import (
+    PartLimits,
+    limits_of_means,
+    limits_of_shares,
+    limits_over_surveys,
+)
+from dpstrata.fielding.intervals.parts import StratumParts
+from dpstrata.fielding.intervals.tilt import Limits
+from dpstrata.fielding.published_columns import COUNT, SUM
+from dpstrata.fielding.results.combining import combine
+from dpstrata.fielding.results.estimators import FEW, Estimation
+from dpstrata.fielding.results.reader import Reader, Surveys
+from dpstrata.files.tables import Table
+from dpstrata.numerics.arrays import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class SumsReader(Reader):
+    """Estimate from noised sums."""
+
+    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+        """Read noised sums, and how many answers each has."""
+        names, sums = read_noised(table, stratum, SUM if answer == ANSWER else answer)
+        counts = read_numbers(table, COUNT)
+        return names, _means(sums, counts), counts
+
+    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+        """Estimate from noised means."""
+        return estimate_from_means(plan, *columns)
+
+    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+        """Find them from the noised means of each."""
+        parts = [
+            _parts_of(plan, means, counts)
+            for means, counts in zip(surveys.means, surveys.counts, strict=True)
+        ]
+        return limits_over_surveys(plan, [_limits_from(plan, each) for each in parts])
+
+    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
+        """Bring the noised sums here, and estimate from them."""
+        from dpstrata.fielding.noised_on_spark import collect_numbers
+
+        names, sums, counts = collect_numbers(data, stratum, SUM if answer == ANSWER else answer, COUNT)
+        return estimate_from_means(plan, names, _means(sums, counts), counts)
+
+
+def answer_counts(plan: Design, given: npt.ArrayLike) -> IntArray:
+    """Check how many answers each stratum has."""
+    numbers = np.asarray(given, dtype=float)
+    whole = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (numbers >= 0)
+    if not np.all(whole & (numbers <= plan.sample_sizes)):
+        raise InputError("every stratum must have at most one answer for each invitation.")
+    return numbers.astype(np.int64)
+
+
+def _means(sums: Sequence[float], counts: Sequence[float]) -> list[float]:
+    """Divide sums by their numbers of answers; without any, what is published is noise alone."""
+    return [0.0 if count == 0 else value / count for value, count in zip(sums, counts, strict=True)]
+
+
+def estimate_from_means(
+    plan: Design, strata: Sequence[str], means: npt.ArrayLike, answers: npt.ArrayLike
+) -> Estimation:
+    """Estimate from noised means.
+
+    Parameters
+    ----------
+    plan : Design
+        A design that publishes sums.
+    strata : sequence of str
+        Every stratum of the design once.
+    means : array
+        The noised sum of each over its number of answers.
+    answers : array of int
+        How many answers each is of.
+    """
+    if sorted(strata) != sorted(plan.strata.names):
+        raise InputError("there must be one noised sum for every stratum of the design.")
+    place = {name: i for i, name in enumerate(strata)}
+    order = np.array([place[name] for name in plan.strata.names])
+    values = np.asarray(means, dtype=float)[order]
+    counts = answer_counts(plan, np.asarray(answers, dtype=float)[order])
+    if not np.all(np.isfinite(values)):
+        raise InputError("every noised sum must be a number.")
+    shown = plan.inputs.space.values == 2  # the share of yes shows the spread, and other sums show none
+    several, names = (counts > 1) & shown, plan.strata.names
+    parts = _parts_of(plan, values, counts)
+    found = combine(
+        plan,
+        parts,
+        _limits_from(plan, parts),
+        floored=(),
+        single=tuple(names[i] for i in np.flatnonzero((counts == 1) & shown).tolist()),
+        few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
+    )
+    return found if shown else replace(found, causes=None)
+
+
+def _parts_of(plan: Design, means: FloatArray, counts: IntArray) -> StratumParts:
+    """Return what noised means show of the strata."""
+    problem, answers = plan.problem, np.maximum(counts, 1).astype(float)
+    parts = problem.forms.parts_given_answers(
+        problem.terms, plan.sample_sizes, answers, finite_population=False
+    )
+    device, office = parts.device[:, 0], parts.office[:, 0]
+    several = (counts > 1) & (plan.inputs.space.values == 2)
+    return StratumParts(
+        means=means,
+        counts=counts,
+        sampling=_spreads(plan, means, counts, device + office),
+        device=device,
+        office=office,
+        freedom=np.where(several, counts - 1.0, math.inf),
+    )
+
+
+def _limits_from(plan: Design, parts: StratumParts) -> PartLimits:
+    """Find intervals: of the share of one of two answers, or of numbers."""
+    if plan.inputs.space.values == 2:
+        return _limits_of_two(plan, parts)
+    return limits_of_means(plan, parts.means, parts.counts, spreads=parts.sampling, noise=parts.noise)
+
+
+def _limits_of_two(plan: Design, parts: StratumParts) -> PartLimits:
+    """Find intervals for the share of one of two answers, which devices flip, noise, or leave as they are."""
+    space, device, E = plan.inputs.space, plan.inputs.release_form.device, plan.inputs.device_epsilon
+    slope = 1.0 if device is None or E is None else 1.0 / device.debiasing(E)
+    return limits_of_shares(
+        plan,
+        space.shares(parts.means),
+        parts.counts,
+        floor=0.5 * (1.0 - slope),
+        slope=slope,
+        noise=(parts.office if slope < 1.0 else parts.noise) / space.range**2,
+    )
+
+
+def _spreads(plan: Design, means: FloatArray, counts: IntArray, noise: FloatArray) -> FloatArray:
+    """Return the variance of the answers: of yes and no from the share of yes, otherwise that of the design.
+
+    An estimated share p̂ has the mean square p² + Var(p̂), so p̂(1 − p̂) is too small by Var(p̂); the noise in it
+    is known, and added back.
+    """
+    question, space, sizes = plan.inputs.question, plan.inputs.space, plan.strata.sizes
+    if space.values != 2:
+        return plan.sds**2
+    share = space.shares(means)
+    spread = share * (1.0 - share) + noise / space.range**2
+    several = counts > 1
+    spread = np.where(several, spread * counts / np.maximum(counts - 1, 1), plan.sds**2 / space.range**2)
+    most = np.asarray(question.of_kind.largest_sd(question, sizes)) ** 2
+    return np.clip(spread * space.range**2, 0.0, most)
