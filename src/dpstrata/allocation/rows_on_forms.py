@@ -46,7 +46,7 @@ class RowsOnForms(FormTerms):
 
     Attributes
     ----------
-    plans : tuple of FormPlan
+    chosen : tuple of FormPlan
         The forms.
     fitted : Mechanism
         What randomises rows.
@@ -78,7 +78,7 @@ class RowsOnForms(FormTerms):
         Whether people are dealt to forms by these shares, which targets need, and not for the least variance.
     """
 
-    plans: tuple[FormPlan, ...]
+    chosen: tuple[FormPlan, ...]
     fitted: Mechanism
     importances: FloatArray
     ranges: FloatArray
@@ -127,7 +127,7 @@ class RowsOnForms(FormTerms):
         k = len(strata)
         tables = [table_noise(questionnaire, forms[t], j, levels) for j, t, levels in entries]
         return cls(
-            plans=forms,
+            chosen=forms,
             fitted=get_mechanism(inputs.mechanism, inputs.space),
             importances=importances(questionnaire),
             ranges=np.array([question.range for question in questionnaire]),
@@ -147,6 +147,11 @@ class RowsOnForms(FormTerms):
             dealt_by_shares=inputs.asks_by_question,
             device_epsilon=inputs.device_epsilon,
         )
+
+    @property
+    def plans(self) -> tuple[FormPlan, ...]:
+        """The forms that were chosen."""
+        return self.chosen
 
     @property
     def publishes_rows(self) -> bool:
