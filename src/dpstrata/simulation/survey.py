@@ -148,7 +148,7 @@ def synthetic_population(plan: Design) -> list[Any]:
         if abs(got - sd) > 0.01 * sd:
             raise InputError(
                 f"a synthetic population of stratum {plan.strata.name(i)!r} would need a standard "
-                f"deviation of {sd:g} with answers in {question.answers}; the nearest is {got:g}. "
+                f"deviation of {sd:g} with answers in {question.space}; the nearest is {got:g}. "
                 "Give a population of your own."
             )
         population.append(read_only(values))

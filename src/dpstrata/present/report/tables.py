@@ -159,7 +159,7 @@ def _allowed(inputs: Inputs) -> str:
     """Say which answers there can be."""
     if inputs.clip:
         return f"are {inputs.clipping}"
-    return f"are {inputs.question.answers}"
+    return f"lie in {inputs.space}" if inputs.space.numbers else f"are one of {inputs.question.answers}"
 
 
 def noise_in_words(plan: Design) -> str:
