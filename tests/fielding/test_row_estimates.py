@@ -13,7 +13,7 @@ from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.questionnaires.files import RawRow
 from dpstrata.fielding.releases.tables import TablesFielding
 from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.figures import _reported_variances
+from dpstrata.fielding.results.form_figures import _reported_variances
 from surveys import estimate_once, published_by
 
 RELEASES = {"sums": {"release": "sums", "device_epsilon": 4.0}, "microdata": {"total": 150}}
@@ -61,7 +61,7 @@ def test_standard_errors_know_the_noise_of_replaced_rows():
     result = reader_of(plan).estimate(plan, names, forms, list(map(str, cells)))
     planned = {question.name: question.standard_error for question in plan.questions}
     assert all(row.standard_error > 0.3 * planned[row.question] for row in result.whole)
-    assert any("too few for a reliable standard error" in note for note in result.notes)
+    assert any("too few for a reliable standard error" in said for said in result.sentences)
 
 
 def test_one_answer_under_the_office_s_noise_does_not_decide_on_the_variance_of_others():

@@ -148,7 +148,7 @@ def test_the_spread_of_yes_and_no_is_unbiased():
     values = (np.arange(N) < p * N).astype(float)
     variance = of_mean(plan, "all", values)
     estimated = [
-        estimate_from_means(plan, ["all"], [p + side * math.sqrt(variance)], [m]).whole.standard_error ** 2
+        estimate_from_means(plan, ["all"], [p + side * math.sqrt(variance)], [m]).whole[0].standard_error ** 2
         for side in (-1, 1)
     ]
     assert np.mean(estimated) == pytest.approx(variance, rel=1e-9)

@@ -35,7 +35,7 @@ def questions(plan: Design) -> str:
 def asked_table(plan: Design, language: str | None = None) -> TextTable:
     """List the questions: with their importance, or as respondents read them in a language."""
     importance = language is None
-    asked = plan.inputs.questionnaire or ()
+    asked = plan.inputs.questions
     texts = any(question.text for question in asked)
     rows = [
         (
